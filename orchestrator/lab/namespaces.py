@@ -1,5 +1,5 @@
 """Finds and removes the named network namespaces of labs: /run/netns/vnet-LAB and vnet-LAB.NODE, if they bear
-our mark.
+vNET's mark. Also disables netfilter for their bridges.
 
 A name alone proves nothing: other programs may use it. The agent sets MARK as the alias of the loopback
 interface of each namespace that it creates, and writes MARK into the file that becomes the mount point.
@@ -28,21 +28,23 @@ LOOPBACK = 1  # its index in every network namespace
 
 
 def of(lab: str) -> list[Path]:
-    """Returns the lab's namespaces: its core and one per node. Lab names have no dot, so other labs never
-    match.
+    """Returns the paths of the lab's marked namespaces: its core and one per node. Lab names have no dot, so
+    other labs never match.
     """
     core = f"{PREFIX}{lab}"
     return marked(n for n in _names() if n.name == core or n.name.startswith(f"{core}."))
 
 
 def labs() -> set[str]:
-    """Returns the names of all labs that have a namespace."""
+    """Returns the names of all labs that have a marked namespace."""
     found = marked(n for n in _names() if n.name.startswith(PREFIX))
     return {n.name.removeprefix(PREFIX).partition(".")[0] for n in found}
 
 
 def marked(names: Iterable[Path]) -> list[Path]:
-    """Returns those of the namespaces that vNET marked; all if this process may not read the marks."""
+    """Returns those of the namespaces that vNET marked, without those that are gone; all if this process may
+    not enter one or read its mark. Raises other OSErrors.
+    """
     wanted = list(names)
     found: list[Path] = []
     failed: list[OSError] = []
@@ -71,7 +73,9 @@ def remove(path: Path) -> None:
 
 
 def inodes(paths: Sequence[Path]) -> set[tuple[int, int]]:
-    """Returns (device, inode) of the namespaces with these names; a name whose mount is gone is left out."""
+    """Returns (device, inode) of the namespaces with these names; a name that is gone or not mounted is left
+    out.
+    """
     found = set()
     for path in paths:
         if (status := stat_of(path)) is not None and _is_mount(path, status):
@@ -80,6 +84,7 @@ def inodes(paths: Sequence[Path]) -> set[tuple[int, int]]:
 
 
 def stat_of(path: Path) -> os.stat_result | None:
+    """Returns the file's status; None if the file is gone or may not be read."""
     try:
         return path.stat()
     except (FileNotFoundError, PermissionError, ProcessLookupError):
@@ -96,6 +101,9 @@ def _is_mount(path: Path, status: os.stat_result) -> bool:
 
 
 def _is_ours(path: Path) -> bool:
+    """Returns whether the namespace has vNET's mark, in its loopback interface, or in its file if nothing is
+    mounted there. Moves the thread into the namespace.
+    """
     status = stat_of(path)
     if status is None:
         return False
@@ -129,8 +137,8 @@ done
 def bypass_netfilter(netns: str) -> dict[str, int]:
     """Disables netfilter for the namespace's bridges; returns the values read back, {} without br_netfilter.
 
-    br_netfilter, if loaded, passes every frame of a bridge to iptables in each network namespace. Raises
-    LabError if the kernel refuses or the read-back differs, since a firewall could drop the lab's frames.
+    br_netfilter, if loaded, passes frames of a bridge to iptables in each network namespace. Raises LabError
+    if the kernel refuses or the read-back differs, since a firewall could drop the lab's frames.
     """
     done = subprocess.run(
         ["nsenter", f"--net=/run/netns/{netns}", "sh", "-c", _BYPASS],

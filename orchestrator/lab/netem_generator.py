@@ -1,4 +1,6 @@
-"""Sends seeds to netem's random generators by netlink: `tc` before iproute2 6.16 has no word for a seed."""
+"""Sets the seeds of netem's random generators by netlink, because `tc` before iproute2 6.16 has no parameter
+for a seed.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,10 @@ HEADER = struct.Struct("=BxxxiIII")  # family, device, handle, parent, info
 
 
 def seed(netns: str, seeds: Mapping[str, int]) -> dict[str, int]:
-    """Sends a seed to netem on each device of a namespace; returns the seeds that the kernel then reports.
+    """Sets netem's seed on each of the given devices of a namespace that has a netem qdisc; returns the seeds
+    that the kernel then reports, by device.
 
-    A kernel without the attribute ignores it and reports none. Raises LabError if the namespace is gone or
+    A kernel before 6.6 ignores the attribute and reports none. Raises LabError if the namespace is gone or
     the kernel refuses.
     """
     found: dict[str, int] = {}
@@ -56,7 +59,7 @@ def seed(netns: str, seeds: Mapping[str, int]) -> dict[str, int]:
 
 
 def _netems(kernel: socket.socket) -> Iterator[tuple[str, bytes, bytes]]:
-    """Yields device, `struct tcmsg` and options of each netem queue in the thread's namespace; skips devices
+    """Yields device, `struct tcmsg` and options of each netem qdisc in the thread's namespace; skips devices
     that were removed meanwhile.
     """
     for body in list(qdiscs(kernel)):
@@ -71,7 +74,9 @@ def _netems(kernel: socket.socket) -> Iterator[tuple[str, bytes, bytes]]:
 
 
 def _change(kernel: socket.socket, header: bytes, options: bytes, value: int) -> None:
-    """Sends the options of a queue back to the kernel with another seed; all else stays as it is."""
+    """Sends the options of a netem qdisc back to the kernel with another seed; all else stays as it is.
+    Raises OSError if the kernel refuses.
+    """
     family, device, handle, parent, _ = HEADER.unpack(header)
     kept = attributes(options[QOPT:])
     kept[TCA_NETEM_PRNG_SEED] = struct.pack("=Q", value)
@@ -87,6 +92,7 @@ def _change(kernel: socket.socket, header: bytes, options: bytes, value: int) ->
 
 
 def _reported(kernel: socket.socket) -> Iterator[tuple[str, int]]:
+    """Yields device and seed of each netem qdisc whose seed the kernel reports."""
     for device, _, options in _netems(kernel):
         value = attributes(options[QOPT:]).get(TCA_NETEM_PRNG_SEED, b"")
         if len(value) == 8:

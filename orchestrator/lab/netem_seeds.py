@@ -22,7 +22,9 @@ Way = tuple[str, str]  # link and direction
 
 
 def draws(impairment: Impairment) -> bool:
-    """Whether netem draws random numbers for this impairment."""
+    """Returns whether netem draws random numbers for this impairment: jitter, loss, duplication, corruption,
+    reordering, or slots of varying length.
+    """
     slot = impairment.slot
     return bool(
         impairment.jitter_ns or impairment.loss or impairment.gemodel or impairment.duplicate
@@ -40,7 +42,9 @@ def derived(seed: int, link: str, direction: str, change: int) -> int:
 
 
 class NetemSeeds:
-    """Seeds the generators of a lab; warns once of directions that could not be seeded."""
+    """Seeds the netem generators of a lab; warns once of directions that could not be seeded, except with the
+    fake driver.
+    """
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -48,11 +52,13 @@ class NetemSeeds:
         self._warned = False
 
     def sow(self, links: Iterable[Link]) -> None:
-        """Seeds all directions of these links that draw random numbers."""
+        """Seeds all directions of these links for which netem draws random numbers."""
         self._send([(name, way, d) for name, way, d in directions(list(links))])
 
     def changed(self, link: str, direction: str) -> None:
-        """Seeds one direction whose impairment has changed."""
+        """Counts a change of one direction's impairment, and seeds the direction if netem draws random
+        numbers for it.
+        """
         self._changes[link, direction] += 1
         self._send([(link, direction, self._lab.link(link).way(direction))])
 

@@ -1,4 +1,6 @@
-"""Names the changes that programs made to their node's network, from the kernel's announcements."""
+"""Describes the changes that programs made to their node's network, from the kernel's rtnetlink
+announcements.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,19 @@ NameOf = Callable[[int], str]  # of a device, by its index
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a program did. adds: it only added an address or a route, as a VPN does."""
+    """One change of a node's network, as text. adds: it only added an address or a route, as a VPN does."""
 
     text: str
     adds: bool = False
 
 
 def changes(node: Node, one: Announcement, name_of: NameOf) -> Iterator[Change]:
-    """Yields what an announcement shows, by comparison with the node's interfaces and routes."""
+    """Yields the changes that an announcement shows in comparison with the node's planned interfaces and
+    routes.
+
+    Ignores devices that are not the node's, changes of IPv6 addresses and routes by the kernel, and the
+    kernel's own IPv4 routes.
+    """
     cards = {card.name: card for card in node.interfaces}
     if one.kind in (NEWLINK, DELLINK) and one.body[0] == socket.AF_UNSPEC:  # else a bridge's view of a port
         yield from _link(cards, one)
@@ -51,6 +58,9 @@ def changes(node: Node, one: Announcement, name_of: NameOf) -> Iterator[Change]:
 
 
 def _link(cards: dict[str, Interface], one: Announcement) -> Iterator[Change]:
+    """Yields removal, setting down, another MTU or another hardware address (not of a NIC) of a planned
+    interface.
+    """
     flags, changed = struct.unpack_from("=II", one.body, 8)  # struct ifinfomsg
     about = attributes(one.body[16:])
     card = cards.get(about.get(IFLA_IFNAME, b"").rstrip(b"\0").decode())
@@ -69,6 +79,7 @@ def _link(cards: dict[str, Interface], one: Announcement) -> Iterator[Change]:
 
 
 def _address(cards: dict[str, Interface], one: Announcement, name_of: NameOf) -> Iterator[Change]:
+    """Yields an address that is added to a planned interface, or the removal of its planned address."""
     about = attributes(one.body[8:])
     device, address = name_of(_number(one.body, 4)), _ip(about.get(IFA_LOCAL) or about.get(IFA_ADDRESS, b""))
     if device not in cards or not (one.sender or one.body[0] == socket.AF_INET):
@@ -81,6 +92,9 @@ def _address(cards: dict[str, Interface], one: Announcement, name_of: NameOf) ->
 
 
 def _route(node: Node, one: Announcement) -> Iterator[Change]:
+    """Yields a route that discards packets, is added, or replaces a planned route, or the removal of a
+    planned or directly connected route.
+    """
     family, length, _, _, _, protocol, _, kind = one.body[:8]  # struct rtmsg
     if not (one.sender or (family == socket.AF_INET and protocol != BY_KERNEL)):
         return
@@ -108,7 +122,9 @@ def _ip(data: bytes) -> str:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two texts are the same network, or the same address."""
+    """Returns whether two texts are the same network, or the same address; texts that are neither are
+    compared as text.
+    """
     try:
         return ipaddress.ip_network(one, strict=False) == ipaddress.ip_network(other, strict=False)
     except ValueError:

@@ -1,8 +1,9 @@
 """Detects changes of the network by programs of nodes during a scenario: links set down, other MTUs and
 hardware addresses, addresses, routes and neighbours, even if the program restores them.
 
-The kernel announces each change. vNET's own changes (cuts, nodes that stop and start) are left out, and so
-are routes and neighbours of nodes with a routing daemon.
+The kernel announces each change. All changes in a node are left out if the timeline or a client starts,
+stops, adds, removes or sets the node or cuts its direct link to another node, or if the timeline runs a
+network tool there. Routes and neighbours of nodes with a routing daemon are left out, too.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ FILTER = (
 
 
 def listen(lab: Lab, places: Places) -> None:
-    """Begins to record, at the start of the scenario: what programs set up before is no change."""
+    """Begins to record at the start of the scenario: binds each namespace's socket to its announcements, with
+    a filter for neighbours; without routes and neighbours for nodes with a routing daemon. Earlier changes
+    are not recorded.
+    """
     routers = {n.netns for n in lab.nodes.values() if any(s.role == "router" for s in n.software)}
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in FILTER))
     program = struct.pack("@HP", len(FILTER), ctypes.addressof(code))  # struct sock_fprog
@@ -55,7 +59,9 @@ def listen(lab: Lab, places: Places) -> None:
 
 
 def end(lab: Lab, places: Places) -> None:
-    """Reads the sockets and warns of what programs changed: suspect, or a note if they only added."""
+    """Reads and closes the sockets and warns of changes by programs; the run becomes suspect unless a change
+    only added an address or route. Also warns of namespaces whose announcements are incomplete.
+    """
     unread: list[str] = []
     found = _changed(lab, places, unread)
     _warn(lab, [one for one in found if not one.adds], "the network of nodes", REMEDY, suspect=True)
@@ -72,7 +78,9 @@ def _warn(lab: Lab, found: list[Change], what: str, remedy: str, suspect: bool) 
 
 
 def _changed(lab: Lab, places: Places, unread: list[str]) -> list[Change]:
-    """Returns the changes; adds to `unread` the namespaces whose announcements are incomplete."""
+    """Returns the changes by programs and closes the sockets; adds to `unread` the namespaces whose
+    announcements are incomplete.
+    """
     own, found = set(_changed_by_lab(lab)), list[Change]()
     nodes = {node.netns: node for node in lab.nodes.values() if node.name not in own}
 
@@ -93,7 +101,9 @@ def _changed(lab: Lab, places: Places, unread: list[str]) -> list[Change]:
 
 
 def _changed_by_lab(lab: Lab) -> Iterator[str]:
-    """Yields the nodes whose network an event of the timeline or of a client changes."""
+    """Yields the nodes whose network an event of the timeline or of a client may change, and those on which
+    the timeline runs a network tool or a shell script.
+    """
     wires = [link for link in (*lab.plan.links, *lab.links.values()) if link.kind == "nodes"]
     path = lab.run_dir / "raw" / "events.jsonl"
     for line in path.read_text().splitlines() if path.exists() else ():
@@ -104,6 +114,9 @@ def _changed_by_lab(lab: Lab) -> Iterator[str]:
 
 
 def _touched(event: dict[str, object], wires: list[Link]) -> Iterator[str]:
+    """Yields the targets of an event on whole nodes, and both ends of the direct wires that the event
+    affects.
+    """
     action, args, targets = event["action"], event["args"], event["targets"]
     assert isinstance(args, dict) and isinstance(targets, list)
     whole = action in OF_NODES and args.get("software") is None

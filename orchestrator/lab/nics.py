@@ -1,4 +1,6 @@
-"""Uses NICs of the machine in a lab: leases them, moves them to the plan's namespaces, gives them back."""
+"""Uses NICs of the machine in a lab: leases them, moves them into their namespaces, waits for their carrier,
+and gives them back.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ CARRIER_NS = 15 * SECOND
 
 
 def claim(lab: Lab) -> None:
-    """Leases every NIC of the plan and adds its hardware address to its node; raises LabError if one is
-    unavailable.
+    """Leases every NIC of the plan, adds hardware and PCI address to its node's interface, and loads VFIO if
+    a VM node uses one; first gives back NICs of dead labs. Raises LabError if a NIC is unavailable.
     """
     uses = nic_uses(lab.plan)
     if not uses:
@@ -45,6 +47,7 @@ def claim(lab: Lab) -> None:
 
 
 def refusal_text(choice: Choice) -> str:
+    """Returns place, requested NIC, reason and remedy of a refusal."""
     assert choice.refusal is not None
     return f'{choice.use.place}: NIC "{choice.use.asked}": {choice.refusal.rule}; {choice.refusal.remedy}'
 
@@ -66,15 +69,17 @@ def _take(lab: Lab, root: Path, use: NicUse, nic: Nic) -> None:
 
 
 def _real(card: Interface, lease: Lease) -> Interface:
-    """Returns the interface with the values that only the machine provides: PCI address and
-    hardware address.
+    """Returns the interface with the NIC's PCI address, and its hardware address if the NIC has an interface
+    on the machine.
     """
     mac = lease.found.mac if lease.found else card.mac
     return dataclasses.replace(card, pci=lease.pci, mac=mac)
 
 
 def place(lab: Lab) -> None:
-    """Moves leased interfaces into their namespaces, which exist by now, and gives them the plan's names."""
+    """Moves the lab's leased interfaces into their namespaces, which must exist, and gives them the plan's
+    names; leaves NICs of VM nodes out. Raises LabError.
+    """
     try:
         for lease in leases.of_lab(lab.state.directory.parent, lab.plan.lab):
             if lease.kind == "namespace":
@@ -84,8 +89,8 @@ def place(lab: Lab) -> None:
 
 
 def wait_for_carrier(lab: Lab) -> None:
-    """Waits until every NIC whose cable leads back into the lab has a link, which takes seconds to negotiate;
-    raises TimedOut if one has none.
+    """Waits up to 15 s until every NIC has a link, except those of nodes whose cable leads out of the lab;
+    raises TimedOut with the places of those without a link.
     """
     uses = [u for u in nic_uses(lab.plan) if u.kind == "namespace" and _cabled(lab, u)]
     waiting: list[str] = []
@@ -106,34 +111,37 @@ def wait_for_carrier(lab: Lab) -> None:
 
 
 def _cabled(lab: Lab, use: NicUse) -> bool:
-    """Returns whether the NIC's cable leads back into the lab; a device outside may be switched off."""
+    """Returns whether to wait for a NIC's link: it belongs to no node, or its interface has a cable back into
+    the lab. A device outside the lab may be switched off.
+    """
     cards = lab.node(use.node).interfaces if use.node else ()
     return not use.node or any(c.name == use.interface and c.cable is not None for c in cards)
 
 
 def give_back(lab: Lab, kind: str) -> None:
-    """Gives back the NICs of one kind; raises LabError with those that remain (`vnet down` tries again)."""
+    """Gives back the lab's NICs of one kind (`namespace` or `vm`); raises LabError with the errors of those
+    that remain (`vnet down` tries again).
+    """
     _, errors = recover.give_back(lab.state.directory.parent, lab.plan.lab, (kind,))
     if errors:
         raise LabError("; ".join(errors))
 
 
 def held(root: Path) -> dict[str, str]:
-    """Maps lease keys and former interface names of NICs to their labs, for labs that run or left more than
-    the lease.
-    """
+    """Maps keys and former interface names of leased NICs to their labs, without leases of dead labs."""
     alive = [lease for lease in leases.every(root) if not _dead(root, lease)]
     return {key: le.lab for le in alive for key in (le.key, *((le.found.name,) if le.found else ()))}
 
 
 def forget_dead(root: Path) -> None:
-    """Gives back the NICs of labs of which only the lease is left, and ends these leases."""
+    """Gives back the NICs of labs whose process is dead and that left nothing but the lease."""
     for lease in leases.every(root):
         if _dead(root, lease):
             recover.one(root, lease)
 
 
 def _dead(root: Path, lease: Lease) -> bool:
+    """Returns whether the lab's process has ended and the lab left nothing but its leases."""
     if Owned("lab", lease.pid, lease.start_ticks).alive:
         return False
     return not cleanup.leftovers(lease.lab, root, leases_too=False)

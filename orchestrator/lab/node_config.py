@@ -7,8 +7,9 @@ from orchestrator.lab.operations import Card, NodeNetwork, RouteTo
 
 
 def network(node: Node) -> NodeNetwork:
-    """Returns a node's entry in the agent's operation `configure`: interfaces, routes, neighbours,
-    forwarding.
+    """Returns a node's entry in the agent's operation `configure`: interfaces, routes, forwarding, and, if
+    the node has them, neighbours and the DSCP reflection of its TCP servers. The untagged device below a
+    tagged interface gets an entry without address.
     """
     cards: list[Card] = []
     for i in node.interfaces:

@@ -1,7 +1,7 @@
-"""Measures what the machine itself adds to a frame's delay, on a separate wire during the proof.
+"""Measures the delay that the machine itself adds to a frame, on a separate wire during the proof.
 
-The wire is a veth pair in the core namespace whose netem delays by 1 ms and does nothing else. Any further
-delay is the machine's: a timer that fired late, a process that waited for a core.
+The wire is a veth pair in the core namespace whose netem only delays by 1 ms. Any further delay is the
+machine's: a timer that fired late, a process that waited for a core.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ LEAST = 20  # frames that must come back
 
 
 def wanted(links: Sequence[Link]) -> bool:
-    """Returns whether a link has a delay that netem adds in the lab's own kernel."""
+    """Returns whether a direction has a delay that netem adds in the lab's own kernel; directions through a
+    bridge VM do not count.
+    """
     ways = [d for link in links for d in (link.forward, link.reverse) if d.enter is None]
     return any(d.impairment.delay_ns for d in ways)
 
@@ -44,6 +46,7 @@ def wire(driver: Driver, netns: str) -> Iterator[None]:
 
 
 def probe(netns: str, count: int) -> Probe:
+    """Returns a probe of `count` frames through the reference wire."""
     return {
         "link": NEAR, "direction": "forward", "netns": netns, "device": NEAR, "far_netns": netns,
         "far_device": FAR, "count": count, "size": SIZE, "start_ns": 0, "interval_ns": SPACING_NS,
@@ -52,13 +55,17 @@ def probe(netns: str, count: int) -> Probe:
 
 
 def quiet(driver: Driver, netns: str) -> Noise | None:
-    """Returns the machine's added delay while no other traffic flows; None if too few frames came back."""
+    """Returns the machine's added delay while no other proof frames flow; None if fewer than 20 frames came
+    back.
+    """
     answer = driver.call(Prove([probe(netns, QUIET_FRAMES)]))
     return noise(answer["probes"][0])
 
 
 def noise(seen: Probed) -> Noise | None:
-    """Returns the machine's added delay from one series of frames; None if too few came back."""
+    """Returns mean, median and interquartile range (ns) of the delay beyond 1 ms in one series of frames;
+    None if fewer than 20 came back.
+    """
     added = [d - REQUESTED.delay_ns for d in seen["delays_ns"]]
     if len(added) < LEAST:
         return None

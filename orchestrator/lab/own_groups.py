@@ -1,8 +1,8 @@
-"""Gives control groups of their own only to light nodes that need them, to save memory and time in large
+"""Gives light nodes a control group of their own only when they need it, to save memory and time in large
 labs.
 
-A memory control group has words for every file system that is mounted on the machine, each new file system
-grows those of every group, and the kernel never shrinks them (docs/scale.md): memory and time that grow with
+The kernel keeps counters for every mounted file system in each memory control group, each new file system
+enlarges those of every group, and the kernel never shrinks them (docs/scale.md): memory and time grow with
 the square of a lab. Most nodes of a large lab run nothing; their agents share one group within the lab's
 limits. A node gets its own group before its first program, load, limit or sample.
 """
@@ -22,7 +22,7 @@ SHARED = "_agents"  # no node's name: those begin with a letter
 
 
 class OwnGroups:
-    """Makes the control groups of a lab's light nodes, and knows which nodes still share one."""
+    """Makes the control groups of a lab's light nodes, and records which nodes still share one."""
 
     def __init__(self, groups: Groups, limits: NodeLimits) -> None:
         self._groups, self._node_limits = groups, limits
@@ -40,12 +40,12 @@ class OwnGroups:
         self._groups.create([self._shared] if self._sharing else [])
 
     def procs(self, node: Node) -> list[str]:
-        """Returns the files to which a node's process writes its pid to join its group."""
+        """Returns the files to which a node's process writes its pid to join its own or the shared group."""
         return self._groups.procs(self._shared if node.name in self._sharing else node.cgroup)
 
     def give(self, names: Iterable[str], pids: Mapping[str, int]) -> None:
-        """Makes an own group for each of these nodes that shares one: sets its limits first, then moves its
-        process.
+        """Makes an own group for each of these nodes that shares one: sets its limits, then moves its
+        process. Other nodes stay as they are.
         """
         for node in [self._sharing[name] for name in names if name in self._sharing]:
             self._limit([node])
@@ -53,7 +53,9 @@ class OwnGroups:
             del self._sharing[node.name]
 
     def renew(self, nodes: Iterable[Node]) -> None:
-        """Makes the groups also in trees that are needed only now, and moves their processes into them."""
+        """Creates the groups again in control-group trees that have none yet, and moves their processes into
+        them.
+        """
         own = [n.cgroup for n in nodes if n.name not in self._sharing]
         groups = own + ([self._shared] if self._sharing else [])
         self._groups.create(groups)
@@ -61,6 +63,9 @@ class OwnGroups:
             self._groups.adopt(group)
 
     def remove(self, nodes: Iterable[Node]) -> None:
+        """Removes the nodes' own groups; nodes that share a group are only forgotten, and the shared group
+        stays.
+        """
         self._groups.remove(n.cgroup for n in nodes if self._sharing.pop(n.name, None) is None)
 
     def _limit(self, nodes: list[Node]) -> None:
@@ -69,7 +74,7 @@ class OwnGroups:
 
 
 def limited(node: Node) -> bool:
-    """Returns whether the topology sets a limit or reservation for the node."""
+    """Returns whether the topology sets a CPU, memory or process limit or a CPU reservation for the node."""
     asked = (
         node.cpu_limit_mhz, node.cpu_limit_cores, node.cpu_reserve_mhz, node.cpu_reserve_cores,
         node.memory_limit_bytes, node.process_limit,
@@ -78,7 +83,9 @@ def limited(node: Node) -> bool:
 
 
 def occupied(request: Operation[Any]) -> list[str]:
-    """Returns the nodes in which the request starts a program or load."""
+    """Returns the nodes in which the request starts a program, a command, a role or frames of a trial; empty
+    for other requests.
+    """
     match request:
         case operations.Start() | operations.Exec() | operations.ListenForFrames() | operations.SendFrames():
             return [request.node]

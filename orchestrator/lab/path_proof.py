@@ -1,5 +1,5 @@
 """Proves paths: compares the routers that packets pass, and their round trip, with the plan's routes and
-delays, for sampled pairs of nodes.
+delays, for a sample of node pairs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ Way = tuple[Node, str, Path, Path]  # sending node, destination address, path th
 
 
 def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Judgement]:
-    """Judges hops and round trips of sampled paths over routers, with repeated attempts; empty if no path
-    crosses a router.
+    """Judges hops and round trips of at most 24 sampled paths over routers, from light nodes; empty if there
+    is no such path.
+
+    An undecided round trip is measured up to twice more, alone; so is one that fails while several paths were
+    measured together, where other echoes may have caused it.
     """
     paths = Paths.of(plan)
     ways = _sample([way for one, other in pairs(plan) for way in _ways(paths, one, other)])
@@ -71,6 +74,7 @@ def _alone_ns(there: Path, back: Path) -> int:
 
 
 def _ways(paths: Paths, one: Node, other: Node) -> Iterator[Way]:
+    """Yields both directions of a pair of nodes, if they lead over a router and the sender is no VM."""
     for a, b in ((one, other), (other, one)):
         there, back = paths.between(a.name, b.name), paths.between(b.name, a.name)
         if a.vm is None and there is not None and back is not None and len(there.nodes) > 2:
@@ -78,7 +82,7 @@ def _ways(paths: Paths, one: Node, other: Node) -> Iterator[Way]:
 
 
 def _sample(ways: Sequence[Way]) -> list[Way]:
-    """Returns all paths, or MOST_PATHS of them, evenly spread over the list."""
+    """Returns all paths, or 24 of them (MOST_PATHS), evenly spread over the list."""
     count = min(len(ways), MOST_PATHS)
     return [ways[i * len(ways) // count] for i in range(count)]
 
@@ -88,7 +92,9 @@ def _name(way: Way) -> str:
 
 
 def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
-    """Judges the hops: holds if every router answered in its place, and the destination last."""
+    """Judges the hops: holds if every planned router and the destination answered in its place,
+    else fails.
+    """
     requested = way[2].nodes[1:]
     gone = tuple(
         owner.get(seen.hops[n], seen.hops[n]) if n in seen.hops else "?" for n in range(1, len(requested) + 1)
@@ -115,8 +121,8 @@ def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
 
 
 def _interval(values: Sequence[int]) -> tuple[float, float]:
-    """Returns the interval of the median by order statistics: omits as many values at each end as SURE
-    allows.
+    """Returns the confidence interval of the median by order statistics: omits as many values at each end as
+    the confidence SURE allows; the smallest and largest if none may be omitted.
     """
     ordered, n = sorted(values), len(values)
     left_out = max(
@@ -127,10 +133,11 @@ def _interval(values: Sequence[int]) -> tuple[float, float]:
 
 
 def _time(way: Way, seen: TracerouteResult, each: Tolerance, machines: Collection[str]) -> Judgement:
-    """Judges the median round trip against the sum of the links' requested delays.
+    """Judges the median round trip against the sum of the links' requested delays, with a tolerance that
+    grows with hops and jitter.
 
-    Virtual machines on the path add their own forwarding time: if the round trip is too long there, the proof
-    cannot tell.
+    Without an echo, or if the round trip is too long or undecided and passes a virtual machine (which adds
+    its own forwarding time), the result is `cannot tell`.
     """
     _, _, there, back = way
     frame_bytes = FRAME_BYTES + (20 if family(way[1]) == "IPv6" else 0)

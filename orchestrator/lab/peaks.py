@@ -1,4 +1,6 @@
-"""Records the peak memory of each node's control group, to compare the sampled memory with it."""
+"""Records the peak memory of the control group of each node with software, for comparison with the sampled
+memory.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,17 @@ PEAKS = ("memory.max_usage_in_bytes", "memory.peak")
 
 
 def write(lab: Lab) -> None:
-    """Writes raw/peaks.csv; writes nothing if no node with software has a memory control group here."""
+    """Writes raw/peaks.csv; writes nothing if no node with software has a memory control group with a peak on
+    this machine.
+    """
     lines = list(_lines(lab))
     if lines:
         (lab.run_dir / "raw" / FILE).write_text(HEADER + "".join(lines))
 
 
 def _lines(lab: Lab) -> Iterator[str]:
-    """Yields lines for nodes with software, which have their own control groups from the start; none in
-    multi-host labs.
+    """Yields a line for each node with software (such nodes have their own control groups from the start)
+    whose peak is known; none in multi-host labs.
     """
     for node in lab.nodes.values() if not lab.plan.hosts else ():
         file = lab.driver.counters(node)["memory"] if node.software else None
@@ -32,7 +36,9 @@ def _lines(lab: Lab) -> Iterator[str]:
 
 
 def of_group(group: Path | str) -> int | None:
-    """Returns the group's peak in bytes; None if the kernel records none, or the group is gone."""
+    """Returns the group's peak memory in bytes; None if the kernel records none or the file cannot
+    be read.
+    """
     for name in PEAKS:
         try:
             return int(text_of(f"{group}/{name}"))

@@ -1,8 +1,8 @@
 """Judges directions with the same impairment together: their frames together show rare events sooner.
 
 The kernel reads back the same text for all of them, and each draws from its own seed, so frames of several
-directions serve as more frames of one. A direction that fails by itself is left out of the pool and keeps its
-verdict.
+directions serve as more frames of one. A direction that fails by itself is left out of the pool for that
+quantity and keeps its verdict.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ POOLED = ("delay", "jitter", "distribution", "loss", "duplicate", "corrupt", "re
 
 
 def alike(links: Sequence[Link]) -> list[dict[Way, Direction]]:
-    """Returns groups of directions with the same impairment on the same host, with those through a bridge VM
-    apart.
+    """Groups the directions that have an impairment: a group has the same impairment on the same host, and
+    directions through a bridge VM have groups of their own.
     """
     groups: dict[tuple[str, str, bool], dict[Way, Direction]] = defaultdict(dict)
     for link, name, direction in directions(links):
@@ -38,10 +38,11 @@ def pooled(
     found: Sequence[Judgement],
     again: Again,
 ) -> list[Judgement]:
-    """Returns `found` with each "cannot tell" replaced by the judgement of all directions of its group
-    together.
+    """Returns `found` with "cannot tell" replaced by the judgement of the group's directions together, also
+    if that cannot tell either.
 
-    again: judges one series of frames.
+    Applies to the quantities in POOLED; directions that fail or have no frames are left out of the pool, and
+    with fewer than two the judgement stays. again: judges one series of frames.
     """
     group_of = {way: number for number, group in enumerate(groups) if len(group) > 1 for way in group}
     failing = {(j.link, j.direction, j.quantity) for j in found if j.verdict == "fails"}
@@ -63,7 +64,9 @@ def pooled(
 def _together(
     group: Mapping[Way, Direction], ways: Sequence[Way], seen: Mapping[Way, Seen], quantity: str, again: Again
 ) -> Judgement | None:
-    """Judges the frames of all `ways` as one direction; None if there are fewer than two."""
+    """Judges the frames of all `ways` as one direction; None if there are fewer than two, or if the quantity
+    is not judged.
+    """
     if len(ways) < 2:
         return None
     lines = again(group[ways[0]], _sum([seen[way] for way in ways]))
@@ -76,6 +79,7 @@ def _together(
 
 
 def _sum(parts: Sequence[Seen]) -> Seen:
+    """Returns the counts and delays of all parts as one series, without arrival times."""
     return Seen(
         sum(p.sent for p in parts),
         sum(p.received for p in parts),
@@ -87,6 +91,6 @@ def _sum(parts: Sequence[Seen]) -> Seen:
 
 
 def added(first: Seen, more: Seen) -> Seen:
-    """Returns two series of one direction as one."""
+    """Returns two series of one direction as one, with the arrival times of both."""
     arrivals = [*first.arrivals_ns, *more.arrivals_ns]
     return replace(_sum([first, more]), arrivals_ns=arrivals)

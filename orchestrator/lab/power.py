@@ -25,7 +25,8 @@ States = Mapping[str, Mapping[str, operations.SoftwareState]]
 
 
 def start(lab: Lab, items: Sequence[Item]) -> list[Failure]:
-    """Starts programs in parallel and waits until each is ready or has failed; returns those that failed.
+    """Starts programs in parallel and waits until each is ready or has failed; returns the failed ones.
+    Raises TimedOut 30 s after the longest ready deadline.
 
     A program counts as started from its own answer on, because it may end while others still start.
     """
@@ -56,10 +57,10 @@ def together(
     longest_ns: int,
     each: Callable[[int, Message], None] = lambda _number, _answer: None,
 ) -> list[Message]:
-    """Sends all requests at once, waits for the answers and returns them in the order of the requests; raises
-    TimedOut (`subject`).
+    """Sends all requests at once, waits for the answers and returns them, refusals too, in the order of the
+    requests. Raises TimedOut (`subject`) after `longest_ns` plus 30 s.
 
-    each: gets every answer when it arrives, with the index of its request.
+    each: receives the index of a request and its answer, when it arrives.
     """
     answers: dict[int, Message] = {}
 
@@ -75,14 +76,14 @@ def together(
 
 
 def insist(failed: Sequence[Failure]) -> None:
-    """Raises LabError with every program that did not start or stop; does nothing if there is none."""
+    """Raises LabError with every failed program and its error; does nothing if there is none."""
     if failed:
         raise LabError("; ".join(f"nodes.{node}.{s.name}: {error}" for node, s, error in failed))
 
 
 def stop(lab: Lab, items: Sequence[Item], signal: str | None = None) -> None:
-    """Stops programs by `signal` or their own stop signal, and marks their exits as expected. Raises LabError
-    for a role inside the agent, or if a program does not stop.
+    """Stops programs by `signal`, else by their own stop signal, and marks their exits as expected; SIGKILL
+    follows after 10 s. Raises LabError for a role inside the agent, or if a program cannot be stopped.
     """
     requests = []
     for node, software in items:
@@ -100,7 +101,9 @@ def stop(lab: Lab, items: Sequence[Item], signal: str | None = None) -> None:
 
 
 def stop_all(lab: Lab) -> None:
-    """Stops all running programs at the end of a lab, so that they write their logs and exit in order."""
+    """Stops the started programs that still run or start, at the end of a lab, so that they write their logs
+    and exit in order.
+    """
     items = [(node, software) for (node, _), software in lab.started.items() if node in lab.nodes]
     states = lab.driver.call(operations.Software())["nodes"] if items else {}
     stop(lab, [i for i in items if _runs(states, i)])
@@ -113,8 +116,8 @@ def _runs(states: States, item: Item) -> bool:
 
 
 def chosen(lab: Lab, nodes: Iterable[str], name: str | None) -> list[Item]:
-    """Returns node and software that an action on `nodes` affects: the software of that name on each, or all
-    programs.
+    """Returns node and software for each of `nodes`: the software called `name`, or all programs if that is
+    None.
     """
     if name is None:
         return lab.processes(nodes)
@@ -122,8 +125,8 @@ def chosen(lab: Lab, nodes: Iterable[str], name: str | None) -> list[Item]:
 
 
 def act(lab: Lab, action: str, nodes: Sequence[str], name: str | None) -> None:
-    """Starts, stops, kills or restarts the software `name` on nodes; without a name, whole nodes with their
-    links.
+    """Starts, stops, kills or restarts the software `name` on nodes; if `name` is None, whole nodes with
+    their links. Other actions have no effect.
     """
     if action in ("stop", "kill", "restart"):
         end(lab, nodes, name, kill=action == "kill")
@@ -132,6 +135,9 @@ def act(lab: Lab, action: str, nodes: Sequence[str], name: str | None) -> None:
 
 
 def end(lab: Lab, nodes: Sequence[str], name: str | None, kill: bool = False) -> None:
+    """Stops (or kills) the running programs that `name` selects. Without a name also sets the nodes' links
+    down, powers off VM nodes, and marks the nodes as stopped.
+    """
     states = lab.driver.call(operations.Software())["nodes"]
     items = chosen(lab, nodes, name)
     running = [i for i in items if i[1].process is None or _runs(states, i)]
@@ -144,6 +150,9 @@ def end(lab: Lab, nodes: Sequence[str], name: str | None, kill: bool = False) ->
 
 
 def begin(lab: Lab, nodes: Sequence[str], name: str | None) -> None:
+    """Starts the programs that `name` selects. Without a name first restores the nodes' links, powers on VM
+    nodes, and marks the nodes as running. Raises LabError if a program does not start.
+    """
     if name is None:
         put_back(lab, [lab.node(n) for n in nodes])
         lab.driver.power([lab.node(n) for n in nodes], on=True)
@@ -159,4 +168,5 @@ def plain(software: Software) -> dict[str, Any]:
 
 
 def log_file(lab: Lab, node: str, software: Software) -> Path:
+    """Returns the path of a program's log in the run directory."""
     return lab.run_dir / "raw" / "logs" / f"{node}.{software.name}.log"

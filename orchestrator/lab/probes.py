@@ -37,6 +37,7 @@ BOTH = "both"  # directions of half duplex, in samples and proofs
 
 
 def directions(links: Sequence[Link]) -> list[tuple[str, str, Direction]]:
+    """Returns (link name, `forward` or `reverse`, direction) for both directions of every link."""
     return [
         (link.name, name, direction)
         for link in links
@@ -45,9 +46,11 @@ def directions(links: Sequence[Link]) -> list[tuple[str, str, Direction]]:
 
 
 def spaced_probes(links: Sequence[Link], longest_ns: int = LONGEST_NS) -> list[Probe]:
-    """Returns probes of frames so far apart that they do not queue, for all quantities except the rate.
+    """Returns one probe per direction whose frames are so far apart that they do not queue, for all
+    quantities except the rate; few frames for a direction without impairment. The directions of a half-duplex
+    link take turns.
 
-    longest_ns: the longest series of a direction.
+    longest_ns: the longest duration of a direction's frames.
     """
     ways = directions(links)
     impaired = sum(d.impairment.present for _, _, d in ways)
@@ -61,7 +64,9 @@ def spaced_probes(links: Sequence[Link], longest_ns: int = LONGEST_NS) -> list[P
 
 
 def in_turns(probes: list[Probe], links: Sequence[Link]) -> list[Probe]:
-    """Delays the second direction of each half-duplex link until the first has finished."""
+    """Sets the start of the reverse probe of each half-duplex link to the expected end of the forward one, in
+    place; returns the same list.
+    """
     shared = {link.name for link in links if link.half_duplex}
     ends = {
         p["link"]: p["start_ns"] + p["count"] * p["interval_ns"] + p["timeout_ns"] - SECOND
@@ -74,8 +79,8 @@ def in_turns(probes: list[Probe], links: Sequence[Link]) -> list[Probe]:
 
 
 def shared_probes(links: Sequence[Link]) -> list[Probe]:
-    """Returns trains that pass both directions of each half-duplex link at once, each 1.5 times as fast as
-    the rate, so that neither ends before the other begins.
+    """Returns trains for both directions of each half-duplex link with a rate, which are sent at the same
+    time, each at 1.5 times the rate, so that neither ends before the other begins.
     """
     found: list[Probe] = []
     for link in links:
@@ -91,6 +96,9 @@ def shared_probes(links: Sequence[Link]) -> list[Probe]:
 
 
 def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: int) -> Probe:
+    """Returns a probe of one direction with at least 5 and at most `count` frames, so far apart that rate,
+    jitter and slots do not make them meet.
+    """
     impairment = direction.impairment
     size = spaced_size(impairment)
     interval = max(SPACING_NS, 4 * transmission_ns(size, impairment))
@@ -107,8 +115,8 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
 
 
 def spaced_size(impairment: Impairment) -> int:
-    """Returns the size of single frames (bytes), which fits the MTU and the spacing; the expected share of
-    flipped bits depends on it.
+    """Returns the size of single frames (bytes): at most 512 and at most the link's longest frame; on a slow
+    link without corruption so small that frames keep their usual spacing.
     """
     full = min(SIZE, _full_frame(impairment))
     if impairment.corrupt or not impairment.rate_bps:
@@ -117,7 +125,9 @@ def spaced_size(impairment: Impairment) -> int:
 
 
 def burst_probes(links: Sequence[Link]) -> list[Probe]:
-    """Returns trains of frames faster than the rate, for every direction with a rate and without slots."""
+    """Returns trains that exceed the rate, for every direction with a rate and without slots. Fast trains
+    start one after another; the directions of a half-duplex link take turns.
+    """
     rated = [way for way in directions(links) if way[2].impairment.rate_bps]
     ways = [way for way in rated if way[2].impairment.slot is None]  # slots hide the frames' spacing
     share = TRAIN_FRAMES_IN_ALL // max(1, len(ways))
@@ -151,8 +161,8 @@ def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
 
 
 def train_size(impairment: Impairment) -> int:
-    """Returns the size of a train's frames (bytes): full frames, or on a slow link so small that twenty pass
-    in a second.
+    """Returns the size of a train's frames (bytes): the link's longest frame, at most 1,514; on a slow link
+    so small that twenty pass in a second, but at least 60.
     """
     full = min(TRAIN_SIZE, _full_frame(impairment))
     return min(full, max(SMALLEST, impairment.rate_bps * TRAIN_NS // (20 * 8 * SECOND)))
@@ -164,7 +174,9 @@ def _full_frame(impairment: Impairment) -> int:
 
 
 def _staggered(trains: list[Probe]) -> list[Probe]:
-    """Sets the starts of trains: a fast one starts when those before it have finished, a slow one at once."""
+    """Sets the starts of trains, in place: a fast one starts when the fast ones before it have finished
+    (sooner if these starts would exceed 2 s), a slow one at once.
+    """
     spans = [p["timeout_ns"] - SECOND for p in trains]
     fast = sum(span for span in spans if span <= FAST_NS)
     shrink = min(1.0, STAGGER_NS / fast) if fast else 1.0
@@ -177,6 +189,9 @@ def _staggered(trains: list[Probe]) -> list[Probe]:
 
 
 def _probe(link: str, name: str, d: Direction, count: int, size: int, interval_ns: int) -> Probe:
+    """Returns a probe of one direction that starts at once. Its timeout allows for the impairment and one
+    second more; through a bridge VM it goes from tap to tap.
+    """
     i = d.impairment
     # A second beyond what the impairment explains: the machine may be slow, which is not the link's fault.
     slot_ns = i.slot.max_ns if i.slot is not None else 0
@@ -192,8 +207,8 @@ def _probe(link: str, name: str, d: Direction, count: int, size: int, interval_n
 
 
 def at_once(impairment: Impairment) -> int:
-    """Returns how many frames of a train pass before the queue limits the rate, and so do not
-    show the rate.
+    """Returns the number of frames of a train that pass before the queue limits the rate, and so do not show
+    the rate; 0 if the queue lets none pass.
     """
     queue = queueing.queue_of(impairment)
     held = queue.at_once_bytes(impairment) if queue is not None else 0
@@ -201,24 +216,27 @@ def at_once(impairment: Impairment) -> int:
 
 
 def longest_delay_ns(impairment: Impairment) -> int:
-    """Returns the longest delay (ns) of a frame that does not wait for others; pareto exceeds it in fewer
-    than one frame of a train.
+    """Returns the longest delay (ns) of a frame that does not wait for others: the delay plus one jitter if
+    uniform, else four, which the pareto distribution may rarely exceed.
     """
     return impairment.delay_ns + _tail(impairment) * impairment.jitter_ns
 
 
 def _spread(impairment: Impairment) -> int:
     """Returns the distance from the shortest to the longest delay, in jitters, without the rare tails of
-    published distributions.
+    published distributions: 2 for uniform, 4 for netem's others, 8 for a table of the user.
     """
     return {"uniform": 2, "normal": 4, "pareto": 4, "paretonormal": 4}.get(impairment.distribution, 8)
 
 
 def _tail(impairment: Impairment) -> int:
+    """Returns how many jitters beyond the mean delay a distribution reaches."""
     return 1 if impairment.distribution == "uniform" else JITTER_TAIL
 
 
 def transmission_ns(size: int, impairment: Impairment) -> int:
-    """Returns the transmission time (ns) of a frame at the rate of unmarked frames; 0 without a rate."""
+    """Returns the transmission time (ns) of a frame of `size` bytes at the rate of unmarked frames; 0 without
+    a rate.
+    """
     rate_bps = queueing.lone_bps(impairment)
     return size * 8 * SECOND // rate_bps if rate_bps else 0

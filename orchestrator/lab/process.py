@@ -66,7 +66,9 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def prepare(options: argparse.Namespace, events: Events) -> Lab:
-    """Claims the lab's name and writes plan and manifest; creates no node or network yet."""
+    """Claims the lab's name, writes plan and manifest and opens the driver's object; creates no node or
+    network yet. Releases the name and raises if that fails, or if a crash left parts of a lab of this name.
+    """
     plan = read_plan(options.plan)
     kernel = kernel_facts()
     run_dir = options.run_dir.absolute()
@@ -79,6 +81,7 @@ def prepare(options: argparse.Namespace, events: Events) -> Lab:
 
 
 def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: State) -> Lab:
+    """Prepares run directory, manifest, loop and driver of a lab whose name is claimed; returns the lab."""
     run_dir = options.run_dir.absolute()
     if left := left_behind(plan.lab, options.driver):
         raise LabError(
@@ -106,7 +109,9 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
 
 
 def run(lab: Lab, options: argparse.Namespace) -> str:
-    """Runs the lab from build to teardown; returns its end state: complete, failed or interrupted."""
+    """Runs the lab from build to teardown; returns its end state: complete, failed or interrupted. SIGINT and
+    SIGTERM interrupt it.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, _: lab.loop.interrupt(Interrupted(signal.Signals(n).name)))
     watch_lifeline(lab)
@@ -124,8 +129,8 @@ def run(lab: Lab, options: argparse.Namespace) -> str:
 
 
 def watch_lifeline(lab: Lab) -> None:
-    """Ends the lab when the command that started the run closes its pipe to standard input; does nothing if
-    that is no pipe.
+    """Interrupts the lab when the command that started it closes its end of standard input; does nothing if
+    standard input is no pipe.
     """
     if not stat.S_ISFIFO(os.fstat(0).st_mode):
         return
@@ -139,8 +144,8 @@ def watch_lifeline(lab: Lab) -> None:
 
 
 def guarded(lab: Lab, work: Callable[[], str]) -> tuple[str, str | None]:
-    """Runs `work` and returns (end state, error text); catches every failure, so that the lab is torn down
-    and the manifest gets the error.
+    """Runs `work` and returns (end state, error text or None). Catches and reports every Exception, so that
+    the lab is torn down and the manifest gets the error.
     """
     try:
         return work(), None
@@ -156,7 +161,9 @@ def guarded(lab: Lab, work: Callable[[], str]) -> tuple[str, str | None]:
 
 
 def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
-    """Builds the lab, then runs the scenario, serves requests, or both; returns the end state `complete`."""
+    """Opens the driver, builds the lab, then runs the scenario, serves requests, or both; returns the end
+    state `complete`. Raises every failure, and Interrupted if the interruption comes before the lab serves.
+    """
     if options.control.startswith("fd:"):
         server.serve_descriptor(int(options.control[3:]))
     else:
@@ -191,7 +198,9 @@ def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
 
 
 def run_session(lab: Lab) -> None:
-    """Runs the scenario, collects the measurements in any case, then judges which clients were admitted."""
+    """Runs the scenario and collects the measurements in any case; if it did not fail, judges which clients
+    were admitted.
+    """
     session = Session(lab)
     lab.in_scenario = True
     try:
@@ -203,7 +212,9 @@ def run_session(lab: Lab) -> None:
 
 
 def tear_down(lab: Lab) -> None:
-    """Removes the lab through the driver, then by name everything that the driver left."""
+    """Ends captures and programs and removes the lab through the driver, then by name everything that the
+    driver left; releases the state directory. An error becomes a warning.
+    """
     actions: list[Callable[[], None]] = [
         lambda: end_captures(lab),
         lambda: power.stop_all(lab),
@@ -229,8 +240,8 @@ def tear_down(lab: Lab) -> None:
 
 
 def end_captures(lab: Lab) -> None:
-    """Ends the captures that clients started; the scenario has ended its own. Raises LabError with the
-    errors of all that did not end properly.
+    """Ends the captures that the lab still has, those that clients started, and forgets them. Raises LabError
+    with the errors of all that did not end properly.
     """
     errors = []
     for running in [*lab.captures.values()]:
@@ -244,8 +255,8 @@ def end_captures(lab: Lab) -> None:
 
 
 def left_behind(lab: str, driver: str) -> list[str]:
-    """Returns namespaces, control groups and taps lent to libvirt of this lab name; empty for the drivers
-    `fake` and `hosts`, which make none here.
+    """Returns the existing namespaces and control groups of this lab name, and for the driver `vm` the taps
+    lent to libvirt; empty for the drivers `fake` and `hosts`, which make none here.
     """
     if driver in ("fake", "hosts"):
         return []
@@ -254,12 +265,14 @@ def left_behind(lab: str, driver: str) -> list[str]:
 
 
 def _lent_taps(lab: str) -> list[str]:
+    """Returns the lab's taps that libvirt has."""
     from orchestrator.lab.vm import handover  # which light labs do not load
 
     return [f"tap {entry['ifname']}" for entry in handover.marked(lab)]
 
 
 def write_end(lab: Lab, state: str, error: str | None) -> None:
+    """Writes the end state to the manifest; reports an OSError and continues."""
     try:
         lab.manifest.finish(lab.events, state, error)
     except OSError as failure:
@@ -267,6 +280,7 @@ def write_end(lab: Lab, state: str, error: str | None) -> None:
 
 
 def read_plan(path: Path) -> Plan:
+    """Reads a plan; raises LabError if the file is no plan or has another format than this program."""
     try:
         plan = from_json(Plan, path.read_text())
     except (TypeError, KeyError, ValueError) as error:
@@ -279,7 +293,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def print_line(message: Message) -> None:
-    """Prints one JSON line on standard output, which may have no reader any more."""
+    """Prints one JSON line on standard output; does nothing if nobody reads it any more."""
     try:
         sys.stdout.buffer.write(encode(message))
         sys.stdout.buffer.flush()

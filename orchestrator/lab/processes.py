@@ -1,5 +1,5 @@
-"""Records the CPU time of nodes at a run's end in two ways: by control groups, whose counters are sampled,
-and by their processes, from /proc.
+"""Records the CPU time of nodes with software at a run's end in two ways: from the control groups, whose
+counters are sampled, and from their processes in /proc.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _lines(lab: Lab) -> Iterator[str]:
 
 def of_processes(members: Path | str, proc: Path | str = "/proc") -> int | None:
     """Returns the user and system time (ns) of a group's processes and of their ended children, in whole
-    ticks rounded down; None if the group cannot be read.
+    ticks rounded down; a process that has just ended adds nothing. None if the group cannot be read.
     """
     try:
         pids = text_of(members).split()
@@ -63,7 +63,7 @@ def _times(stat: str) -> list[int]:
 
 def of_group(file: Path | str) -> int | None:
     """Returns the CPU time of a group in ns, from cpuacct.usage (version 1) or cpu.stat (version 2); None if
-    unreadable.
+    the file cannot be read or parsed.
     """
     try:
         words = text_of(file).split()

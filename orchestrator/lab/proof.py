@@ -35,7 +35,7 @@ from orchestrator.lab.tolerance import Noise, Tolerances, settle
 @dataclass(frozen=True)
 class Prover:
     """Proves links of one lab. netns: its core namespace; requested: the topology's settings of the proof;
-    tables: the plan's delay distributions.
+    kernel: `host` or the name of a lab kernel; tables: the plan's delay distributions.
     """
 
     driver: Driver
@@ -46,8 +46,9 @@ class Prover:
     tables: Mapping[str, Sequence[int]]  # the plan's tables of delays
 
     def prove(self, links: Sequence[Link], *, once: bool = False) -> tuple[list[Judgement], Tolerances]:
-        """Probes and judges all directions until every verdict is decided, or as long as the topology allows;
-        returns the judgements and the tolerances.
+        """Probes all directions and judges them, with further trains until every verdict is decided or the
+        allowed time or number of attempts is used; returns the judgements and the tolerances. Half-duplex
+        links are also judged with both directions at once.
 
         once: sends only the first trains, so that a lab that serves does not wait longer.
         """
@@ -65,8 +66,8 @@ class Prover:
     def _until_told(
         self, links: Sequence[Link], tolerances: Tolerances, beside: bool, looks: int
     ) -> list[Judgement]:
-        """Sends trains through all directions, then further trains through undecided ones; returns the
-        judgements.
+        """Sends spaced frames and trains through all directions, then further frames through undecided ones;
+        returns the judgements. A jitter or delay that lacks time is judged with the rough tolerance.
         """
         first = spaced_probes(links, self.requested.longest_ns)
         if self.virtual:
@@ -103,6 +104,9 @@ class Prover:
         return not self.virtual and self.driver.name != "fake" and noise_floor.wanted(links)
 
     def _spaced(self, probes: list[Probe], beside: bool) -> tuple[list[Probed], Noise | None]:
+        """Sends the probes, with the reference wire's if `beside`; returns the answers and the machine's
+        added delay, None if it is not measured.
+        """
         if not beside:
             return self._call(probes), None
         longest = max(p["count"] * p["interval_ns"] for p in probes)
@@ -111,6 +115,7 @@ class Prover:
         return found, noise_floor.noise(seen)
 
     def _call(self, probes: list[Probe]) -> list[Probed]:
+        """Sends probes to the driver and returns the answers; sends nothing for an empty list."""
         if not probes:
             return []
         longest = max(p["start_ns"] + p["timeout_ns"] + p["count"] * p["interval_ns"] for p in probes)
@@ -118,6 +123,7 @@ class Prover:
 
 
 def _by_way(probed: Sequence[Probed]) -> dict[tuple[str, str], Seen]:
+    """Returns the frames of each (link, direction); several answers for one direction are added up."""
     found: dict[tuple[str, str], Seen] = {}
     for one in probed:
         way = one["link"], one["direction"]

@@ -1,5 +1,5 @@
-"""Plans the length of a proof: which further trains decide what the first ones cannot, within the allowed
-time.
+"""Plans the length of a proof: chooses further trains for the quantities that the first ones leave undecided,
+within the allowed time.
 """
 
 from __future__ import annotations
@@ -33,24 +33,29 @@ Way = tuple[str, str]
 
 
 def most_ns(requested: ProofSettings, *, virtual: bool) -> int:
-    """Returns the longest time (ns) of all trains of a direction together."""
+    """Returns the longest total duration (ns) of a direction's spaced frames: the topology's, else 1200 s in
+    virtual and 60 s in real time.
+    """
     if requested.at_most_ns is not None:
         return requested.at_most_ns
     return AT_MOST_VIRTUAL_NS if virtual else AT_MOST_NS
 
 
 def length_ns(probes: Sequence[Probe]) -> int:
-    """Returns the time (ns) that the trains take when they are sent in parallel."""
+    """Returns the time (ns) until the last frame of the probes is sent, in parallel from their starts; 0
+    without probes.
+    """
     return max((p["start_ns"] + p["count"] * p["interval_ns"] for p in probes), default=0)
 
 
 def further(
     first: Sequence[Probe], judged: Sequence[Judgement], left_ns: int, links: Sequence[Link], *, dense: bool
 ) -> list[Probe]:
-    """Returns trains for the undecided quantities that fit into the remaining time, those with the shortest
-    first; empty if none fits.
+    """Returns probes with the frames that undecided quantities need, if all frames of a quantity fit into the
+    remaining time; those that need the shortest time first. Empty if none fits.
 
-    dense: in virtual time, where the machine's speed is no limit.
+    In real time the frame rate of all directions together is limited, too. dense: in virtual time, without
+    that limit and with frames closer together.
     """
     requested = {(link, name): d.impairment for link, name, d in directions(links)}
     probe_of = {(p["link"], p["direction"]): p for p in first}
@@ -78,8 +83,8 @@ def further(
 
 
 def brief(first: Sequence[Probe], links: Sequence[Link]) -> list[Probe]:
-    """Returns the first trains of virtual time: frames closer together where they cannot meet in a queue, and
-    at most CERTAIN frames through impairments without a random part.
+    """Returns the first probes of virtual time: frames closer together and in batches where they cannot meet
+    in a queue, and at most 100 frames through impairments without a random part, slots or a queue.
     """
     requested = {(link, name): d.impairment for link, name, d in directions(links)}
     found = []
@@ -91,8 +96,8 @@ def brief(first: Sequence[Probe], links: Sequence[Link]) -> list[Probe]:
 
 
 def at_once(trains: Sequence[Probe]) -> list[Probe]:
-    """Returns trains whose frames are sent in batches, for virtual time. There a system call takes time and a
-    frame takes none: with one frame per call, at most 2.4 Gbit/s could be sent.
+    """Returns trains whose frames are sent in batches of up to 64, for virtual time. There a system call
+    takes time and a frame takes none: with one frame per call, at most 2.4 Gbit/s could be sent.
     """
     return [{**p, "batch": max(1, min(TOGETHER, CALLS_NS // max(1, p["interval_ns"])))} for p in trains]
 
@@ -111,8 +116,9 @@ def _chance(requested: Impairment) -> bool:
 
 
 def _denser(probe: Probe, requested: Impairment) -> Probe:
-    """Returns the probe with frames closer together and in batches; as it is if the direction has a rate,
-    order, slots or a queue, where frames would meet.
+    """Returns the probe with frames closer together and in batches of 64; unchanged if the direction has a
+    rate, order, slots or a queue, where frames would meet, or too small a limit, or if the frames are already
+    closer.
     """
     if (
         requested.rate_bps
@@ -141,8 +147,8 @@ def _parted(probe: Probe, timed: int) -> Iterator[Probe]:
 
 
 def _longer(probe_of: Mapping[Way, Probe], frames: Mapping[Way, int], *, dense: bool) -> Iterator[Probe]:
-    """Yields the probes with new numbers of frames, slower if together they exceed the kernel's
-    frame rate.
+    """Yields the probes with new numbers of frames, all from the start; with longer intervals if together
+    they exceed 4,000 frames/s, unless `dense`.
     """
     span = max((count * probe_of[way]["interval_ns"] for way, count in frames.items()), default=0)
     total = sum(frames.values())
@@ -154,7 +160,9 @@ def _longer(probe_of: Mapping[Way, Probe], frames: Mapping[Way, int], *, dense: 
 
 
 def told(line: Judgement, first: Sequence[Probe]) -> Judgement:
-    """Adds to the reason of an undecided judgement the length of a proof that would decide it."""
+    """Adds to the reason of an undecided judgement the duration of a proof that would decide it; returns
+    other judgements, and those without a known number of frames, unchanged.
+    """
     if line.verdict != "cannot tell" or line.needs is None:
         return line
     probe = next((p for p in first if (p["link"], p["direction"]) == (line.link, line.direction)), None)
@@ -172,8 +180,8 @@ def in_time(
     *,
     dense: bool,
 ) -> list[Judgement]:
-    """Returns for each quantity the fine judgement if its missing frames fit into the remaining time, else
-    the rough one.
+    """Returns for each quantity the fine judgement if the frames that it still needs (0 if decided) fit into
+    the remaining time, else the rough one.
     """
     probe_of = {(p["link"], p["direction"]): p for p in first}
 
@@ -185,8 +193,8 @@ def in_time(
 
 
 def more(line: Judgement) -> int:
-    """Returns the frames that one direction still needs; 0 for a decided quantity, or if no number would
-    decide.
+    """Returns the frames that one direction still needs; 0 for a decided quantity, or if no number of frames
+    would decide it.
     """
     if line.verdict != "cannot tell" or line.needs is None:
         return 0
@@ -194,5 +202,8 @@ def more(line: Judgement) -> int:
 
 
 def _interval(probe_of: Mapping[Way, Probe], line: Judgement) -> int:
+    """Returns the interval (ns) of the probe of the judgement's direction, at least 1; 1 if there is no
+    probe.
+    """
     probe = probe_of.get((line.link, line.direction))
     return max(1, probe["interval_ns"]) if probe else 1

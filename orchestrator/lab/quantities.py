@@ -42,13 +42,17 @@ Tables = Mapping[str, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Within:
+    """The tolerances, the machine's added delay (None if it is not measured) and the delay tables by which
+    directions are judged.
+    """
+
     tolerances: Tolerances
     noise: Noise | None
     tables: Tables
 
     def through(self, direction: Direction) -> Within:
-        """Returns what applies to a direction: itself, or the widest tolerances without noise if a virtual
-        machine carries its netem, since the machine's added delay is not measured there.
+        """Returns the values that apply to a direction: these, or the widest tolerances without the machine's
+        added delay if a bridge VM carries the direction's netem, where that delay is not measured.
         """
         return self if direction.enter is None else Within(WIDEST, None, self.tables)
 
@@ -57,7 +61,7 @@ class Within:
 class Quantities:
     """Judges the quantities of one direction from the frames that were seen.
 
-    z: the number of standard errors to each side of an interval.
+    z: number of standard errors to each side of an interval.
     """
 
     link: str
@@ -68,6 +72,9 @@ class Quantities:
     within: Within
 
     def all(self) -> Iterator[Judgement]:
+        """Yields a judgement of reach and of each requested quantity except the rate; only of loss if all
+        frames are to be lost.
+        """
         i = self.requested
         if expected.requested_loss(i) == 1:
             yield self._loss()  # nothing arrives that could tell more
@@ -97,6 +104,7 @@ class Quantities:
         unit: str, n: int, verdict: ProofResult, reason: str = "", expects: float | None = None,
         tolerance: float | None = None, machine: float | None = None, needs: int | None = None,
     ) -> Judgement:  # fmt: skip
+        """Returns a judgement of this direction; the expected value is the requested one unless given."""
         low, high = interval if interval else (None, None)
         return Judgement(
             self.link, self.direction, quantity, requested, requested if expects is None else expects,
@@ -104,11 +112,15 @@ class Quantities:
         )  # fmt: skip
 
     def _loss(self) -> Judgement:
+        """Judges the share of lost frames."""
         i, seen = self.requested, self.seen
         requested, memory = expected.requested_loss(i), expected.loss_memory(i)
         return self._share("loss", requested, expected.lost(i), seen.sent - seen.received, seen.sent, memory)
 
     def _reach(self) -> Judgement:
+        """Judges whether frames arrive: all must if neither loss nor corruption is requested, else at least
+        one.
+        """
         sent, received = self.seen.sent, self.seen.received
         if expected.requested_loss(self.requested) or self.requested.corrupt:
             found: ProofResult = "holds" if received else "cannot tell" if sent < ENOUGH else "fails"
@@ -121,13 +133,15 @@ class Quantities:
         return self._line("reach", 1.0, received / sent if sent else None, None, "share", sent, found, reason)
 
     def _delays(self) -> list[float]:
-        """Returns the delays of frames; with reordering only of those that did not skip the queue."""
+        """Returns the delays of frames; if reordering is requested, only of those longer than a quarter of
+        the delay, which did not skip the queue.
+        """
         least = self.requested.delay_ns / 4 if self.requested.reorder else -1
         return [float(d) for d in self.seen.delays_ns if d > least]
 
     def _delay(self) -> Judgement:
         """Judges the delay by the mean if there is jitter, else by the median, which a few late frames do not
-        change.
+        change. Cannot tell with fewer than 5 delays.
         """
         values = self._delays()
         requested = self.requested.delay_ns
@@ -151,7 +165,9 @@ class Quantities:
         return max(tolerances.delay.of(whole), tolerances.of_jitter * self.requested.jitter_ns)
 
     def _slotted(self) -> Judgement:
-        """Judges the mean delay of frames that each had a slot of their own."""
+        """Judges the mean delay of frames that each have their own slot; cannot tell if the effect of the
+        slots on the jitter's distribution is not known, or with too few frames.
+        """
         values, i = self._delays(), self.requested
         makes = lone_ns(i, queueing.sending_ns(i, spaced_size(i)), self.within.tables)
         if makes is None:
@@ -168,6 +184,7 @@ class Quantities:
         return self._within("delay", i.delay_ns, makes, found, "ns", len(values), tolerance, added)
 
     def _jitter(self) -> Judgement:
+        """Judges the jitter by the spread of the delays; cannot tell with too few frames."""
         values = self._delays()
         if len(values) < ENOUGH:
             return self._too_few("jitter", self.requested.jitter_ns, "ns", len(values))
@@ -182,7 +199,10 @@ class Quantities:
         )
 
     def _spread(self, values: Sequence[float]) -> tuple[float, tuple[float, float, float]]:
-        """Returns a factor that converts the values' spread to a jitter, and the spread with its interval."""
+        """Returns a factor that converts the delays' spread to a jitter, and the spread with its interval:
+        the standard deviation where the machine adds nothing, else the interquartile range if the
+        distribution has a known one.
+        """
         i = self.requested
         whole = i.distribution == "uniform" or TAIL * i.jitter_ns <= i.delay_ns
         if self.within.tolerances.exact and whole and i.distribution in DEVIATION_TO_JITTER:
@@ -195,7 +215,8 @@ class Quantities:
 
     def _distribution(self, table: Sequence[int]) -> Judgement:
         """Judges the delays by their Kolmogorov-Smirnov distance from the user's table; shifts within the
-        delay's tolerance do not count.
+        delay's tolerance do not count. Cannot tell with too few frames, or if the machine adds more than that
+        tolerance.
         """
         values, i = self._delays(), self.requested
         if len(values) < ENOUGH:
@@ -225,8 +246,8 @@ class Quantities:
     def _share(
         self, quantity: str, requested: float, share: float, hits: int, n: int, correlation: float
     ) -> Judgement:
-        """Judges a share: `hits` of `n` frames, whose neighbours may depend on one another
-        (`correlation`).
+        """Judges a share: `hits` of `n` frames, with the correlation of successive frames. Cannot tell with
+        too few frames.
         """
         tolerance = of_share(share)
         needs = math.ceil(self.z**2 * share * (1 - share) / (ROOM * tolerance) ** 2) if tolerance else ENOUGH
@@ -240,6 +261,9 @@ class Quantities:
         )
 
     def _reorder(self) -> Judgement:
+        """Judges the share of frames that skipped the queue, with less than half of the delay; cannot tell if
+        the jitter is too large to distinguish them.
+        """
         delays = self.seen.delays_ns
         if 3 * self.requested.jitter_ns > self.requested.delay_ns / 2:
             why = "the jitter hides which frames skipped the queue"
@@ -252,7 +276,7 @@ class Quantities:
 
     def rate(self, train: Seen | None) -> Judgement:
         """Judges the rate by the spacing of a train's frames that waited for one another; the interval is the
-        bound on the rate's error.
+        bound on the rate's error. Cannot tell with slots, or if the train does not show the rate.
         """
         requested, expects = float(self.requested.rate_bps), expected.rate_bps(self.requested)
         tolerance = self.within.tolerances.rate.of(expects)
@@ -280,6 +304,7 @@ class Quantities:
         )
 
     def _too_few(self, quantity: str, requested: float, unit: str, n: int, needs: int = ENOUGH) -> Judgement:
+        """Returns a judgement `cannot tell` because of too few frames."""
         why = f"{n} frames are too few to judge"
         return self._line(quantity, requested, None, None, unit, n, "cannot tell", why, needs=needs)
 
@@ -290,9 +315,10 @@ class Quantities:
     ) -> Judgement:  # fmt: skip
         """Judges an interval (measured, low, high) against the expected value and the tolerance.
 
-        machine: what the machine adds to the quantity; if that exceeds the tolerance, the result never holds,
-        and fails only beyond their sum. late_ns: what the machine adds to the frames of a train; a longer
-        train does not reduce it.
+        machine: the machine's addition to the quantity; if that exceeds the tolerance, the result never
+        holds, and fails only beyond their sum. late_ns: the machine's lateness for the frames of a train,
+        named in the reason if the rate is undecided. In both cases no further frames are requested; `needs`
+        is their least number else.
         """
         measured, low, high = found
         added = machine or 0.0

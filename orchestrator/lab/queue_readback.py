@@ -2,8 +2,8 @@
 event changes them.
 
 A program of a node may be root there and call tc, which the proof before the run cannot show. Devices of
-links are compared with the impairments that apply now. Other devices of a node must have one of the kernel's
-own queues, unless the timeline runs tc on the node.
+links are compared with the impairments that apply now. Other devices of a light node must have one of the
+kernel's own queues, unless the timeline runs tc on the node.
 """
 
 from __future__ import annotations
@@ -56,9 +56,11 @@ WHOLE = Part(_All(), _All())
 
 
 def look(lab: Lab, part: Part = WHOLE) -> Queues:
-    """Returns the queues of all devices in light nodes' namespaces, except devices of links. Skips namespaces
-    that are gone or on another machine, and under User-Mode Linux those in which only the agent ran: nobody
-    outside can enter them. Raises LabError if the kernel does not list a namespace's queues.
+    """Returns the queues of all devices in the part's light nodes' namespaces, except devices of links; empty
+    for the fake driver.
+
+    Skips namespaces that cannot be entered, and under User-Mode Linux those in which only the agent ran.
+    Raises LabError if the kernel does not list a namespace's queues.
     """
     found: Queues = {}
     failed: list[str] = []
@@ -92,7 +94,9 @@ def look(lab: Lab, part: Part = WHOLE) -> Queues:
 
 
 def changed(lab: Lab, part: Part = WHOLE) -> list[readback.Difference]:
-    """Returns the differences between queues and what they should be."""
+    """Returns the differences between the part's queues and the expected ones. Nodes on which the timeline
+    runs tc are left out, and so are directions with a trace or with classes that a program changes.
+    """
     meant, defaults = _meant(lab), {*DEFAULTS, _default()}
     found = [
         readback.Difference(f"{netns}.{device}", "nothing", _said(queues))
@@ -106,8 +110,8 @@ def changed(lab: Lab, part: Part = WHOLE) -> list[readback.Difference]:
 def _links(
     lab: Lab, meant: set[str], names: Container[str]
 ) -> Iterator[tuple[tuple[str, str], readback.Difference]]:
-    """Yields the differences of links' devices from the present impairments; without traced links, which
-    replay.py reads back.
+    """Yields the differences of links' devices from the present impairments; without directions with a trace,
+    which replay.py reads back, and without devices that are gone.
     """
     entries: dict[str, list[dict[str, Any]]] = {}
     for name, way, d in directions([link for link in lab.links.values() if link.name in names]):
@@ -123,7 +127,9 @@ def _links(
 
 
 def _agent_only(lab: Lab, node: Node) -> bool:
-    """Returns whether no program, container image or command of the user has run on the node."""
+    """Returns whether only the agent has run on the node: no program, container image or command of
+    the user.
+    """
     return not node.image and node.name not in lab.entered and all(s.process is None for s in node.software)
 
 
@@ -136,7 +142,7 @@ def _default() -> str:
 
 
 def _meant(lab: Lab) -> set[str]:
-    """Returns the namespaces of nodes on which the topology's timeline runs tc."""
+    """Returns the namespaces of nodes on which a `run` event of the topology's timeline names tc."""
     runs = (event for event in lab.plan.events if event.action == "run")
     names = {name for event in runs if _TC.search(" ".join(event.args["argv"])) for name in event.targets}
     return {node.netns for node in lab.nodes.values() if node.name in names}
@@ -158,11 +164,14 @@ def _ways(lab: Lab) -> Iterable[Any]:
 
 
 def _said(queues: tuple[Queue, ...]) -> str:
+    """Returns the kinds of queues as text; `nothing` if there are none."""
     return ", ".join(kind for kind, *_ in queues) or "nothing"
 
 
 def _queues() -> dict[str, tuple[Queue, ...]]:
-    """Returns the queues in the thread's namespace, by device."""
+    """Returns the queues in the thread's namespace, by device; leaves out devices that have just gone, and
+    options that contain counters.
+    """
     found: dict[str, list[Queue]] = {}
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         for message in qdiscs(kernel):
@@ -179,6 +188,8 @@ def _queues() -> dict[str, tuple[Queue, ...]]:
 
 
 def _name(kernel: socket.socket, index: int) -> str:
-    """Returns the name of a device; socket.if_indextoname opens and closes a socket of its own each time."""
+    """Returns the name of a device by ioctl on an open socket, because socket.if_indextoname opens and closes
+    one each time.
+    """
     wanted = struct.pack("=16si20x", b"", index)  # struct ifreq
     return fcntl.ioctl(kernel.fileno(), SIOCGIFNAME, wanted)[:16].rstrip(b"\0").decode()

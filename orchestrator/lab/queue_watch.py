@@ -23,7 +23,9 @@ REMEDY = "no program of a node may use tc; put changes into the timeline"
 
 
 def begin(lab: Lab) -> Places:
-    """Begins to record the changes of queues in nodes that run programs."""
+    """Opens a socket in the namespaces that announcements.open_in selects and begins to record changes of
+    queues; returns the sockets by namespace.
+    """
     places = announcements.open_in(lab)
     for kernel in places.values():
         kernel.bind((0, GROUP_TC))
@@ -31,7 +33,10 @@ def begin(lab: Lab) -> Places:
 
 
 def end(lab: Lab, places: Places) -> None:
-    """Reads the sockets and warns of devices whose queues a program changed, even if it restored them."""
+    """Reads and closes the sockets and warns of devices whose queues a program changed, even if it restored
+    them; changes by vNET or by tc on the timeline do not count. Also warns of namespaces whose announcements
+    are incomplete.
+    """
     unread: list[str] = []
     found = list(_changed(lab, places, unread))
     if found:
@@ -43,7 +48,9 @@ def end(lab: Lab, places: Places) -> None:
 
 
 def _changed(lab: Lab, places: Places, unread: list[str]) -> Iterator[str]:
-    """Yields each changed device; adds to `unread` the namespaces whose announcements are incomplete."""
+    """Yields a text for each device whose queues were changed by neither vNET nor the timeline, and closes
+    the sockets; adds to `unread` the namespaces whose announcements are incomplete.
+    """
     passed, own = _meant(lab), set(_changed_by_lab(lab))
     counts: Counter[tuple[str, str]] = Counter()
 
@@ -72,6 +79,7 @@ def _changed_by_lab(lab: Lab) -> Iterator[tuple[str, str]]:
 
 
 def _impaired(lab: Lab) -> Iterator[str]:
+    """Yields the targets of all events of the run so far."""
     path = lab.run_dir / "raw" / "events.jsonl"
     for line in path.read_text().splitlines() if path.exists() else ():
         event = json.loads(line)

@@ -1,5 +1,5 @@
-"""Compares the plan with what the kernel and the agents read back; returns the differences and changes
-nothing.
+"""Compares the plan with the values that the kernel and the agents report; returns the differences and
+changes nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
+    """A setting whose value differs: its place, the requested value and the value read back."""
+
     place: str
     requested: object
     read: object
@@ -26,8 +28,8 @@ class Difference:
 
 
 def insist(differences: Sequence[Difference]) -> None:
-    """Raises LabError with the first ten differences, since a setting that did not apply fails the
-    experiment; does nothing without any.
+    """Raises LabError with the first ten differences and the number of the others, since a setting that did
+    not apply fails the experiment; does nothing without any.
     """
     if differences:
         shown = "; ".join(str(d) for d in differences[:10])
@@ -36,7 +38,9 @@ def insist(differences: Sequence[Difference]) -> None:
 
 
 def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
-    """Compares bridges and ports of the core namespace with `ip -j -d link`: present, up, MTU, bridge."""
+    """Compares bridges and ports of the core namespace with `ip -j -d link`: present, up, MTU, and a port's
+    bridge. In a multi-host lab, a bridge is compared on each host that has it.
+    """
     entries = list(entries)
     by_name = {e["ifname"]: e for e in entries}
     bridges = {s.name: s.bridge for s in plan.segments}
@@ -57,7 +61,9 @@ def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
 
 
 def tunnels(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
-    """Compares the tunnels' devices on each of their hosts with entries that name their host."""
+    """Compares the tunnels' devices on each of their hosts with `ip` entries that name their host: present,
+    up, MTU, bridge.
+    """
     by_name = {(e.get("host"), e["ifname"]): e for e in entries}
     return [
         difference
@@ -70,8 +76,8 @@ def tunnels(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
 
 
 def of_host(entries: Iterable[Entry], host: str) -> list[Entry]:
-    """Returns the entries of one host of a multi-host lab, where several hosts may have a device of that
-    name; entries without host always.
+    """Returns the entries of one host of a multi-host lab, and all entries without a host; several hosts may
+    have a device of the same name.
     """
     return [entry for entry in entries if entry.get("host", host) == host]
 
@@ -91,7 +97,8 @@ def _device(place: str, entry: Entry | None, mtu: int, master: str | None) -> li
 def not_forwarding(
     entries: Iterable[Entry], ports: Collection[str] | None, trees: Collection[str] = ()
 ) -> list[str]:
-    """Returns the bridge ports (of `ports`, or all) that do not forward frames yet, from `ip -j -d link`.
+    """Returns the bridge ports (of `ports`; None: all) among the entries of `ip -j -d link` that do not
+    forward frames yet.
 
     trees: bridges with a spanning tree, whose ports may also be blocked permanently. A port that is up
     forwards only when the kernel has processed its carrier, a moment later: a packet sent before is lost, and
@@ -109,8 +116,8 @@ def not_forwarding(
 
 
 def agents(nodes: Iterable[Node], answers: dict[str, Entry]) -> list[Difference]:
-    """Compares host names, addresses, MACs, MTUs, states, offloads, forwarding and routes with what agents
-    read.
+    """Compares each node's host name, interfaces (address, prefix, MTU, MAC, up, offloads off), forwarding if
+    requested, and routes with the agents' answers, by node; a missing answer is a difference.
     """
     found: list[Difference] = []
     for node in nodes:
@@ -130,6 +137,7 @@ def agents(nodes: Iterable[Node], answers: dict[str, Entry]) -> list[Difference]
 
 
 def _routes(place: str, requested: Sequence[Route], read: Sequence[Entry]) -> list[Difference]:
+    """Returns a difference for each destination whose next hops differ, in either direction."""
     wanted = {to: sorted(route.via) for route in requested for to in route.to}
     there = {to: sorted(route["via"]) for route in read for to in route["to"]}
     if wanted == there:
@@ -153,7 +161,7 @@ def _interface(place: str, requested: Interface, read: Entry | None) -> list[Dif
 
 
 def impairment(place: str, requested: Impairment, entries: Iterable[Entry], device: str) -> list[Difference]:
-    """Compares one direction's impairment with `tc -j qdisc`."""
+    """Compares one direction's impairment with the entries of `tc -j qdisc`, by queueing.mismatches."""
     return [
         Difference(f"{place}.{field or device}", wanted, read)
         for field, wanted, read in queueing.mismatches(requested, list(entries), device)

@@ -1,4 +1,6 @@
-"""Runs commands on nodes for clients: maps the client's ids to the launcher's and returns the output."""
+"""Runs commands on nodes for clients: maps the client's ids to the launcher's and sends output and status
+back.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,17 @@ class Peer(Protocol):
 
 
 class Relay:
-    """The commands that run on nodes, by client and the client's id."""
+    """Keeps the commands that run on nodes, by client and the client's id, and passes messages between them
+    and their clients.
+    """
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._running: dict[tuple[int, Any], int] = {}
 
     def execute(self, peer: Peer, request: Message) -> None:
-        """Starts a command; its `output` events and the answer with `status` go to the client under the
-        client's id. Raises LabError if that id is still in use.
+        """Starts a command on a node; its `output` events and the answer with `status` go to the client under
+        the client's id. Raises LabError if that id is still in use or the node is unknown.
         """
         number = request.get("id")
         key = (id(peer), number)
@@ -46,7 +50,9 @@ class Relay:
         )
 
     def forward(self, peer: Peer, request: Message) -> None:
-        """Passes input, resize and signal to a running command of the same client."""
+        """Passes input, resize or signal to a running command of the same client, which gets the answer;
+        raises LabError if there is no such command.
+        """
         key = (id(peer), request.get("target"))
         if key not in self._running:
             raise LabError(f"{request['op']}: no running command has id {request.get('target')}")
@@ -56,6 +62,6 @@ class Relay:
         self._lab.driver.submit(wanted, lambda message: peer.send({**message, "id": number}))
 
     def hang_up(self, peer: Peer) -> None:
-        """Sends SIGHUP to the running commands of a client that has disconnected."""
+        """Sends SIGHUP to the running commands of a client that has disconnected, and forgets them."""
         for key in [k for k in self._running if k[0] == id(peer)]:
             self._lab.driver.submit(Signal(self._running.pop(key), "SIGHUP"), lambda _: None)

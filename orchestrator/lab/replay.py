@@ -59,7 +59,7 @@ class Replay:
         lab.on_added = self._join
 
     def end(self) -> None:
-        """Ends the changes; warns if some were late or left out."""
+        """Ends the changes; warns if some were later than the plan's `trace_late`, or left out."""
         self._ended = True
         most = shown("ns", self._lab.plan.trace_late_ns)
         if self._late or self._skipped:
@@ -72,7 +72,9 @@ class Replay:
             ))  # fmt: skip
 
     def _join(self, links: Iterable[Link]) -> None:
-        """Adds the links of an added node; each starts at the present state of its trace."""
+        """Adds the links of an added node, unless `end` was called; each starts at the present state of its
+        trace.
+        """
         if not self._ended:
             self._take(links, max(self._t0_ns, self._lab.loop.clock.now_ns()))
 
@@ -90,7 +92,7 @@ class Replay:
         self._lab.loop.at(from_ns, lambda: self._begin(found))
 
     def _forward(self, player: _Player) -> None:
-        """Advances a trace to the state that holds when the direction is added."""
+        """Advances a trace to the state that applies at the time `from_ns` of its player."""
         for after in player.moments:
             if self._t0_ns + after.at_ns > player.from_ns:
                 player.moments = itertools.chain([after], player.moments)
@@ -98,6 +100,7 @@ class Replay:
             player.next = after
 
     def _begin(self, players: Iterable[_Player]) -> None:
+        """Records the start of each trace as an event, and makes the first changes."""
         lab, now = self._lab, self._lab.loop.clock.now_ns()
         for player in players:
             trace = lab.plan.traces[str(player.at.trace)]
@@ -132,8 +135,8 @@ class Replay:
             self._lab.loop.at(next_ns, self._turn)
 
     def _play(self, n: int, now: int) -> str | None:
-        """Applies the last due state of a direction; returns its line of raw/impairments.csv, None for a
-        removed link or a repeated state.
+        """Applies the last due state of a direction and counts skipped and late ones; returns its line of
+        raw/impairments.csv, None for a removed link or a repeated state.
         """
         player = self._players[n]
         moment = player.next
@@ -185,7 +188,9 @@ def _filters(lab: Lab, at: Direction) -> list[Entry]:
 
 
 def _change(lab: Lab, player: _Player, wanted: Impairment) -> None:
-    """Sets an impairment and reads it back; raises LabError if the read-back differs."""
+    """Sets an impairment and reads it back; raises LabError if the read-back differs. Does nothing if the
+    impairment already applies.
+    """
     at, before = player.at, lab.impairments[player.link, player.ways[0]]
     if wanted == before:
         return

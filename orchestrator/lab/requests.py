@@ -24,6 +24,9 @@ Operation = Callable[[Lab, Message], dict[str, Any]]
 
 
 def status(lab: Lab, _: Message) -> dict[str, Any]:
+    """Returns the lab's state: phase, driver, kernel, numbers of nodes and links, warnings, connected clients
+    and groups.
+    """
     return {
         "lab": lab.plan.lab, "ready": lab.ready, "phase": lab.events.phase_name, "driver": lab.driver.name,
         "run_dir": str(lab.run_dir), "nodes": len(lab.nodes), "links": len(lab.links),
@@ -35,8 +38,8 @@ def status(lab: Lab, _: Message) -> dict[str, Any]:
 
 
 def inspect(lab: Lab, _: Message) -> dict[str, Any]:
-    """Returns the lab's nodes (state, addresses, programs), links with requested and read-back impairments,
-    segments and captures.
+    """Returns the lab's nodes (state, addresses, programs, limits), links with requested and read-back
+    impairments, segments and captures.
     """
     software = lab.driver.call(operations.Software())["nodes"]
     nodes = {
@@ -62,6 +65,9 @@ def inspect(lab: Lab, _: Message) -> dict[str, Any]:
 
 
 def _links(lab: Lab) -> dict[str, Any]:
+    """Returns the links by name, with the requested and the read-back impairment of each direction (None
+    without one).
+    """
     ways = directions(list(lab.links.values()))
     read = {netns: lab.driver.qdiscs(netns) for netns in dict.fromkeys(d.netns for _, _, d in ways)}
     found: dict[str, Any] = {}
@@ -80,6 +86,9 @@ def _links(lab: Lab) -> dict[str, Any]:
 
 
 def software(lab: Lab, request: Message) -> dict[str, Any]:
+    """Starts, stops, restarts or kills the requested software of nodes and records the change; raises
+    LabError if there is none, or if an action fails.
+    """
     action = _one_of(request, "action", ("start", "stop", "restart", "kill"))
     nodes = _names(request)
     name = request.get("software")
@@ -95,13 +104,14 @@ def software(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def fetch(lab: Lab, request: Message) -> dict[str, Any]:
-    """Returns a part of a file of the run directory in its present state: logs, counters,
-    records, captures.
+    """Returns a part of a file of the run directory in its present state, such as a log, a counter file or a
+    capture.
     """
     return files.part(lab.run_dir, request.get("path"), request.get("offset", 0), request.get("length"))
 
 
 def node(lab: Lab, request: Message) -> dict[str, Any]:
+    """Starts, stops or restarts whole nodes and records the change; returns their states."""
     action = _one_of(request, "action", ("start", "stop", "restart"))
     names = _names(request)
     for name in names:
@@ -113,6 +123,7 @@ def node(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def settings(lab: Lab, request: Message) -> dict[str, Any]:
+    """Changes settings of running nodes and records the change; returns the values read back."""
     wanted = {k: v for k, v in request.items() if k not in ("id", "op", "nodes", "by")}
     names = _names(request)
     lab.before_change("set", names, BY_HAND)
@@ -122,8 +133,9 @@ def settings(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def link(lab: Lab, request: Message) -> dict[str, Any]:
-    """Changes fields of a link's impairment (`forward`, `reverse`), or sets the link `down` or `up` (true);
-    returns the new values.
+    """Changes fields of a link's impairment (`forward`, `reverse`) and sets the link down or up if `down` or
+    `up` is true; records each change; returns the new values. Raises LabError if only one direction of a
+    half-duplex link is to change.
     """
     name = str(request.get("link"))
     if lab.link(name).half_duplex and bool(request.get("forward")) != bool(request.get("reverse")):
@@ -143,6 +155,7 @@ def link(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def add(lab: Lab, request: Message) -> dict[str, Any]:
+    """Adds a node with its links, carries out its steps and records the change; returns its name and pid."""
     wanted = build(Node, request.get("node"))
     steps = build(tuple[Step, ...], request.get("steps", []))
     change.add(lab, wanted, steps, build(tuple[Link, ...], request.get("links", [])))
@@ -151,6 +164,7 @@ def add(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def remove(lab: Lab, request: Message) -> dict[str, Any]:
+    """Ends the live captures of nodes, removes the nodes and records the change."""
     names = _names(request)
     for name in names:
         lab.node(name)
@@ -161,6 +175,7 @@ def remove(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def capture(lab: Lab, request: Message) -> dict[str, Any]:
+    """Starts or stops a live capture, by orchestrator.lab.live_captures."""
     from orchestrator.lab import live_captures  # which most labs do not load
 
     return live_captures.capture(lab, request)
@@ -180,7 +195,9 @@ def _capture(one: Running) -> dict[str, Any]:
 
 
 def snapshot(lab: Lab, request: Message) -> dict[str, Any]:
-    """Saves the state of virtual machines under `name`, or restores it (operation `revert`)."""
+    """Saves the state of virtual machines under `name`, or restores it (operation `revert`), and records it.
+    Raises LabError for an invalid name or a driver without snapshots.
+    """
     op, name, names = str(request["op"]), request.get("name"), _names(request)
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]{0,31}", name):
         raise LabError(f"{op}: name: {name}: use a-z, 0-9 and -, first a letter, at most 32 characters")
@@ -193,11 +210,13 @@ def snapshot(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def down(lab: Lab, _: Message) -> dict[str, Any]:
+    """Interrupts the lab, which then tears down."""
     lab.loop.interrupt(Interrupted("requested by vnet down"))
     return {}
 
 
 def _names(request: Message) -> list[str]:
+    """Returns the node names of a request; raises LabError if there are none."""
     names = request.get("nodes")
     if not isinstance(names, list) or not names:
         raise LabError(f"{request.get('op')}: nodes: name at least one node")
@@ -205,6 +224,7 @@ def _names(request: Message) -> list[str]:
 
 
 def _one_of(request: Message, field: str, words: tuple[str, ...]) -> str:
+    """Returns the value of a field; raises LabError if it is not among `words`."""
     if request.get(field) not in words:
         raise LabError(f"{request.get('op')}: {field}: {request.get(field)}: not one of {', '.join(words)}")
     return str(request[field])

@@ -1,4 +1,4 @@
-"""Encodes and decodes netlink attributes and lists queues; the constants are those of linux/netlink.h,
+"""Encodes and decodes netlink attributes and lists qdiscs; the constants are those of linux/netlink.h,
 linux/rtnetlink.h and linux/if_link.h.
 """
 
@@ -21,12 +21,14 @@ SKIP_STATISTICS = 0x8  # RTEXT_FILTER_SKIP_STATS
 
 
 def attribute(kind: int, value: bytes) -> bytes:
-    """Encodes one attribute, padded to four bytes."""
+    """Encodes one attribute, with its value padded to a multiple of four bytes."""
     return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """Decodes the attributes after a message's header, by type."""
+    """Decodes netlink attributes (without a message's header) into values by type; of several with one type,
+    the last counts.
+    """
     found = {}
     while len(data) >= 4:
         length, kind = struct.unpack_from("=HH", data)
@@ -36,8 +38,8 @@ def attributes(data: bytes) -> dict[int, bytes]:
 
 
 def qdiscs(kernel: socket.socket) -> Iterator[bytes]:
-    """Yields the messages on all queues in the socket's namespace: `struct tcmsg` and attributes; raises as
-    `answers`.
+    """Requests all qdiscs in the socket's namespace; returns an iterator over `struct tcmsg` and attributes
+    of each, with the errors of `answers`.
     """
     kernel.send(struct.pack("=IHHII", HEADER + TCMSG, RTM_GETQDISC, REQUEST | DUMP, 1, 0) + bytes(TCMSG))
     return answers(kernel)

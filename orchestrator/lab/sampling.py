@@ -21,8 +21,8 @@ def start(lab: Lab) -> None:
 
 
 def look(lab: Lab) -> bool:
-    """Starts samples for a client of a lab that serves, unless they are taken already; returns whether
-    samples are taken now.
+    """Starts samples for a client if the lab serves and none are taken; returns whether samples are taken
+    now.
     """
     if lab.serving and not lab.sampling and not lab.watched:
         lab.watched = True
@@ -31,7 +31,7 @@ def look(lab: Lab) -> bool:
 
 
 def look_away(lab: Lab) -> None:
-    """Ends the samples for clients; those of a scenario continue."""
+    """Ends the samples that `look` started, without waiting for the answer; those of a scenario continue."""
     if lab.watched:
         lab.watched = False
         lab.driver.submit(Sample(NEVER_NS, str(lab.run_dir / "raw"), [], []), lambda _: None)
@@ -76,8 +76,8 @@ def _links(lab: Lab) -> list[SampledLink]:
 
 
 def _devices(lab: Lab) -> Iterator[tuple[str, str, Direction, str]]:
-    """Yields link, direction and device of each sampled device: for half duplex both ends and the shared
-    device, for a medium only the shared one.
+    """Yields link, direction and device of each sampled device: each direction's own, and for half duplex
+    also the shared one; for a medium only the shared one.
     """
     for name, side, d in directions(list(lab.links.values())):
         if lab.link(name).kind != "medium":

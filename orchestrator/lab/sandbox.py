@@ -1,6 +1,8 @@
-"""The sandbox of light nodes: which files of the host their programs see, and how much they may use.
+"""Determines the sandbox of light nodes: which files of the host their programs see, and how much memory,
+disk and processes they may use.
 
-The launcher builds the sandbox (docs/decisions/contained-nodes.md); control groups enforce the limits.
+The launcher builds the sandbox (docs/decisions/contained-nodes.md); control groups enforce the limits on
+memory and processes.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class Bounds:
 
 
 def bounds(memory_bytes: int, processes: int) -> Bounds:
-    """Returns the limits for a host with this much memory that can run this many processes."""
+    """Returns the limits for a host with this much memory (bytes) that can run this many processes."""
     return Bounds(
         memory_bytes // NODE_SHARE,
         min(DISK_BYTES, memory_bytes // DISK_SHARE),
@@ -48,7 +50,9 @@ def bounds(memory_bytes: int, processes: int) -> Bounds:
 
 
 def of_this_machine() -> Bounds:
-    """Returns the limits for this host, or for the guest under `uml`, from /proc."""
+    """Returns the limits for the kernel on which this process runs, from /proc; under `uml` that is the
+    guest.
+    """
     fields = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
     memory = next(int(field[1]) * 1024 for field in fields if field[0] == "MemTotal:")
     most = [int(Path(f"/proc/sys/kernel/{name}").read_text()) for name in ("pid_max", "threads-max")]
@@ -56,8 +60,8 @@ def of_this_machine() -> Bounds:
 
 
 def request(state_root: Path, run_dir: Path, replaced: dict[str, str], disk_bytes: int) -> Sandbox:
-    """Returns the launcher's settings of the sandbox, which hide the state of labs and the results of this
-    run from nodes.
+    """Returns the launcher's settings of the sandbox, which hide the state of all labs and the results of
+    this run from nodes.
     """
     return {
         "hidden": [str(state_root), str(run_dir)],
@@ -68,8 +72,8 @@ def request(state_root: Path, run_dir: Path, replaced: dict[str, str], disk_byte
 
 
 def mounts(node: Node) -> Mounts:
-    """Returns the host's paths that the topology mounts in a node, and the files that its commands name; of a
-    container image only its root. Raises LabError if the image is not unpacked.
+    """Returns the host's paths that the topology mounts in a node, and the files that its commands name. A
+    node with a container image gets only the image's root; raises LabError if the image is not unpacked.
     """
     if node.image:
         if not node.image_root:
@@ -85,8 +89,8 @@ def mounts(node: Node) -> Mounts:
 
 
 def paths_of(node: Node) -> Iterator[tuple[str, str]]:
-    """Yields name of program and path, for each path in a node's commands and variables that exists on this
-    host outside the system directories.
+    """Yields (program, path) for each absolute path in a node's commands, ready commands and environment
+    values that exists on this host outside the system directories.
     """
     for software in node.software:
         if (process := software.process) is None:
@@ -115,8 +119,8 @@ class NodeLimits:
         self.limits = limits
 
     def set(self, nodes: Iterable[Node]) -> None:
-        """Sets the limits of the lab and, unless the topology sets them, of these nodes, before anything runs
-        in the groups; raises LabError if the kernel refuses.
+        """Sets the limits of all nodes together and the default limits of these nodes, except limits that the
+        topology sets. Skips controllers that the kernel lacks; raises LabError if the kernel refuses.
         """
         lab = f"vnet/{self._groups.lab}"
         self._write("memory", lab, self.limits.lab_memory_bytes)
@@ -128,11 +132,15 @@ class NodeLimits:
                 self._write("pids", node.cgroup, self.limits.processes)
 
     def disk_bytes(self, node: Node) -> int:
-        """Returns the most bytes that all files of a node may take together."""
+        """Returns the most bytes that all files of a node may take together: the topology's limit, else the
+        default.
+        """
         return node.disk_limit_bytes or self.limits.disk_bytes
 
     def reached(self, node: Node) -> list[str]:
-        """Returns a text for each limit (memory, processes) that the node has reached."""
+        """Returns a text for each limit (memory, processes) that the node has reached; empty if none, or if
+        the counters cannot be read.
+        """
         found = []
         if count := self._count("memory", node, "oom_kill"):
             memory, rule = self._memory_rule(node)
@@ -144,8 +152,8 @@ class NodeLimits:
         return found
 
     def _memory_rule(self, node: Node) -> tuple[int, str]:
-        """Returns the memory limit that was reached (bytes) and a text: the node's, or that of all nodes
-        together.
+        """Returns the memory limit that was reached (bytes) and a text: that of all nodes together if control
+        groups of version 2 report that the node's own was not reached, else the node's.
         """
         two = self._groups.layout.version == 2
         if two and not self._count("memory", node, "oom"):

@@ -22,7 +22,7 @@ SEND_S = 5.0  # a client that does not read for this time is disconnected
 
 
 class Client:
-    """One connection of a client. number: its descriptor."""
+    """One connection of a client. number: the descriptor from which requests are read."""
 
     def __init__(self, read: int, write: Callable[[bytes], object], close: Callable[[], object]) -> None:
         self.number = read
@@ -32,7 +32,9 @@ class Client:
         self.gone = False
 
     def send(self, message: Message) -> None:
-        """Sends a message; does nothing if the client has gone, and marks it as gone if it does not read."""
+        """Sends a message; does nothing if the client has gone. Marks the client as gone if the message
+        cannot be sent, or not within 5 s on a socket.
+        """
         if self.gone:
             return
         try:
@@ -47,8 +49,8 @@ class Client:
 class Server:
     """Serves all clients of a lab.
 
-    Requests wait in a queue, so that a slow one is not interrupted by the next. Commands on nodes do not
-    wait, unless the same client has a request before them.
+    Requests wait in a queue, so that a slow one is not interrupted by the next. `status`, commands on nodes
+    and their input do not wait, unless the same client has a request before them.
     """
 
     def __init__(self, lab: Lab) -> None:
@@ -61,6 +63,7 @@ class Server:
         self._listener: socket.socket | None = None
 
     def listen(self, path: Path) -> None:
+        """Listens on a Unix socket at `path`, to which only this user can connect."""
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         previous = os.umask(0o177)  # never, not even for a moment, another account's to connect to
         try:
@@ -71,10 +74,13 @@ class Server:
         self._lab.loop.watch(self._listener.fileno(), self._accept)
 
     def serve_descriptor(self, number: int) -> None:
-        """Serves one client on an inherited descriptor."""
+        """Serves one client on the inherited descriptor `number`, for reading and writing."""
         self._admit(Client(number, lambda data: _write_all(number, data), lambda: os.close(number)))
 
     def close(self) -> None:
+        """Stops listening and disconnects all clients; their running commands get SIGHUP unless the lab is
+        interrupted.
+        """
         if self._listener:
             self._lab.loop.unwatch(self._listener.fileno())
             self._listener.close()

@@ -1,5 +1,5 @@
-"""Runs a scenario from software start to drain: captures, samples, workload, timeline, progress,
-end states.
+"""Runs a scenario from software start to drain: programs, captures, samples, workload, timeline, traces,
+trials, progress and end states; then collects counts and evidence.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ENDS = {
 
 
 class Session:
-    """One scenario of one lab. An exception may end `run` early; `collect` then saves what was measured."""
+    """One scenario of one lab. `run` may end early by an exception; `collect` then saves the measurements."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -73,8 +73,8 @@ class Session:
         self._heartbeat = heartbeat.beside(lab)
 
     def run(self) -> None:
-        """Runs the scenario on the finished network: software, captures, ramp, hold, trials, end states,
-        drain.
+        """Runs the scenario on the finished network, from software to drain; raises LabError if a
+        step fails.
         """
         lab = self._lab
         start_software(lab)
@@ -99,16 +99,19 @@ class Session:
 
     @property
     def _ever_connected(self) -> int:
+        """The largest number of clients that were connected at once."""
         return max(self._most_connected, self._lab.connected[0])
 
     @property
     def all_connected(self) -> bool:
-        """Whether all sessions that connect, and are not expected to be refused, were connected at once."""
+        """Whether as many sessions were connected at once as are expected to connect; those expected to be
+        refused do not count.
+        """
         return self._ever_connected >= self._expected
 
     def collect(self) -> None:
-        """Stops the load and the captures, gathers counts and evidence; a step that fails gives a warning and
-        the others continue.
+        """Stops the load and the captures and gathers counts and evidence; most steps that fail give a
+        warning and the others continue. If the load has not begun, its steps are left out.
         """
         lab = self._lab
         self._ticks.cancelled = True
@@ -138,19 +141,19 @@ class Session:
         lab.events.phase("collect", 2, 2, "sessions and captures")
 
     def _finish(self) -> None:
-        """Ends the load and records the programs' own counts in the manifest."""
+        """Ends the load and records the roles' scheduled and received messages in the manifest."""
         totals = self._lab.driver.call(operations.Finish())["totals"]
         self._lab.manifest.totals = {
             "scheduled": totals["scheduled"], "received": totals["received"],
         }  # fmt: skip
 
     def _look_at_the_clock(self) -> None:
-        """Notes how far the machine's time of day was set; not in virtual time, where no program sets it."""
+        """Records steps of the machine's time of day; does nothing in virtual time."""
         if self._lab.time == "real":
             self._wall.look()
 
     def _tell_bounds(self) -> None:
-        """Warns of nodes that reached a limit and so did less than the topology requests."""
+        """Warns of nodes that reached a limit of memory or processes, for drivers with limits."""
         driver = self._lab.driver
         for node in self._lab.nodes.values() if isinstance(driver, Bounded) else ():
             for reached in driver.reached(node) if isinstance(driver, Bounded) else ():
@@ -158,8 +161,8 @@ class Session:
                 self._lab.events.warn(Warning("bound", f"nodes.{node.name}: {reached}", remedy))
 
     def _await_fixed_start(self) -> None:
-        """In virtual time, waits for the next multiple of 10 s, so that the set-up cannot shift
-        the scenario.
+        """In virtual time, waits for the next multiple of 10 s, so that the set-up cannot shift the scenario;
+        does nothing in real time.
         """
         lab = self._lab
         if lab.time == "virtual":
@@ -167,6 +170,7 @@ class Session:
             lab.loop.sleep_until((ready // GRID_NS + 1) * GRID_NS)
 
     def _measure(self) -> None:
+        """Starts the plan's captures, the sampling, and the message records."""
         lab = self._lab
         points = lab.plan.captures
         for done, point in enumerate(points):
@@ -177,6 +181,7 @@ class Session:
         lab.driver.call(operations.Messages(str(lab.run_dir / "raw" / "messages.csv")))
 
     def _go(self) -> None:
+        """Arms and starts the roles with t0 in 200 ms, and traces, heartbeat and watches; waits until t0."""
         lab = self._lab
         lab.driver.call(operations.Workload(self._workload))
         t0_ns = lab.loop.clock.now_ns() + LEAD_NS
@@ -193,13 +198,14 @@ class Session:
         lab.loop.sleep_until(self._t0_ns)
 
     def _start_at(self, moment: str) -> None:
+        """Starts the programs of this moment; failures follow the topology's policy."""
         items = [
             (n, s) for n, s in self._lab.processes(self._lab.nodes) if s.process and s.process.start == moment
         ]
         settle_failures(self._lab, power.start(self._lab, items))
 
     def _carry_out_trials(self) -> None:
-        """Carries out all trials of the plan; the hold lasts until then."""
+        """Carries out all trials of the plan, if any; the hold lasts at least until their end."""
         lab = self._lab
         if not self._trials:
             return
@@ -211,6 +217,9 @@ class Session:
             lab.manifest.set_phases(lab.plan, self._t0_ns, hold_ns=self._hold_ns)
 
     def _drain(self) -> None:
+        """Carries out the remaining events, then waits until nothing is pending and no message has arrived
+        for a while, at most for the plan's drain time.
+        """
         lab = self._lab
         begin = lab.loop.clock.now_ns()
         last = begin + lab.plan.drain_ns
@@ -228,8 +237,9 @@ class Session:
             lab.loop.sleep_until(min(last, now + DRAIN_EVERY_NS))
 
     def _longest_delay_ns(self) -> int:
-        """Returns the sum of the four longest delays of directions: no message in flight is older, except in
-        queues, and every queue sends a frame within that time.
+        """Returns the sum (ns) of the four longest delays of directions, with jitter, slots and slow
+        transmission. A message in flight is not older, except in queues, and every queue sends a frame within
+        that time.
         """
         delays = sorted(
             i.delay_ns + 4 * i.jitter_ns + (i.slot.max_ns if i.slot is not None else 0) + _frame_ns(i)
@@ -267,7 +277,9 @@ class Session:
         )  # fmt: skip
 
     def _check_end_states(self) -> None:
-        """Compares the programs' states at the end of the hold with the topology's `at_end`."""
+        """Warns of programs whose state at the end of the hold differs from the topology's `at_end`. Leaves
+        out programs whose exit is expected, and those of nodes that failed or do not answer.
+        """
         lab = self._lab
         states = lab.driver.call(operations.Software())["nodes"]
         for node, software in lab.processes(lab.nodes):
@@ -300,7 +312,9 @@ class Session:
             self._lab.manifest.captures[name] = dict(counts)
 
     def _judge(self) -> None:
-        """Warns of signs of overload that only the running lab detects; the other checks use the tables."""
+        """Warns of overload and disturbances that only the running lab detects: lateness, clock steps, drops
+        in queues where no loss is expected, missing sessions.
+        """
         lab = self._lab
         raw = lab.run_dir / "raw"
         lossy = {
@@ -331,9 +345,7 @@ class Session:
 
 
 def _frame_ns(i: Impairment) -> int:
-    """Returns the transmission time (ns) of the longest frame; 0 if it is below the interval of the drain's
-    checks.
-    """
+    """Returns the longest frame's transmission time (ns); 0 if it is below the drain's interval, 100 ms."""
     frame_ns = 8 * SECOND * i.frame_bytes // i.rate_bps if i.rate_bps else 0
     return frame_ns if frame_ns >= DRAIN_EVERY_NS else 0
 
@@ -346,7 +358,9 @@ def end_state(expected: str, state: str, status: int | None) -> str:
 
 
 def start_software(lab: Lab) -> None:
-    """Starts the programs of the set-up, role by role, so that a broker is ready before a client starts."""
+    """Starts the programs of the set-up, role by role, so that a broker is ready before a client starts;
+    failures follow the topology's policy. Then reports the VM nodes that did not fail as ready.
+    """
     items = [(n, s) for n, s in lab.processes(lab.nodes) if s.process and s.process.start == "setup"]
     done = 0
     for role in ROLES:
@@ -363,8 +377,8 @@ def start_software(lab: Lab) -> None:
 
 
 def settle_failures(lab: Lab, failed: Sequence[power.Failure]) -> None:
-    """Applies the topology's policy to programs that do not start: raises LabError, or warns and continues
-    without them.
+    """Applies the topology's policy to programs that did not start: raises LabError with `abort`, else marks
+    their nodes as failed and warns.
     """
     if lab.plan.on_node_failure == "abort":
         power.insist(failed)
@@ -379,6 +393,7 @@ def settle_failures(lab: Lab, failed: Sequence[power.Failure]) -> None:
 
 
 def evidence_of_room(lab: Lab) -> None:
+    """Interrupts the lab if the run directory's disk has too little room."""
     try:
         evidence.room(lab.run_dir)
     except LabError as error:

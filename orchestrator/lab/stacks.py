@@ -15,12 +15,14 @@ HEADER = "node,counter,value\n"
 
 
 def read(driver: Driver) -> Counted:
-    """Returns every counter that is not zero, by node."""
+    """Returns the counters of each node's network stack that are not zero, by node."""
     return driver.call(operations.Stack())["nodes"]
 
 
 def write(path: Path, before: Counted, after: Counted) -> None:
-    """Writes the growth of the counters to `path`; an added node starts at zero."""
+    """Writes the growth of the counters to `path` as CSV, without counters that did not grow; an added node
+    starts at zero, a removed one is left out.
+    """
     lines = [
         f"{node},{counter},{grown}\n"
         for node, counters in sorted(after.items())
@@ -31,5 +33,5 @@ def write(path: Path, before: Counted, after: Counted) -> None:
 
 
 def _growth(before: int, after: int) -> int:
-    """Returns the growth of one counter; a counter that fell (a restarted machine) counts from zero."""
+    """Returns the growth of one counter; for a counter that fell (a restarted machine), its value."""
     return after - before if after >= before else after

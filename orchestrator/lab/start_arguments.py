@@ -14,8 +14,9 @@ LARGEST = 1 << 17  # of a message: less than a socket holds by default
 
 
 def take() -> list[str] | None:
-    """Waits for the arguments, adopts environment and files, and returns the arguments; None if the other end
-    closes without a message.
+    """Waits for a message on standard input, a socket. Replaces the environment by its own, standard input by
+    /dev/null, and standard output and error by its files; returns its arguments. None if the other end closes
+    without a message.
     """
     with socket.socket(fileno=os.dup(0)) as orders:
         message, files, _, _ = socket.recv_fds(orders, LARGEST, 2)

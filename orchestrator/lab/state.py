@@ -1,5 +1,5 @@
-"""The state directory of a lab: its processes (lab.json), and a lock so that only one lab has a name at a
-time.
+"""Keeps the state directory of a lab: its processes (lab.json), and a lock so that only one lab has a name at
+a time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ MODE = 0o755  # of the state directories: under any umask no other user writes t
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A process of the lab. It is signalled only while `start_ticks` match, because pids are reused."""
+    """A process of the lab. It counts as alive only while its start time equals `start_ticks`, because pids
+    are reused.
+    """
 
     role: str
     pid: int
@@ -47,6 +49,7 @@ def start_ticks(pid: int) -> int | None:
 
 
 def owned(role: str, pid: int) -> Owned:
+    """Returns the process with its start time; raises LabError if it has ended."""
     ticks = start_ticks(pid)
     if ticks is None:
         raise LabError(f"process {pid} ({role}): ended at once; its log says why")
@@ -54,7 +57,9 @@ def owned(role: str, pid: int) -> Owned:
 
 
 def state_root() -> Path:
-    """Returns the directory that contains the state directories of all labs of this user."""
+    """Returns the directory that contains the state directories of labs: VNET_STATE_DIR, for root /run/vnet,
+    else the user's runtime directory or /tmp/vnet-UID.
+    """
     if override := os.environ.get("VNET_STATE_DIR"):
         return Path(override)
     if os.geteuid() == 0:
@@ -64,7 +69,9 @@ def state_root() -> Path:
 
 
 def read_lab(state_dir: Path) -> dict[str, Any]:
-    """Returns the content of lab.json; an empty dict if it does not exist or a crash truncated it."""
+    """Returns the content of lab.json; an empty dict if it does not exist, a crash truncated it, or it holds
+    no object.
+    """
     try:
         data = json.loads((state_dir / "lab.json").read_text())
     except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
@@ -73,7 +80,9 @@ def read_lab(state_dir: Path) -> dict[str, Any]:
 
 
 def in_use(state_dir: Path) -> bool:
-    """Returns whether a running lab owns that state directory."""
+    """Returns whether a lab holds the directory's lock, or a process recorded in it is alive; False if there
+    is no lock file.
+    """
     try:
         descriptor = os.open(state_dir / "lock", os.O_RDWR | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -93,7 +102,9 @@ def processes(state_dir: Path) -> list[Owned]:
 
 
 class State:
-    """The state directory that a running lab has claimed."""
+    """A state directory that a running lab has claimed. Construction locks it, raises LabError if another lab
+    has the name, and records this process.
+    """
 
     def __init__(self, directory: Path, lab: str, kernel: str, run_dir: Path, time: str = "real") -> None:
         self.directory = directory
@@ -104,8 +115,8 @@ class State:
         self.record("lab", os.getpid())
 
     def record(self, role: str, pid: int) -> Owned:
-        """Records a process in lab.json before the process has effects, so that a teardown after a crash
-        finds it.
+        """Records a process in lab.json before it has effects, so that a teardown after a crash finds it;
+        raises LabError if it has ended.
         """
         process = owned(role, pid)
         self._processes.append(process)
@@ -113,6 +124,7 @@ class State:
         return process
 
     def forget(self, pid: int) -> None:
+        """Removes the record of a process from lab.json."""
         self._processes = [p for p in self._processes if p.pid != pid]
         self._write()
 
@@ -125,7 +137,9 @@ class State:
         self.forget(pid)
 
     def release(self) -> None:
-        """Removes the directory with its lock; keeps both if `stay` was called."""
+        """Removes the directory with its lock, and the directory of all labs' states if that is then empty;
+        keeps the directory but unlocks it if `stay` was called.
+        """
         if self._stays is not None:
             self.leave(self._stays)
             return
@@ -134,13 +148,13 @@ class State:
         forget_root(self.directory.parent)
 
     def stay(self, why: str) -> None:
-        """Makes `release` keep the directory, with the reason, because something of the lab cannot be removed
-        yet.
+        """Makes `release` keep the directory, with the reason `why`, because something of the lab cannot be
+        removed yet.
         """
         self._stays = why
 
     def leave(self, died: str) -> None:
-        """Keeps the directory and records in it why the lab ended, for later commands."""
+        """Keeps the directory, records in it why the lab ended, for later commands, and unlocks it."""
         self._about["died"] = died
         self._write()
         os.close(self._lock)
@@ -151,8 +165,8 @@ class State:
 
 
 def is_state(directory: Path) -> bool:
-    """Returns whether a lab made the directory: it contains a lab's files, or none at all. Hidden
-    directories, which labs share, do not count.
+    """Returns whether a lab made the directory: it is empty or contains a lock or lab.json. Hidden
+    directories, which labs share, and links do not count.
     """
     hidden = directory.name.startswith(".")  # what all labs share, as the leases
     if hidden or directory.is_symlink() or not directory.is_dir():
@@ -162,8 +176,8 @@ def is_state(directory: Path) -> bool:
 
 
 def forget_root(root: Path) -> None:
-    """Removes the directory of all labs' states if it is empty, unless the user chose it by
-    VNET_STATE_DIR.
+    """Removes the directory of all labs' states if it is the default one and empty; does nothing if
+    VNET_STATE_DIR is set.
     """
     if root == state_root() and "VNET_STATE_DIR" not in os.environ:
         with contextlib.suppress(OSError):  # another lab's state is in it
@@ -171,13 +185,16 @@ def forget_root(root: Path) -> None:
 
 
 def replace(path: Path, text: str) -> None:
-    """Writes a whole file so that a reader sees the old or the new content, never a part."""
+    """Writes a whole file by renaming, so that a reader sees the old or the new content, never a part."""
     part = path.with_name(path.name + ".part")
     part.write_text(text)
     part.rename(path)
 
 
 def _lock(directory: Path, lab: str) -> int:
+    """Makes and locks the lab's state directory; returns the lock's descriptor. Raises LabError if another
+    lab has the name, a process of a crashed lab lives, or the directory is not a lab's.
+    """
     path = directory / "lock"
     _own(directory.parent)
     while True:
@@ -208,8 +225,8 @@ def _lock(directory: Path, lab: str) -> int:
 
 
 def _own(root: Path) -> None:
-    """Makes the directory of all labs' states; raises LabError if another user owns it or may write there (in
-    /tmp).
+    """Makes the directory of all labs' states; raises LabError if that fails. Also raises it if the directory
+    is the default one and another user owns it or may write there (in /tmp).
     """
     try:
         root.mkdir(mode=MODE, parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Finds processes of a lab that were stopped (SIGSTOP), whose peers wait for them without an error.
 
-Each call of `look` reads few processes, so that it does not disturb the lab. Up to half of these reads find
-out which new processes are the lab's, the youngest first. The others read the lab's own: its programs
+Each call of `look` reads few processes, so that it does not disturb the lab. Up to half of these reads
+determine which new processes are the lab's, the youngest first. The others read the lab's own: its programs
 (brokers, servers) first, since a short stop of one delays many, then the agents, each group in turn.
 """
 
@@ -25,7 +25,8 @@ AGENT = "vnet-agent"  # of each node; their senders show by themselves that they
 class StoppedProcesses:
     """Watches the processes of this kernel that descend from process `root`.
 
-    each: processes that one look reads; every: beats from one look to the next.
+    each: processes that one look reads; every: heartbeats from one look to the next. `names` has all
+    processes ever found stopped.
     """
 
     def __init__(self, root: int, each: int, every: int, proc: Path = Path("/proc")) -> None:
@@ -40,8 +41,8 @@ class StoppedProcesses:
         self.names: dict[str, None] = {}  # of all that were ever found stopped, in order
 
     def look(self) -> int:
-        """Reads the next few processes and returns how many of them are stopped; the caller calls it with
-        each heartbeat.
+        """Reads the next few processes and returns how many of them are stopped; reads nothing and returns 0
+        on heartbeats between looks. The caller calls it with each heartbeat.
         """
         beat = self._beats
         self._beats += 1
@@ -87,6 +88,9 @@ class StoppedProcesses:
             return ""
 
     def _sort(self, pid: int) -> None:
+        """Assigns a new process to the lab's agents, to its programs, or to the others, which are not read
+        again.
+        """
         name, _, parent = self._read(pid)
         if not self._ours(parent):
             self._others.add(pid)

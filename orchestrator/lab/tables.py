@@ -13,8 +13,8 @@ PUBLISHED = ("/usr/lib/*/tc", "/usr/lib/tc", "/usr/lib64/tc", "/usr/share/tc")
 
 
 def offer(directory: Path, tables: Mapping[str, Sequence[int]]) -> None:
-    """Writes NAME.dist for each table, links iproute2's own tables beside them, and makes tc use the
-    directory (TC_LIB_DIR of this process).
+    """Writes NAME.dist for each table, links iproute2's own tables in the same directory, and makes tc use
+    the directory (TC_LIB_DIR of this process). Raises LabError if a file cannot be written.
     """
     try:
         directory.mkdir(exist_ok=True)

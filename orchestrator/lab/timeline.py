@@ -22,13 +22,15 @@ BY = 80  # most characters of a client's name
 
 
 def planned_ns(plan: Plan, event: Event, t0_ns: int) -> int:
-    """Returns when an event is due, in Unix ns on the lab's clock."""
+    """Returns the time at which an event is due, in Unix ns on the lab's clock."""
     begin = {"ramp": 0, "hold": plan.ramp_ns, "drain": plan.ramp_ns + plan.hold_ns}[event.phase]
     return t0_ns + begin + event.at_ns
 
 
 class Timeline:
-    """The events that are still to come, in order. missed: the events that were more than 100 ms late."""
+    """The events that are still to come, in order. missed: label and lateness (ns) of the events that were
+    more than 100 ms late.
+    """
 
     def __init__(self, lab: Lab, t0_ns: int) -> None:
         self._lab = lab
@@ -37,8 +39,8 @@ class Timeline:
         self.missed: list[dict[str, Any]] = []
 
     def run_until(self, end_ns: int) -> None:
-        """Carries out the events that are due before `end_ns`, then waits until then. Reads back the queues
-        of an event 300 ms before it.
+        """Carries out the events that are due before `end_ns`, then waits until then. For an event that
+        changes queues, reads the queues back 300 ms before it. Raises LabError if an event fails.
         """
         while self._events and (due := planned_ns(self._lab.plan, self._events[0], self._t0_ns)) < end_ns:
             event = self._events.pop(0)
@@ -51,12 +53,13 @@ class Timeline:
 
     @property
     def last_ns(self) -> int:
-        """When the last event is due; 0 if none is left."""
+        """The time at which the last event is due, in Unix ns; 0 if no event is left."""
         return planned_ns(self._lab.plan, self._events[-1], self._t0_ns) if self._events else 0
 
     @property
     def sent_again_ns(self) -> int:
-        """The last time of retransmissions after links were down.
+        """The latest time (Unix ns) at which TCP still retransmits after a planned link outage; 0 without
+        one.
 
         TCP doubles each wait (RFC 6298), so the last wait ends after an outage by at most the length of the
         outage plus a second.
@@ -72,6 +75,7 @@ class Timeline:
         return found
 
     def _apply(self, event: Event, due_ns: int) -> None:
+        """Carries out an event and records it in raw/events.jsonl, also if it fails; then raises LabError."""
         began = self._lab.loop.clock.now_ns()
         error: str | None = None
         try:
@@ -90,7 +94,7 @@ class Timeline:
 
 
 def perform(lab: Lab, event: Event) -> None:
-    """Carries out one event; raises LabError if it cannot be applied."""
+    """Carries out one event on its targets; raises LabError if it cannot be applied."""
     if event.action == "impair":
         for target in event.targets:
             links.impair_from(lab, target, event.args)
@@ -106,7 +110,9 @@ def perform(lab: Lab, event: Event) -> None:
 
 
 def _run(lab: Lab, node: str, event: Event) -> None:
-    """Starts a command without waiting; its end is a separate event `ran`, with a warning if it failed."""
+    """Starts a command without waiting; its end is reported as a separate event `ran`, with a warning if it
+    failed, except by SIGKILL. Raises LabError if the node is unknown.
+    """
     argv: list[str] = event.args["argv"]
     errors: list[bytes] = []
 
@@ -136,8 +142,8 @@ def _warn_of_failure(lab: Lab, node: str, label: str, end: str, last: str) -> No
 
 
 def record_live(lab: Lab, action: str, targets: list[str], args: dict[str, Any], by: Any = None) -> None:
-    """Records a client's change beside the planned events, with a warning during a scenario. by: the name
-    that the client gives, if any.
+    """Records a client's change among the planned events, with a warning once a scenario has begun. by: the
+    client's name, of which 80 characters are kept.
     """
     now = lab.loop.clock.now_ns()
     said = f" (by {str(by)[:BY]})" if by else ""

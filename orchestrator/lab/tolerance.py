@@ -15,7 +15,7 @@ from orchestrator.lab.clock import MILLISECOND
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """The tolerances of delay, jitter and rate; `of_share` gives those of shares."""
+    """The tolerances of delay, jitter and rate of a lab's link proof; `of_share` gives those of shares."""
 
     delay: Tolerance
     jitter: Tolerance
@@ -25,15 +25,17 @@ class Tolerances:
     rough_jitter: Tolerance | None = None  # tolerance if time is too short for `jitter`; None: the same
 
     def rough(self) -> Tolerances:
-        """Returns the same with the wider tolerance of jitter, for a proof with little time."""
+        """Returns the tolerances with the wider ones for jitter and for the mean of jittered delays, for a
+        proof with little time; unchanged where the topology sets them.
+        """
         of_jitter = ROUGH_OF_JITTER if self.of_jitter else 0.0
         return replace(self, jitter=self.rough_jitter or self.jitter, of_jitter=of_jitter)
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What the machine adds to delays over a wire with a fixed delay (ns): to the mean, to the median, and to
-    the distance of the quartiles.
+    """The delay (ns) that the machine adds to frames over a wire with a fixed delay: its mean, its median and
+    its interquartile range.
     """
 
     mean_ns: float
@@ -81,8 +83,11 @@ def of_share(expected: float) -> float:
 
 
 def settle(requested: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise | None) -> Tolerances:
-    """Returns the tolerances of a lab. quiet: the noise measured before the proof, without other traffic;
-    None if unmeasured.
+    """Returns the tolerances of a lab: the topology's, else those for virtual time, for the host's kernel, or
+    by the noise of a lab kernel.
+
+    quiet: the noise measured before the proof, without other traffic; None (not measured) gives the widest
+    tolerances.
     """
     if virtual:
         default = VIRTUAL
@@ -101,6 +106,9 @@ def settle(requested: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise
 
 
 def _between(quiet: Noise | None) -> Tolerances:
+    """Returns the tolerances of a lab kernel in real time: the machine's added delay, but at least the host's
+    and at most the widest; the widest if it is None.
+    """
     if quiet is None:
         return WIDEST
     added = max(abs(quiet.mean_ns), abs(quiet.median_ns))

@@ -16,13 +16,13 @@ CLASSFUL = {"prio", "htb"}  # kinds whose classes and filters are read back, too
 
 
 def run_step(step: Step) -> None:
-    """Runs a step's tool with its text in its namespace; raises LabError with the failing line."""
+    """Runs a step's tool with its text in its namespace; raises LabError with the first failing line."""
     run_batch(step.tool, step.netns, step.text, step.reason)
 
 
 def run_batch(tool: str, netns: str, text: str, reason: str) -> None:
-    """Runs `TOOL -n NETNS -batch -` with the text; raises LabError with the first line that fails, at which
-    the tool stops.
+    """Runs `TOOL -n NETNS -batch -` with the text; raises LabError, with the line at which the tool stopped,
+    if the tool fails or prints an error.
     """
     done = subprocess.run(
         [tool, "-n", netns, "-batch", "-"], input=text, capture_output=True, text=True, check=False
@@ -32,7 +32,9 @@ def run_batch(tool: str, netns: str, text: str, reason: str) -> None:
 
 
 def read_json(tool: str, netns: str, *arguments: str) -> list[dict[str, Any]]:
-    """Returns the output of `TOOL -j -n NETNS ARGUMENTS`; raises LabError if it fails."""
+    """Returns the entries that `TOOL -j -n NETNS ARGUMENTS` prints, without empty ones; raises LabError if it
+    fails.
+    """
     done = subprocess.run([tool, "-j", "-n", netns, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LabError(f"{tool} {' '.join(arguments)} in {netns}: {done.stderr.strip()}")
@@ -40,6 +42,9 @@ def read_json(tool: str, netns: str, *arguments: str) -> list[dict[str, Any]]:
 
 
 def _explain(stderr: str, text: str) -> str:
+    """Returns the tool's first five lines of errors, and the line of the batch to which they refer, if they
+    name one.
+    """
     lines = stderr.strip().splitlines() or ["failed without an error message"]
     said = "; ".join(lines[:SHOWN_LINES])
     for line in lines:  # "Command failed -:17": the tool counts lines from 1
@@ -52,8 +57,8 @@ def _explain(stderr: str, text: str) -> str:
 
 
 def qdiscs(netns: str) -> list[dict[str, Any]]:
-    """Returns `tc -j qdisc` of a namespace, with classes and filters of queues that have some, and
-    redirections of half duplex.
+    """Returns `tc -j qdisc` of a namespace, with the classes and filters of bands, the classes of rate
+    shapers, and the redirections of half duplex. Raises LabError if tc fails.
     """
     found = read_json("tc", netns, "qdisc", "show")
     banded = [e["dev"] for e in found if e.get("handle") == QUEUE and e["kind"] in CLASSFUL]

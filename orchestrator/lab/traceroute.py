@@ -1,4 +1,5 @@
-"""Sends ICMP echo requests from inside nodes' namespaces; finds the routers on a path and the round trip.
+"""Sends ICMP echo requests from inside nodes' namespaces; determines the routers on a path and its round-trip
+times.
 
 For requests with a short time to live (hop limit), each router on the path reports a dropped packet and so
 shows its address.
@@ -43,7 +44,7 @@ class _Dialect:
     hop_limit: int
 
     def key(self, packet: bytes) -> tuple[int, int] | None:
-        """Returns identity and number of the request that a packet answers; None if it answers none. An IPv4
+        """Returns identity and number of the request that a packet answers; None if it is no answer. An IPv4
         packet begins with its IP header.
         """
         inner = packet if self is _V6 else packet[(packet[0] & 15) * 4 :]
@@ -75,8 +76,8 @@ def _dialect(address: str) -> _Dialect:
 class Traceroute:
     """A path to measure: from a node's namespace to an address `hops` away.
 
-    patience_ns: how long to wait for the last answers. alone_ns: on a slow path, how long nothing else is
-    sent while an echo is unanswered, since other frames would wait behind it; 0 on other paths.
+    patience_ns: longest wait for the last answers. alone_ns: on a slow path, the time during which nothing
+    else is sent while an echo is unanswered, since other frames would wait behind it; 0 on other paths.
     """
 
     netns: str
@@ -88,9 +89,9 @@ class Traceroute:
 
 @dataclass
 class TracerouteResult:
-    """The answering router by time to live, and the round trips of the whole path.
+    """The address that answered, by time to live, and the round trips (ns) of the whole path.
 
-    identity: of the path's echo requests.
+    identity: the identifier of the path's echo requests.
     """
 
     hops: dict[int, str] = field(default_factory=dict)
@@ -99,7 +100,10 @@ class TracerouteResult:
 
 
 def traceroute(ways: Sequence[Traceroute]) -> list[TracerouteResult]:
-    """Measures all paths in parallel; takes a few times the longest round trip."""
+    """Measures all paths in parallel: the address at each hop, with up to four attempts, and five round trips
+    to the end, each sent once. Raises LabError if a namespace cannot be entered. Takes a few times the
+    longest round trip.
+    """
     found = [TracerouteResult(identity=next(_identities) % IDENTITIES) for _ in ways]
     places = dict.fromkeys((way.netns, _dialect(way.address)) for way in ways)
     sockets = {(netns, dialect): _socket_in(netns, dialect) for netns, dialect in places}
@@ -120,6 +124,7 @@ def _send_until_answered(
     sockets: Sockets,
     probes: list[tuple[int, int]],
 ) -> None:
+    """Sends the probes that have no answer yet, up to four times."""
     for _ in range(ROUNDS):
         probes = [(i, ttl) for i, ttl in probes if ttl not in found[i].hops]
         if not probes:
@@ -133,7 +138,9 @@ def _once(
     sockets: Sockets,
     probes: list[tuple[int, int]],
 ) -> None:
-    """Sends each probe once and receives answers until all have arrived or the time is over."""
+    """Sends each probe once and receives answers until all have arrived, or the longest `patience_ns` has
+    passed since the last one was sent. A probe without a route counts as unanswered.
+    """
     sent: dict[tuple[int, int], int] = {}
     waiting = set(probes)
     for i, number in probes:
@@ -159,8 +166,9 @@ def _take(
     ways: Sequence[Traceroute], sockets: Sockets, timeout_s: float, sent: dict[tuple[int, int], int],
     waiting: set[tuple[int, int]], found: list[TracerouteResult],
 ) -> None:  # fmt: skip
-    """Receives answers for up to `timeout_s`; ignores those to other requests. Only the end of a path answers
-    an echo that measures the time.
+    """Receives the answers that arrive within `timeout_s`, at most one per socket, and records hops and round
+    trips. Ignores answers to other requests, and answers to measuring echoes that are not from the path's
+    end.
     """
     of = {result.identity: i for i, result in enumerate(found)}
     by_socket = {sock: dialect for (_, dialect), sock in sockets.items()}
@@ -183,7 +191,9 @@ def _take(
 
 
 def _socket_in(netns: str, dialect: _Dialect) -> socket.socket:
-    """Opens a socket in a namespace by another thread, since the calling thread must stay in its own."""
+    """Opens a raw ICMP socket in a namespace by another thread, since the calling thread must stay in its own
+    namespace. Raises LabError if that fails.
+    """
     made: list[socket.socket | OSError] = []
 
     def make() -> None:

@@ -2,8 +2,8 @@
 
 netem sends a frame when its delay is over and the frame before has been sent (net/sched/sch_netem.c). Once
 more frames wait than the longest delay and jitter explain, they leave at the rate's exact spacing, whatever
-the jitter. What a longer train cannot improve is then only the machine's own lateness, which the distance of
-arrivals from a straight line shows.
+the jitter. The remaining error comes from the machine's own lateness: the distance of arrivals from a
+straight line, in relation to the train's length.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PLAIN = 0.25  # largest distance of a gap from a multiple of the frame's time, a
 
 @dataclass(frozen=True, slots=True)
 class Realised:
-    """A measured rate. error: the most by which it may be wrong, as a share; late_ns: how far arrivals lie
-    from the straight line.
+    """A measured rate. error: the most by which it may be wrong, as a share; frames, span_ns: number and time
+    span of the frames used; late_ns: distance of arrivals from the straight line, without the latest 5 %.
     """
 
     rate_bps: float
@@ -40,14 +40,16 @@ class Realised:
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """The reason why a train measures no rate, and the number of its useful frames."""
+    """The reason why a train measures no rate, and the number of its usable frames."""
 
     reason: str
     frames: int
 
 
 def measured(requested: Impairment, train: Seen | None) -> Realised | Untold:
-    """Returns the rate that a train shows, or why it shows none."""
+    """Returns the rate that a train shows, or the reason why it shows none: too few frames arrived or waited,
+    the offered rate was below 1.1 times the rate, or the queue is too short.
+    """
     if train is None or len(train.arrivals_ns) < FRAMES_LEAST:
         count = 0 if train is None else len(train.arrivals_ns)
         return Untold(f"{count} frames are too few to judge; a rate shows from {FRAMES_LEAST}", count)
@@ -71,7 +73,10 @@ def _pairs(train: Seen) -> list[tuple[int, int]]:
 
 
 def _waited(requested: Impairment, train: Seen) -> list[int]:
-    """Returns the arrivals of the frames at the end of the train that waited for those before them."""
+    """Returns the arrivals (ns) of the frames that waited for those before them: the end of the train from
+    the last frame with a short delay on; with reordering, every frame with a long delay. Leaves out the
+    frames that pass before the queue limits the rate.
+    """
     most = longest_delay_ns(requested) + transmission_ns(train_size(requested), requested)
     pairs = _pairs(train)[at_once(requested) :]
     if requested.reorder:  # a frame that skips the queue takes no time of it
@@ -81,6 +86,9 @@ def _waited(requested: Impairment, train: Seen) -> list[int]:
 
 
 def _why_none(requested: Impairment, train: Seen) -> str:
+    """Returns the reason why no frames waited long enough: too low an offered rate, or a queue that is too
+    short.
+    """
     size = train_size(requested)
     offered = offered_bps(train, size)
     if offered < OFFER_FACTOR * queueing.lone_bps(requested):
@@ -94,7 +102,7 @@ def _why_none(requested: Impairment, train: Seen) -> str:
 
 
 def too_slow(rate: float) -> str:
-    """Returns the reason for a train that was sent too slowly to show the rate; `rate`: what was offered
+    """Returns the reason for a train that was sent too slowly to show the rate; `rate`: the offered rate
     (bit/s).
     """
     return (
@@ -104,7 +112,9 @@ def too_slow(rate: float) -> str:
 
 
 def offered_bps(train: Seen, size: int) -> float:
-    """Returns the offered rate: bits of all sent frames, over the sending time of those that arrived."""
+    """Returns the offered rate (bit/s): bits of all sent frames but one, over the sending time of those that
+    arrived; infinite if that time is 0.
+    """
     times = [a - d for a, d in _pairs(train)]
     span = max(times) - min(times)
     return float("inf") if span <= 0 else (train.sent - 1) * size * 8 * SECOND / span
@@ -112,7 +122,8 @@ def offered_bps(train: Seen, size: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """The straight line through arrivals: the time between frames and how far arrivals lie from the line.
+    """The straight line through arrivals: the time between frames (ns) and the distance of arrivals from the
+    line (ns).
 
     holes: the error, as a share, because it is unknown which frames of the train are missing.
     """
@@ -142,10 +153,10 @@ def _line(requested: Impairment, waited: Sequence[int], train: Seen) -> _Line:
 
 
 def _places(arrivals: Sequence[int], most: int) -> list[int] | None:
-    """Returns each frame's place in the train, if the times between arrivals are whole multiples of the usual
-    one.
+    """Returns each frame's place in the train, if the times between arrivals are near whole multiples of
+    their median.
 
-    None if they are not, or if that would need more holes than `most`, the number of unreported frames.
+    None if they are not, or if the places would have more holes than `most`.
     """
     gaps = [b - a for a, b in itertools.pairwise(arrivals)]
     one = statistics.median(gaps)  # most frames follow the one before them
@@ -173,6 +184,7 @@ def _spacing(arrivals: Sequence[int], places: Sequence[int]) -> float:
 
 
 def _late(arrivals: Sequence[int], places: Sequence[int], spacing: float) -> float:
+    """Returns the distance (ns) from the straight line that 95 % of the arrivals do not exceed."""
     away = [at - spacing * n for n, at in zip(places, arrivals, strict=True)]
     middle = statistics.median(away)
     distances = sorted(abs(d - middle) for d in away)

@@ -1,4 +1,4 @@
-"""Builds the workload of a scenario: the roles of the nodes' agents, each with its flows."""
+"""Builds the workload of a scenario: the roles of the nodes' agents, each with the flows that it sends."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from orchestrator.lab.operations import Item, Role
 
 
 def items(plan: Plan) -> list[Item]:
-    """Returns one item per role that an agent plays, in the order of the plan; flows have their numbers in
-    the plan.
+    """Returns one item per role that an agent plays, in the order of the plan, with the flows that it sends
+    and their numbers in the plan.
     """
     sent: dict[str, list[dict[str, Any]]] = {}
     for number, flow in enumerate(plan.flows):

@@ -1,4 +1,4 @@
-"""Reads data files next to a topology and reports mistakes in them with file and line."""
+"""Reads data files next to a topology and describes mistakes in them with file and line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ LARGEST_BYTES = 64 << 20
 
 
 class TextBeside(str):
-    """The name of a file next to a topology, with the file's text; readable: whether it could be read."""
+    """The name of a file next to a topology, with the file's text as an attribute. readable: whether the file
+    could be read; if not, the text is empty.
+    """
 
     text: str
     readable: bool
@@ -27,7 +29,9 @@ class TextBeside(str):
 
 
 def named_file(example: str) -> BeforeValidator:
-    """Makes a field accept only a file that the loading of the topology has read, or None."""
+    """Returns a validator that accepts only None and a TextBeside, the name of a file that the loading of the
+    topology has read; `example` is the form that the error names.
+    """
 
     def read(value: Any) -> Any:
         if value is None or isinstance(value, TextBeside):
@@ -50,13 +54,13 @@ class LineError(Exception):
 
 
 def file_beside(document: Document, name: str) -> FilePath:
-    """Returns the path of a file that the topology names, relative to the topology's directory."""
+    """Returns the path of the file `name` in the topology's directory; an absolute name stays."""
     return FilePath(document.file).parent / name
 
 
 def text_of(file: FilePath, document: Document, path: Path, problems: list[Problem]) -> str | None:
-    """Returns the file's text; None, and a problem at `path` of the topology, if it is unreadable or too
-    large.
+    """Returns the file's text; None, and a problem at `path` of the topology, if it cannot be read, is not
+    UTF-8, or is larger than 64 MiB.
     """
     try:
         if file.stat().st_size <= LARGEST_BYTES:

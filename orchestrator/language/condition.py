@@ -31,7 +31,9 @@ _NUMBER_UNIT = re.compile(r"\s*([-+]?[0-9]+(?:\.[0-9]*)?|[-+]?\.[0-9]+)\s*(.*?)\
 
 
 def mapping(text: str) -> dict[str, Any]:
-    """Returns the expectation in a line of text as a topology file writes it; UnitError if it is none."""
+    """Returns the expectation in a line of text as the mapping that a topology file has; raises UnitError if
+    the line is not understood, states something twice, or has `within` without `eventually`.
+    """
     found = _SUBJECT.match(text)
     if found is None:
         raise units.UnitError("is no condition", EXAMPLE)
@@ -54,7 +56,9 @@ def mapping(text: str) -> dict[str, Any]:
 
 
 def _part(rest: str, data: dict[str, Any], bounds: dict[str, Any], modes: dict[str, Any]) -> str:
-    """Reads one part of a line into the mappings; returns what is left of the line."""
+    """Reads the first part of `rest` into the mappings; returns the rest of the line. Raises UnitError if the
+    part is not understood.
+    """
     if found := _OF.match(rest):
         for key, name in _subjects(found[1]):
             _add(data, key, name)
@@ -83,7 +87,9 @@ def _add(data: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _subjects(text: str) -> Iterator[tuple[str, Any]]:
-    """Yields the keys and names of `class=site-a, qos=1`."""
+    """Yields (key, name) for each part of a text such as `class=site-a, qos=1`; numbers of qos and
+    frame_bytes become int. Raises UnitError for a part without key or name.
+    """
     for part in text.split(","):
         key, equals, value = part.partition("=")
         if not equals or not key.strip() or not value.strip():
@@ -97,8 +103,8 @@ def _bare(word: str) -> str:
 
 
 def negated(data: dict[str, Any]) -> dict[str, Any]:
-    """Returns the expectation that a condition of `--fail-if` does not come true; UnitError if it is no
-    single bound on a value.
+    """Returns the expectation that holds if the condition of `--fail-if` does not come true; raises UnitError
+    unless the condition has a metric and exactly one bound, without always, eventually or never.
     """
     bounds = [key for key in OPPOSITE if key in data]
     if "metric" not in data or len(bounds) != 1 or {"always", "eventually", "never"} & data.keys():
@@ -111,10 +117,10 @@ def negated(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def amount(unit: str, value: Any) -> float:
-    """Returns a bound in the unit of a metric of summary.json; UnitError if it has another unit.
+    """Returns a bound as a number in `unit`, the unit of a metric; raises UnitError for no number or another
+    unit.
 
-    A time, a rate and a size need their unit; a percentage is written with or without "%", a count as a bare
-    number.
+    A time, a rate and a size need their unit; other values may have the metric's unit or none.
     """
     kind = _KINDS.get(unit)
     if kind is not None:

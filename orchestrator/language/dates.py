@@ -13,7 +13,9 @@ EXAMPLE = "2026-11-26"
 
 
 def date_ns(value: Any) -> int:
-    """Returns a date, or a date with a time, as Unix ns; UnitError for other values and for other centuries.
+    """Returns a date, or a date with a time, as Unix ns in whole seconds; raises UnitError for other values
+    and for years outside 1990 to 2199.
+
     A time without a zone is UTC.
     """
     remedy = f'write for example "{EXAMPLE}" or "{EXAMPLE}T12:30:00Z"'
@@ -28,6 +30,6 @@ def date_ns(value: Any) -> int:
 
 
 def date_text(ns: int) -> str:
-    """Returns a moment in Unix ns as text that `date_ns` reads, to the second."""
+    """Returns a moment in Unix ns as text that `date_ns` reads, rounded down to the second."""
     moment = datetime.datetime.fromtimestamp(ns // 10**9, datetime.UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -17,7 +17,9 @@ DSCP = {
 
 
 def dscp(value: Any) -> int:
-    """Parses a DSCP value given by name (EF, AF41, CS6) or number, 0 to 63."""
+    """Parses a DSCP value given by name (EF, AF41, CS6, in any case) or number, 0 to 63; raises a validation
+    error with rule and remedy for other values.
+    """
     found = DSCP.get(value.upper()) if isinstance(value, str) else value
     if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= 63:
         raise fail("is no DSCP", f"write 0 to 63, or one of {', '.join(DSCP)}")
@@ -32,6 +34,7 @@ Dscp = Annotated[
 
 
 def _pcp(value: Any) -> Any:
+    """Returns the value; raises a validation error for 7, the priority of network control."""
     if value == 7 and not isinstance(value, bool):
         raise fail(
             "is network control's, which a program may not ask of its socket (socket(7))", "write 0 to 6"

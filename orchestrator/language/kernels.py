@@ -1,4 +1,4 @@
-"""The one list of the kernels that a lab may run in: a new kernel is one class, and one line here."""
+"""Lists the kernels that a lab may run in: a new kernel needs one class, and one line in this list."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ HERE, THERE, HOSTS = "this machine", "another machine", "several hosts"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kernel: its name for `--kernel`, its class (module:class), where and in which time its labs run.
+    """One kernel: its name for `--kernel`, its class (module:class), the place and the kinds of time in which
+    its labs run.
 
-    `listed`: chosen by `auto` and named to the user. `apart`: every lab has a kernel of its own, so that labs
-    of one name may run at the same time.
+    `listed`: `auto` may choose the kernel, and messages name it. `apart`: every lab has its own kernel, so
+    that labs of one name may run at the same time.
     """
 
     name: str
@@ -23,7 +24,7 @@ class Kind:
     apart: bool = False
 
 
-# In the order of preference: the first that can carry a plan is taken.
+# In the order of preference: `auto` takes the first that can carry a plan.
 KERNELS = (
     Kind("hosts", "orchestrator.kernel.multi_host.kernel:HostsKernel", HOSTS, ("real", "virtual")),
     Kind("ssh", "orchestrator.kernel.remote.kernel:RemoteKernel", THERE),
@@ -39,5 +40,7 @@ WORDS = f"{', '.join(LISTED[:-1])} or {LISTED[-1]}"
 
 
 def apart(kernel: str, time: str) -> bool:
-    """Whether labs that are run so have a kernel each, and share neither names nor the machine's own."""
+    """Returns whether labs with this kernel and time each have their own kernel, and share neither names nor
+    the machine's kernel; always for virtual time.
+    """
     return time == "virtual" or any(kind.name == kernel and kind.apart for kind in LOCAL)

@@ -1,4 +1,4 @@
-"""Describes mistakes in a topology: place, value, rule and remedy of each."""
+"""Describes mistakes in a topology: file, line, path, value, rule and remedy of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ LONGEST_VALUE = 60  # characters of a value that an error shows
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake; `line` is 0 if the value is not in the file (such as a command line override)."""
+    """One mistake: file, line, path of the value, value, rule and remedy. `line` is 0 if the value is not in
+    the file (such as a command line override).
+    """
 
     file: str
     line: int
@@ -29,12 +31,14 @@ class Problem:
 
 
 def _one_line(text: str) -> str:
-    """Returns the text with control characters escaped, since names in a file may hold any character."""
+    """Returns the text with characters that cannot be printed escaped, since names in a file may hold any
+    character.
+    """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class TopologyError(Exception):
-    """Raised for an invalid topology; `problems` holds every mistake, sorted by file and line."""
+    """Raised for an invalid topology; `problems` holds every mistake once, sorted by file and line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(set(problems), key=lambda p: (p.file, p.line, p.path, p.rule, p.value))
@@ -42,8 +46,8 @@ class TopologyError(Exception):
 
 
 def shown(value: Any) -> str:
-    """Returns a value as an error shows it: in one line, cut at LONGEST_VALUE characters; for a collection,
-    its size.
+    """Returns a value as an error shows it: as JSON in one line, cut to 60 characters; for a collection, its
+    kind and size.
     """
     if isinstance(value, dict | list):
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
@@ -52,7 +56,9 @@ def shown(value: Any) -> str:
 
 
 def closest(word: str, known: Iterable[str], *, what: str = "known") -> str:
-    """Returns the remedy for an unknown name: the nearest known name, or a list of the first 12."""
+    """Returns the remedy for an unknown name: the nearest known name, else a list of the first 12 after the
+    text `what`.
+    """
     names = sorted(set(known))
     if near := difflib.get_close_matches(word[:80], names, n=1, cutoff=0.6):
         return f'did you mean "{near[0]}"?'

@@ -1,4 +1,6 @@
-"""Checks and renders templates with a restricted jinja2; runs in the process of template_process.py."""
+"""Checks and renders templates with a restricted jinja2; the process of template_process.py runs
+this code.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _FAILURES = (
 
 
 class _Environment(SandboxedEnvironment):
-    """Jinja2's sandbox with `*` and `**` restricted, since these turn small values into huge ones."""
+    """Jinja2's sandbox with `*` (numbers only) and `**` (small numbers only) restricted, since these turn
+    small values into huge ones.
+    """
 
     intercepted_binops = frozenset({"*", "**"})
 
@@ -51,7 +55,9 @@ def _compiled(template: str) -> Template:
 
 
 def fault(template: str) -> str | None:
-    """Returns the reason why a template is invalid; None if it is valid. Does not render it."""
+    """Returns the reason why a template is invalid: its syntax, a name outside template_rules.NAMES, or too
+    much memory; None if it is valid. Does not render it.
+    """
     try:
         used = meta.find_undeclared_variables(_environment().parse(template))
     except (TemplateError, RecursionError) as error:
@@ -63,7 +69,9 @@ def fault(template: str) -> str | None:
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """Returns the template's text for one node; raises TemplateFaultError if rendering fails."""
+    """Returns the template's text for these values; raises TemplateFaultError if rendering fails, exceeds the
+    memory, or makes more than 1,048,576 characters.
+    """
     try:
         return _bounded(_compiled(template).generate(values))
     except TemplateFaultError:
@@ -75,7 +83,9 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 
 
 def _bounded(pieces: Iterable[str]) -> str:
-    """Joins the pieces; raises TemplateFaultError as soon as they exceed LARGEST_TEXT characters."""
+    """Joins the pieces; raises TemplateFaultError as soon as they exceed 1,048,576 characters
+    (LARGEST_TEXT).
+    """
     kept: list[str] = []
     size = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Defines the field types of the topology model, with their JSON Schema: quantities, names, addresses,
+"""Defines the field types of the topology model, with their JSON Schema: quantities, names, addresses, NICs,
 moments.
 """
 
@@ -20,8 +20,8 @@ LONGEST_NAME = 40  # leaves room for "vnet-LAB.NODE" and for a host name of 63 c
 
 
 class Base(BaseModel):
-    """The base of all models: unknown keys are errors, no value is converted silently, and defaults are
-    checked.
+    """The base of all models: unknown keys are errors, values of other types are not converted, instances
+    cannot be changed, and defaults are checked.
     """
 
     model_config = ConfigDict(
@@ -30,16 +30,19 @@ class Base(BaseModel):
 
 
 def text(value: str) -> Any:
-    """Marks a default value as text in the file's notation, which the field parses: `text("60 s")`."""
+    """Returns a default value that is text in the file's notation, such as "60 s"; the field parses it."""
     return value
 
 
 def fail(rule: str, remedy: str) -> PydanticCustomError:
+    """Returns the validation error with a rule and a remedy."""
     return PydanticCustomError("rule", "{rule}; {remedy}", {"rule": rule, "remedy": remedy})
 
 
 def reader(parse: Callable[[Any], Any]) -> BeforeValidator:
-    """Wraps a field's parser; its UnitError becomes a validation error with rule and remedy."""
+    """Returns a validator that calls `parse` before the field's own checks; a UnitError becomes a validation
+    error with rule and remedy.
+    """
 
     def read(value: Any) -> Any:
         try:
@@ -88,12 +91,17 @@ _UNICAST6 = (ipaddress.IPv6Network("fc00::/7"), ipaddress.IPv6Network("2000::/3"
 
 
 def _network(value: Any) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """Parses a subnet, as IPv6 if the text has a colon, else as IPv4; ValueError if it is invalid."""
+    """Parses a subnet, as IPv6 if the text has a colon, else as IPv4; raises ValueError if it is invalid, is
+    no text, or has host bits.
+    """
     text = value if isinstance(value, str) else ""
     return ipaddress.IPv6Network(text) if ":" in text else ipaddress.IPv4Network(text)
 
 
 def _subnet(value: Any) -> str:
+    """Parses a subnet with a usual prefix length; raises UnitError for other values and for addresses with
+    another meaning, such as loopback and multicast.
+    """
     try:
         network = _network(value)
     except ValueError as error:
@@ -110,6 +118,9 @@ def _subnet(value: Any) -> str:
 
 
 def _has_other_meaning(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+    """Returns whether the network's addresses are not for hosts: IPv4 loopback, multicast, reserved or
+    unspecified; IPv6 other than unique local and global unicast.
+    """
     if isinstance(network, ipaddress.IPv6Network):
         return not any(network.subnet_of(known) for known in _UNICAST6)
     return (
@@ -121,6 +132,7 @@ def _has_other_meaning(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -
 
 
 def _destination(value: Any) -> str:
+    """Parses a route's destination: a network or `default`; raises UnitError for other values."""
     if value == "default":
         return "default"
     try:
@@ -194,7 +206,9 @@ _NIC = re.compile(
 
 
 def _nic(value: Any) -> str:
-    """Parses the name of a NIC; a later check finds out whether it exists."""
+    """Returns the name of a NIC: PCI address, vendor:device, or interface name; raises UnitError for other
+    forms. Does not check whether it exists.
+    """
     if isinstance(value, str) and _NIC.fullmatch(value):
         return value
     rule = "is not a NIC: neither PCI address, nor vendor:device, nor interface name"
@@ -202,7 +216,7 @@ def _nic(value: Any) -> str:
 
 
 def _nics(value: Any) -> dict[str, str]:
-    """Parses NICs by segment; a single NIC gets the key "", the node's first segment."""
+    """Parses NICs by segment; a single NIC gets the key "", which stands for the node's first segment."""
     if isinstance(value, dict):
         return {str(segment): _nic(one) for segment, one in value.items()}
     return {"": _nic(value)}
@@ -237,6 +251,7 @@ _MOMENT = re.compile(r"\s*(ramp|hold|drain)\s*(?:\+\s*(.+))?")
 
 
 def _moment(value: Any) -> Moment:
+    """Parses a moment: a phase, or a phase + a duration; raises UnitError for other values."""
     if isinstance(value, Moment):
         return value
     match = _MOMENT.fullmatch(value) if isinstance(value, str) else None
@@ -262,7 +277,7 @@ When = Annotated[
 
 
 def _since(value: Any) -> Moment:
-    """Parses a moment, or a duration from the scenario's start."""
+    """Parses a moment, or a duration from the start of the ramp."""
     if isinstance(value, str) and value.strip()[:1].isdigit():
         return Moment("ramp", units.whole(units.SPAN, value))
     return _moment(value)

@@ -1,7 +1,7 @@
-"""Parses YAML to plain data with the line of every value; safe for arbitrary bytes.
+"""Parses YAML to plain data with the line of every value; any bytes give data or a TopologyError.
 
-Values follow YAML 1.2 (`yes` and `on` are text). Tags and merge keys are errors. Aliases are expanded up to a
-limit, so that no small file becomes huge.
+Values follow YAML 1.2 (`yes` and `on` are text). Tags are errors, and a merge key is an ordinary key. Aliases
+are expanded up to a limit, so that no small file becomes huge.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class Document:
     lines: dict[Path, int]
 
     def problem(self, path: Path, value: str, rule: str, remedy: str) -> Problem:
-        """Returns a Problem at the line of `path`, or of its nearest parent that the file has."""
+        """Returns a Problem at the line of `path`, or of its nearest parent that the file has; line 1 if it
+        has none.
+        """
         at = path
         while at and at not in self.lines:
             at = at[:-1]
@@ -64,7 +66,9 @@ def dotted(path: Path) -> str:
 
 
 def read_document(file: str, content: bytes) -> Document:
-    """Parses one YAML document; raises TopologyError if the content is anything else."""
+    """Parses one YAML document; raises TopologyError if the content is invalid, larger than 1 MiB, nested too
+    deep, too large after aliases are expanded, or has tags or duplicate keys.
+    """
     root = _compose(file, _decode(file, content))
     reader = _Reader(file)
     data = reader.plain(root, ())
@@ -78,6 +82,7 @@ def _refuse(file: str, line: int, rule: str, remedy: str, value: str = "") -> To
 
 
 def _decode(file: str, content: bytes) -> str:
+    """Decodes the content; raises TopologyError if it is too large, not UTF-8, or empty."""
     if len(content) > LARGEST_FILE:
         raise _refuse(file, 1, f"is larger than {LARGEST_FILE} bytes", "split the experiment, or use groups")
     try:
@@ -112,7 +117,9 @@ def _events(file: str, text: str) -> Iterator[Any]:
 
 
 class _Composer:
-    """Builds the node tree from parser events without recursion, so that deep nesting is harmless."""
+    """Builds the node tree from parser events without recursion; raises TopologyError for tags, unknown
+    aliases, nesting deeper than 32 and a second document.
+    """
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -183,7 +190,9 @@ class _Composer:
 
 @lru_cache(KEPT)
 def _compose(file: str, text: str) -> _Node:
-    """Returns the node tree of a text. The tree is cached and must not be changed."""
+    """Returns the node tree of a text. The tree is cached and must not be changed. Raises TopologyError for
+    text that is not one YAML document.
+    """
     composer = _Composer(file)
     for event in _events(file, text):
         composer.feed(event)
@@ -193,7 +202,9 @@ def _compose(file: str, text: str) -> _Node:
 
 
 def _scalar(text: str) -> Any:
-    """Returns the value of a plain scalar: null, boolean, number or text."""
+    """Returns the value of a plain scalar: null, boolean, number or text; an integer of more than 19 digits
+    stays text.
+    """
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if _INT.fullmatch(text):
@@ -202,7 +213,9 @@ def _scalar(text: str) -> Any:
 
 
 class _Reader:
-    """Converts the node tree to plain data; collects problems of duplicate and invalid keys."""
+    """Converts the node tree to plain data; collects problems of duplicate keys and keys that are not plain
+    text.
+    """
 
     def __init__(self, file: str) -> None:
         self.file = file

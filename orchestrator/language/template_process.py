@@ -1,4 +1,4 @@
-"""Renders templates in a process of its own, whose memory and CPU time the kernel limits.
+"""Renders templates in a separate process, whose memory and CPU time the kernel limits.
 
 A request is a line of JSON on standard input: `check` or `render` with a template, the `names` of its values,
 and those `values` that changed since the last request. The answer is a line of JSON on standard output:
@@ -23,7 +23,9 @@ IDLE_S = 10.0  # an unused process ends: a child of the client may hold the pipe
 
 
 def answer(request: dict[str, Any], values: dict[str, Any]) -> dict[str, str | None]:
-    """Checks or renders the template of one request, and returns the answer."""
+    """Checks or renders the template of one request, and returns the answer; `text` is left out if there is a
+    fault.
+    """
     if "check" in request:
         return {"fault": sandbox.fault(request["check"])}
     try:
@@ -33,12 +35,15 @@ def answer(request: dict[str, Any], values: dict[str, Any]) -> dict[str, str | N
 
 
 def bound_cpu() -> None:
-    """Limits the process to CPU_S more seconds of CPU time from now on."""
+    """Limits the process to about 3 more seconds (CPU_S) of CPU time from now on, rounded up."""
     used = math.ceil(sum(os.times()[:2]))
     resource.setrlimit(resource.RLIMIT_CPU, (used + CPU_S, resource.RLIM_INFINITY))
 
 
 def main() -> None:
+    """Limits memory and core dumps, then answers requests until the input ends or 10 s pass without a
+    request.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     known: dict[str, Any] = {}

@@ -1,4 +1,5 @@
-"""Checks and renders the templates of commands and files, in a limited process of their own.
+"""Checks and renders the templates of commands and files, in a separate process with limited memory and CPU
+time.
 
 The process (template_process.py) starts with the first text that has a brace; most topologies have none.
 """
@@ -21,7 +22,9 @@ _NEVER_SENT = object()
 
 
 class _Renderer:
-    """The client of the template process; starts a new process if the last one has ended."""
+    """The client of the template process; starts the process at the first request, and again after it has
+    ended.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,7 +32,9 @@ class _Renderer:
         self._sent: dict[str, Any] = {}
 
     def ask(self, request: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the process's answer; raises TemplateFaultError if the process ended without one."""
+        """Returns the process's answer; raises TemplateFaultError if the process ended with an error, or
+        twice without an answer.
+        """
         with self._lock:
             for _ in range(2):  # an idle process ends by itself: then the second one answers
                 process = self._running()
@@ -82,7 +87,9 @@ _renderer = _Renderer()
 
 
 def fault(template: str) -> str | None:
-    """Returns the reason why a template is invalid; None if it is valid. Does not render it."""
+    """Returns the reason why a template is invalid or cannot be checked; None if it is valid. Does not render
+    it; text without a brace is always valid.
+    """
     if "{" not in template:
         return None
     try:
@@ -93,7 +100,9 @@ def fault(template: str) -> str | None:
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """Returns the template's text for one node; raises TemplateFaultError if rendering fails."""
+    """Returns the template's text for these values; text without a brace is returned unchanged. Raises
+    TemplateFaultError if rendering fails.
+    """
     if "{" not in template:
         return template
     answer = _renderer.ask({"render": template}, values)

@@ -1,4 +1,6 @@
-"""Escapes control characters in untrusted text before it is printed."""
+"""Escapes characters in untrusted text that control a terminal or change how text looks, before it is
+printed.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ _ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 
 
 def printable(value: Any) -> Any:
-    """Returns the value with control characters escaped in every text, also inside lists and mappings."""
+    """Returns the value with such characters escaped in every text, also inside lists and in the values of
+    mappings; keys stay.
+    """
     if isinstance(value, str):
         return _ORDERS.sub(lambda found: repr(found[0])[1:-1], value)
     if isinstance(value, dict):
@@ -19,5 +23,7 @@ def printable(value: Any) -> Any:
 
 
 def escaped(document: str) -> str:
-    """Returns the same JSON document with the control characters in its texts escaped."""
+    """Returns the same JSON document with such characters in its texts replaced by JSON's escapes of four
+    hexadecimal digits.
+    """
     return _ORDERS.sub(lambda found: f"\\u{ord(found[0]):04x}", document)

@@ -27,7 +27,9 @@ class UnitError(ValueError):
 
 @dataclass(frozen=True)
 class Quantity:
-    """A kind of quantity: its units as multiples of the internal unit, and an example for error texts."""
+    """A kind of quantity: its units as multiples of the internal unit, an example for error texts, and the
+    largest value (None: no limit).
+    """
 
     name: str
     units: dict[str, Decimal]
@@ -99,8 +101,8 @@ class Cpu:
 
 
 def parse(kind: Quantity, value: Any) -> Decimal:
-    """Returns the quantity in its internal unit; raises UnitError if it is invalid, negative, too fine or too
-    large.
+    """Returns the quantity in its internal unit; raises UnitError if it has no or an unknown unit, is no
+    quantity, is negative, too fine or too large.
     """
     number, unit = _split(kind, value)
     if unit not in kind.units:
@@ -124,18 +126,18 @@ def spaced(kind: Quantity, value: Any) -> str:
 
 
 def whole(kind: Quantity, value: Any) -> int:
-    """Parses a quantity whose internal unit is an integer."""
+    """Returns a quantity as an int in its internal unit; raises UnitError as `parse` does."""
     return int(parse(kind, value))
 
 
 def real(kind: Quantity, value: Any) -> float:
-    """Parses a quantity whose internal unit is a float."""
+    """Returns a quantity as a float in its internal unit; raises UnitError as `parse` does."""
     return float(parse(kind, value))
 
 
 def cpu(value: Any) -> Cpu:
-    """Parses an amount of CPU: `"500 MHz"` or `"0.5 cores"`; UnitError for zero, which
-    would stop the node.
+    """Parses an amount of CPU: `"500 MHz"` or `"0.5 cores"`; raises UnitError for other values and for zero,
+    which would stop the node.
     """
     text = str(value)
     kind = CPU_MHZ if "hz" in text.lower() else CPU_CORES
@@ -149,6 +151,7 @@ def cpu(value: Any) -> Cpu:
 
 
 def _split(kind: Quantity, value: Any) -> tuple[Decimal, str]:
+    """Returns number and unit of a quantity; raises UnitError if the value is no quantity or has no unit."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise UnitError(f"is not a {kind.name}", f'write for example "{kind.example}"')
     text = str(value)
@@ -174,7 +177,9 @@ def _limit(kind: Quantity) -> str:
 
 
 def text_ns(ns: int) -> str:
-    """Writes a duration exactly, in the largest unit of which it is at least one: "28.5 s"."""
+    """Returns a duration of whole ns as exact text, in the largest of s, ms, us and ns of which it is at
+    least one: "28.5 s"; "0 s" for 0.
+    """
     for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
         if ns >= size or (ns == 0 and unit == "s"):
             whole_part, rest = divmod(ns, size)
@@ -184,7 +189,7 @@ def text_ns(ns: int) -> str:
 
 
 def text_bps(bps: float) -> str:
-    """Writes a rate with up to four digits: "250 kbit/s"."""
+    """Returns a rate as text with up to four digits: "250 kbit/s"."""
     for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
         if bps >= size:
             return f"{bps / size:.4g} {unit}"
@@ -192,7 +197,7 @@ def text_bps(bps: float) -> str:
 
 
 def text_bytes(count: float) -> str:
-    """Writes a size with up to three digits: "2.1 MB"."""
+    """Returns a size as text with up to three digits, in powers of 1,000: "2.1 MB"."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.3g} {unit}"
@@ -200,5 +205,5 @@ def text_bytes(count: float) -> str:
 
 
 def text_share(share: float) -> str:
-    """Writes a share as a percentage: "1 %"."""
+    """Returns a share as a percentage with up to six digits: "1 %"."""
     return f"{share * 100:.6g} %"

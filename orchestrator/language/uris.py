@@ -24,7 +24,8 @@ _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*")
 class RemoteMachine:
     """A machine that is reached by ssh, with the kernel for labs on it and the socket of its libvirt daemon.
 
-    If `user`, `port` or a file is None, ssh's own configuration decides; `socket` None: libvirt's default.
+    If `user`, `port`, `keyfile` or `known_hosts` is None, ssh's own configuration decides; `socket` None:
+    libvirt's default.
     """
 
     host: str
@@ -37,7 +38,7 @@ class RemoteMachine:
 
     @property
     def url(self) -> str:
-        """Returns the machine as a URL for `--kernel`."""
+        """The machine as a URL for `--kernel`, without key files and socket."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         user = f"{self.user}@" if self.user else ""
         port = f":{self.port}" if self.port else ""
@@ -46,21 +47,23 @@ class RemoteMachine:
 
     @property
     def libvirt(self) -> str:
-        """Returns the URI of the machine's libvirt daemon, as used on that machine."""
+        """The URI of the machine's libvirt daemon, as used on that machine."""
         if self.socket is None:
             return "qemu:///system"
         return "qemu+unix:///system?" + urlencode({"socket": self.socket}, safe="/")
 
 
 def check_libvirt(value: object) -> str:
-    """Returns the URI unchanged; raises UnitError (rule, remedy) if no lab can run there."""
+    """Returns the URI unchanged; raises UnitError (rule, remedy) as `libvirt_machine` does."""
     text = value if isinstance(value, str) else ""
     libvirt_machine(text)
     return text
 
 
 def libvirt_machine(uri: str) -> RemoteMachine | None:
-    """Returns the machine of a libvirt URI; None for this machine; UnitError if the URI is invalid."""
+    """Returns the machine of a libvirt URI over ssh; None for a URI of this machine. Raises UnitError for
+    other drivers, transports and daemons, and for invalid parameters.
+    """
     parts = _split(uri)
     driver, _, transport = parts.scheme.partition("+")
     if driver != "qemu":
@@ -80,7 +83,9 @@ def libvirt_machine(uri: str) -> RemoteMachine | None:
 
 
 def kernel_machine(url: str) -> RemoteMachine:
-    """Returns the machine of `ssh://[USER@]HOST[:PORT][/KERNEL]`; UnitError if the URL is invalid."""
+    """Returns the machine of `ssh://[USER@]HOST[:PORT][/KERNEL]`; raises UnitError if the URL is invalid or
+    the kernel unknown.
+    """
     example = "write for example ssh://root@lab7:22"
     parts = _split(url)
     kernel = parts.path.strip("/") or "auto"
@@ -93,6 +98,9 @@ def kernel_machine(url: str) -> RemoteMachine:
 
 
 def _over_ssh(parts: SplitResult) -> RemoteMachine:
+    """Returns the machine of a `qemu+ssh` URI; raises UnitError for a path other than /system, and for
+    parameters other than absolute paths of keyfile, known_hosts and socket.
+    """
     if parts.path != "/system":
         raise UnitError("names no daemon that can run a lab's machines there", EXAMPLE)
     host, user, port = _authority(parts, EXAMPLE)
@@ -116,6 +124,7 @@ def _split(text: str) -> SplitResult:
 
 
 def _authority(parts: SplitResult, example: str) -> tuple[str, str | None, int | None]:
+    """Returns host, user and port; raises UnitError if they are invalid or there is a password."""
     try:
         host, user, port = parts.hostname, parts.username, parts.port
     except ValueError as error:  # a port that is no number, or above 65535

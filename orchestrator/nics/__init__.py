@@ -1,5 +1,5 @@
 """Finds the machine's NICs, resolves the NIC that a topology names, refuses unsuitable ones, and gives them
 back after use.
 
-Uses the standard library only, since the lab process loads it. Nothing here imports the lab.
+The package uses only the standard library, since the lab process loads it, and imports nothing of the lab.
 """

@@ -1,4 +1,6 @@
-"""Gives a PCI function back to its former driver, also after a guest that ended without its libvirt."""
+"""Gives a PCI function back to its former driver, also after a guest that ended without its libvirt, and
+loads vfio-pci.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ POLL_S = 0.05
 
 
 def load_vfio(root: Path = Path("/")) -> None:
-    """Loads vfio-pci before a guest starts: libvirt does not load it, and reports that passthrough is
-    unsupported.
+    """Loads vfio-pci before a guest starts, unless it is loaded: libvirt does not load it, and reports that
+    passthrough is unsupported. Raises NicError if that fails.
     """
     if not (root / "sys/bus/pci/drivers" / sysfs.VFIO).is_dir():
         run(["modprobe", sysfs.VFIO])
@@ -26,10 +28,11 @@ def load_vfio(root: Path = Path("/")) -> None:
 def give_back(
     address: str, driver: str | None, patience_s: float = OURS_S, root: Path = Path("/")
 ) -> str | None:
-    """Waits until libvirt gives the function back to `driver`, else does so itself; returns the name of its
-    interface, or None without one.
+    """Waits `patience_s` until libvirt gives the function back to `driver` (None: no driver), else does so
+    itself; returns the name of its first interface, or None without one.
 
-    NicError if the driver does not take the function back within DEADLINE_S.
+    Raises NicError if the function has vanished, sysfs cannot be written, or the driver does not take the
+    function back within 15 s.
     """
     if _settled(address, driver, root, patience_s):
         return _interface(address, root)
@@ -51,8 +54,9 @@ def give_back(
 
 
 def _settled(address: str, driver: str | None, root: Path, seconds: float) -> bool:
-    """Waits up to `seconds` until driver and interface are back, and returns whether they are. The interface
-    appears a moment after the driver.
+    """Waits up to `seconds` until the function has its driver and an interface, and returns whether it has;
+    without a driver, or with vfio-pci, no interface is needed. The interface appears a moment after the
+    driver.
     """
 
     def back(function: PciNic) -> bool:

@@ -45,8 +45,8 @@ _TEXTS: tuple[tuple[str, str], ...] = (
 
 
 def explain(text: str) -> str | None:
-    """Returns the meaning and remedy of an error of libvirt or QEMU about a passed-through NIC; None if
-    unknown.
+    """Returns the meaning and remedy of an error of libvirt or QEMU about a passed-through NIC, by the first
+    pattern that occurs in the text; None if unknown.
     """
     for pattern, meaning in _TEXTS:
         if match := re.search(pattern, text):

@@ -9,7 +9,7 @@ from orchestrator.nics.model import Facts
 
 
 def look(root: Path = Path("/")) -> Facts:
-    """Collects the facts of this machine now, without changing it. `root`: the directory that holds sys, proc
-    and dev.
+    """Returns the facts on this machine's NICs now, without changing it; raises NicError if `ip` fails.
+    `root`: the directory that holds sys, proc and dev.
     """
     return Facts(sysfs.functions(root), netdevs.netdevs(), sysfs.iommu(root), netdevs.management())

@@ -17,7 +17,7 @@ _ROUTE_WORDS = {"gateway": "via", "metric": "metric", "prefsrc": "src", "scope":
 
 
 def found(netdev: Netdev) -> Found:
-    """Returns the present state of an interface, which `put_back` restores."""
+    """Returns the present state of an interface, with its routes and offloads, which `put_back` restores."""
     routes = tuple(_routes(netdev.name))
     return Found(
         netdev.name, netdev.index, netdev.mac, netdev.mtu, netdev.up, netdev.addresses, routes,
@@ -26,8 +26,8 @@ def found(netdev: Netdev) -> Found:
 
 
 def _routes(device: str) -> Iterator[str]:
-    """Yields the interface's unicast routes, except those that the kernel, router advertisements or redirects
-    create.
+    """Yields the interface's unicast routes as words for `ip`, family first, except those that the kernel,
+    router advertisements or redirects create.
     """
     for family in ("-4", "-6"):
         for entry in ip(family, "route", "show", "table", "all", "dev", device):
@@ -39,7 +39,9 @@ def _routes(device: str) -> Iterator[str]:
 
 
 def move(lease: Lease) -> None:
-    """Moves the interface into the lease's namespace, under the name that the lease states."""
+    """Sets the interface down and moves it into the lease's namespace, under the lease's name; raises
+    NicError if that fails.
+    """
     assert lease.found is not None
     run(["ip", "link", "set", "dev", lease.found.name, "down"])
     run(["ip", "link", "set", "dev", lease.found.name, "netns", lease.netns, "name", lease.name])
@@ -49,8 +51,8 @@ def put_back(lease: Lease) -> None:
     """Moves the interface into this process's namespace, with its former name, settings, addresses and
     routes.
 
-    An interface that is already in its former state stays unchanged. GoneError if it no longer exists;
-    NicError if it cannot be restored.
+    An interface that is already there gets its former name and only what differs. Raises GoneError if it no
+    longer exists, NicError if it cannot be restored.
     """
     assert lease.found is not None
     was = lease.found
@@ -80,8 +82,8 @@ def _in_lab(lease: Lease) -> Entry | None:
 
 
 def _here(lease: Lease) -> Netdev | None:
-    """Returns the interface in this process's namespace, found by its PCI function, else by index or name and
-    MAC address; None if it is not there.
+    """Returns the interface in this process's namespace, identified by its PCI function, else by MAC address
+    with index or name; None if it is not there.
     """
     was = lease.found
     assert was is not None
@@ -103,8 +105,8 @@ def _is(entry: dict[str, Any], lease: Lease, alike: bool) -> bool:
 
 
 def restore(was: Found) -> None:
-    """Restores settings, addresses, state and routes of an interface in this namespace; changes only what
-    differs.
+    """Restores MAC, MTU, offloads, addresses, state and routes of an interface in this namespace, and takes
+    it out of a bridge; changes only what differs. Routes that it did not have before stay.
     """
     now = from_entry(ip("-d", "addr", "show", "dev", was.name)[0])
     device = ["dev", was.name]

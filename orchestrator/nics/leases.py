@@ -1,4 +1,4 @@
-"""Stores leases: which lab has which NIC, and the NIC's former state, so that any process can restore it.
+"""Stores leases: the lab that has a NIC, and the NIC's former state, so that any process can restore it.
 
 Each NIC has one file, STATE_ROOT/.leases/KEY.json, which only one lab can create. (A lab's name has no dot,
 so no lab's own directory has this name.)
@@ -35,7 +35,7 @@ class Found:
 @dataclass(frozen=True, slots=True)
 class Lease:
     """A lab's claim on one NIC. `netns` and `name`: the place of the interface in the lab; "" if its PCI
-    function is passed to a VM.
+    function is passed to a VM. pci, driver, found: the NIC's former state, None if it has none.
     """
 
     key: str
@@ -52,7 +52,7 @@ class Lease:
 
 
 def take(root: Path, lease: Lease) -> None:
-    """Writes the lease; NicError if another lab already has one for this NIC."""
+    """Writes the lease; raises NicError if there is already one for this NIC."""
     path = path_of(root, lease.key)
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(asdict(lease), indent=1)
@@ -71,14 +71,14 @@ def take(root: Path, lease: Lease) -> None:
 
 
 def drop(root: Path, key: str) -> None:
-    """Removes a lease, and the directory with the last one."""
+    """Removes a lease, if it exists, and the directory if it is then empty."""
     path_of(root, key).unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # other leases are in it, or it was never made
         path_of(root, key).parent.rmdir()
 
 
 def every(root: Path) -> list[Lease]:
-    """Returns all leases, ordered by file name."""
+    """Returns all leases, ordered by file name; raises NicError if a file is not a lease."""
     directory = root / DIRECTORY
     files = sorted(directory.glob("*.json")) if directory.is_dir() else []
     return [lease for file in files if (lease := read(file)) is not None]
@@ -89,7 +89,9 @@ def of_lab(root: Path, lab: str) -> list[Lease]:
 
 
 def read(path: Path) -> Lease | None:
-    """Reads a lease; None if the file no longer exists; NicError if the file is not a lease."""
+    """Returns the lease in a file; None if the file does not exist. Raises NicError if the file is not a
+    lease.
+    """
     try:
         data: dict[str, Any] = json.loads(path.read_text())
         found = data.pop("found")

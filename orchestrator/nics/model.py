@@ -1,4 +1,4 @@
-"""Defines the facts of a machine's NICs, from sysfs and `ip`, as plain frozen data."""
+"""Defines the facts of a machine's NICs, from sysfs and `ip`, as frozen dataclasses, and the errors."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 
 
 class NicError(RuntimeError):
-    """A NIC cannot be used, moved or given back; the text names it, the reason and the remedy."""
+    """Raised if a NIC cannot be used, moved or given back; the text names the NIC and the reason, and the
+    remedy if one is known.
+    """
 
 
 class GoneError(NicError):
-    """A leased interface no longer exists, for example a virtual one that ended with its namespace."""
+    """Raised if a leased interface no longer exists, for example a virtual one that ended with its
+    namespace.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +87,14 @@ class Facts:
         return next((p for p in self.pci if p.address == address), None)
 
     def function_of(self, netdev: str) -> PciNic | None:
-        """Returns the PCI function behind an interface; None for a virtual one."""
+        """Returns the PCI function of an interface; None for an interface without one (virtual, USB)."""
         return next((p for p in self.pci if netdev in p.netdevs), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """One port: a PCI function with its interface, or an interface alone (USB, virtual). `key` names its
-    lease.
+    """One port: a PCI function with its interface (None without one), or an interface alone (USB,
+    virtual).
     """
 
     function: PciNic | None
@@ -98,6 +102,7 @@ class Nic:
 
     @property
     def key(self) -> str:
+        """The name of the port's lease: the PCI address, or `net-` and the interface name."""
         return self.function.address if self.function else f"net-{self.netdev.name if self.netdev else ''}"
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Reads the interfaces of this process's network namespace, and finds those that the machine needs."""
+"""Reads the interfaces of this process's network namespace, and determines those that the machine needs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Entry = dict[str, Any]
 
 
 def ip(*arguments: str, netns: str | None = None) -> list[Entry]:
-    """Returns the output of `ip -j ARGUMENTS`, in a named namespace or this one; NicError if the command
-    fails.
+    """Returns the entries of `ip -j ARGUMENTS`, without empty ones, in a named namespace or this one; raises
+    NicError if the command fails.
     """
     where = ["-n", netns] if netns else []
     answer = run(["ip", "-j", *where, *arguments])
@@ -24,7 +24,9 @@ def ip(*arguments: str, netns: str | None = None) -> list[Entry]:
 
 
 def run(command: list[str]) -> str:
-    """Runs a command and returns its standard output; NicError with its standard error if it fails."""
+    """Runs a command and returns its standard output; raises NicError, with its standard error, if it fails
+    or is not installed.
+    """
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
@@ -35,12 +37,12 @@ def run(command: list[str]) -> str:
 
 
 def netdevs() -> tuple[Netdev, ...]:
-    """Returns all interfaces of this namespace except the loopback."""
+    """Returns all interfaces of this namespace except the loopback; raises NicError if `ip` fails."""
     return tuple(from_entry(e) for e in ip("-d", "addr") if e.get("link_type") != "loopback")
 
 
 def from_entry(entry: Entry) -> Netdev:
-    """Converts one entry of `ip -d -j addr`."""
+    """Converts one entry of `ip -d -j addr`; leaves out link-local addresses."""
     flags = entry.get("flags", ())
     addresses = tuple(
         f"{a['local']}/{a['prefixlen']}" for a in entry.get("addr_info", ()) if a.get("scope") != "link"
@@ -61,8 +63,8 @@ def from_entry(entry: Entry) -> Netdev:
 
 
 def management() -> dict[str, str]:
-    """Returns the interfaces that must stay, each with the reason: those of default routes, of the ssh
-    session, and all below them.
+    """Returns the interfaces that the machine needs, each with the reason: those of default routes, of the
+    ssh session, and all below them. Raises NicError if `ip` fails.
     """
     routes = [*ip("-4", "route", "show", "default"), *ip("-6", "route", "show", "default")]
     devices = [d for r in routes for d in (r.get("dev"), *(h.get("dev") for h in r.get("nexthops", ()))) if d]
@@ -70,8 +72,8 @@ def management() -> dict[str, str]:
 
 
 def needed(devices: Iterable[Netdev], default_routes: Iterable[str], ssh: str | None) -> dict[str, str]:
-    """Returns the interfaces that the machine needs, with reasons. `ssh`: the local address of the session;
-    None without one.
+    """Returns those of `devices` that the machine needs, with reasons: default routes, the ssh session, and
+    all interfaces below these. `ssh`: the local address of the session; None without one.
     """
     by_name = {d.name: d for d in devices}
     found: dict[str, str] = {}
@@ -84,7 +86,9 @@ def needed(devices: Iterable[Netdev], default_routes: Iterable[str], ssh: str | 
 
 
 def mark(found: dict[str, str], devices: Mapping[str, Netdev], name: str, why: str) -> None:
-    """Adds `name` and all interfaces below it to `found`: ports of a bridge or bond, the parent of a VLAN."""
+    """Adds `name` and all interfaces below it (ports of a bridge or bond, the parent of a VLAN) to `found`
+    with the reason; does nothing if it is in `found` or not in `devices`.
+    """
     if name in found or name not in devices:
         return
     found[name] = why
@@ -95,8 +99,8 @@ def mark(found: dict[str, str], devices: Mapping[str, Netdev], name: str, why: s
 
 
 def ssh_address(environment: Mapping[str, str], pid: int, proc: Path = Path("/proc")) -> str | None:
-    """Returns the machine's own address of the ssh session that started this process, from the environment of
-    its ancestors, since `sudo` hides it from ours; None without a session.
+    """Returns the machine's own address of the ssh session that started this process; None without a session.
+    Reads the environment of its ancestors if `environment` lacks the variable, since `sudo` removes it.
     """
     connection = environment.get("SSH_CONNECTION", "")
     while not connection and pid > 1:

@@ -15,7 +15,7 @@ GETTERS = {"tso": 0x1E, "gso": 0x23, "gro": 0x2B}
 
 
 def read(name: str) -> dict[str, bool]:
-    """Returns whether tso, gso and gro are on; an offload that the driver does not know is left out."""
+    """Returns whether tso, gso and gro are on, by name; an offload that cannot be read is left out."""
     found = {}
     for offload, getter in GETTERS.items():
         try:
@@ -26,7 +26,7 @@ def read(name: str) -> dict[str, bool]:
 
 
 def restore(name: str, wanted: dict[str, bool]) -> None:
-    """Sets the offloads that differ from `wanted`; NicError if the driver refuses."""
+    """Sets the offloads of `wanted` that differ; raises NicError if the driver refuses."""
     for offload, value in wanted.items():
         try:
             if bool(_call(name, GETTERS[offload], 0)) != value:

@@ -1,6 +1,4 @@
-"""Gives all NICs of a lab back to the machine, from its lease files alone: at the lab's end, or after a
-crash.
-"""
+"""Gives NICs of a lab back to the machine, from its lease files alone: at the lab's end, or after a crash."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ KINDS = ("namespace", "vm")
 def give_back(
     root: Path, lab: str, kinds: tuple[str, ...] = KINDS, patience_s: float = binding.OURS_S
 ) -> tuple[list[str], list[str]]:
-    """Gives the lab's NICs of these kinds back to the machine; returns (keys of those given back, errors). A
-    NIC with an error keeps its lease.
+    """Gives the lab's NICs of these kinds back to the machine; returns (keys of those given back, error
+    texts). A NIC with an error keeps its lease, except an interface without PCI function that is gone.
 
     Interfaces must leave namespaces before those end (virtual ones would end with them); PCI functions of
     guests follow after the guests ended. `patience_s`: how long to wait for libvirt to give them back.
@@ -39,7 +37,7 @@ def give_back(
 
 
 def one(root: Path, lease: Lease, patience_s: float = 0) -> None:
-    """Gives one NIC back to the machine, then removes its lease; NicError if that fails."""
+    """Gives one NIC back to the machine, then removes its lease; raises NicError if that fails."""
     if lease.kind == "vm":
         _function(lease, patience_s)
     elif lease.found is not None:
@@ -48,6 +46,9 @@ def one(root: Path, lease: Lease, patience_s: float = 0) -> None:
 
 
 def _interface(root: Path, lease: Lease) -> None:
+    """Puts an interface back; if it is gone and has no PCI function, removes its lease and raises
+    GoneError.
+    """
     try:
         interface.put_back(lease)
     except GoneError:
@@ -57,6 +58,9 @@ def _interface(root: Path, lease: Lease) -> None:
 
 
 def _function(lease: Lease, patience_s: float) -> None:
+    """Gives a PCI function back to its driver, and its interface the former name and settings, except
+    offloads.
+    """
     assert lease.pci is not None
     name = binding.give_back(lease.pci, lease.driver, patience_s)
     if lease.found is None or name is None:

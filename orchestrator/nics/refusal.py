@@ -1,4 +1,4 @@
-"""Computes from facts why a lab cannot have a NIC, with a remedy for each reason."""
+"""Determines from facts why a lab cannot have a NIC, with a remedy for each reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Refusal:
 
 def refusal(use: NicUse, nic: Nic, facts: Facts, taken: Mapping[str, str]) -> Refusal | None:
     """Returns the first reason against `nic` for this use; None if the lab can have it. `taken`: the lab that
-    has each NIC, by lease key; "" for the lab that asks.
+    has each NIC, by lease key; "" for the lab of this use.
     """
     for reason in (_taken, _management, _in_use, *(_FOR_VM if use.kind == "vm" else _FOR_NAMESPACE)):
         if (found := reason(nic, facts, taken)) is not None:
@@ -33,6 +33,7 @@ def refusal(use: NicUse, nic: Nic, facts: Facts, taken: Mapping[str, str]) -> Re
 
 
 def _taken(nic: Nic, _: Facts, taken: Mapping[str, str]) -> Refusal | None:
+    """Refuses a NIC that is requested twice or leased by another lab."""
     if nic.key not in taken:
         return None
     if not taken[nic.key]:
@@ -47,6 +48,7 @@ def leased(nic: str, lab: str) -> Refusal:
 
 
 def _management(nic: Nic, facts: Facts, _: Mapping[str, str]) -> Refusal | None:
+    """Refuses a NIC with an interface that the machine needs."""
     names = {*(nic.function.netdevs if nic.function else ()), *((nic.netdev.name,) if nic.netdev else ())}
     why = next((facts.management[n] for n in sorted(names) if n in facts.management), None)
     if why is None:
@@ -55,6 +57,9 @@ def _management(nic: Nic, facts: Facts, _: Mapping[str, str]) -> Refusal | None:
 
 
 def _in_use(nic: Nic, facts: Facts, _: Mapping[str, str]) -> Refusal | None:
+    """Refuses a NIC that is a port of a bridge or bond, has a VLAN or macvlan on it, or is open
+    through VFIO.
+    """
     netdev = nic.netdev
     if netdev is not None and netdev.master is not None:
         remedy = f"take it out first: ip link set dev {netdev.name} nomaster"
@@ -71,6 +76,7 @@ def _in_use(nic: Nic, facts: Facts, _: Mapping[str, str]) -> Refusal | None:
 
 
 def _no_interface(nic: Nic, _: Facts, __: Mapping[str, str]) -> Refusal | None:
+    """Refuses a PCI function without an interface in this namespace."""
     if nic.netdev is not None or nic.function is None:
         return None
     address, driver = nic.function.address, nic.function.driver
@@ -97,14 +103,14 @@ def _no_iommu(nic: Nic, facts: Facts, _: Mapping[str, str]) -> Refusal | None:
 
 
 def no_iommu(iommu: Iommu) -> str:
-    """Returns the reason why the machine cannot isolate a device."""
+    """Returns the reason why the IOMMU does not isolate a device that is in no group."""
     if iommu.groups:
         return "the IOMMU does not cover it"
     return "the kernel looked for an IOMMU and found none" if iommu.asked else "the IOMMU is off or absent"
 
 
 def enable(iommu: Iommu) -> str:
-    """Returns the remedy that turns the IOMMU on."""
+    """Returns the remedy that turns the IOMMU on, for an Intel or AMD processor."""
     return ENABLE_INTEL if iommu.intel else ENABLE_AMD
 
 

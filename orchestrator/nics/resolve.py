@@ -25,8 +25,8 @@ class Choice:
 
 
 def resolve(uses: Iterable[NicUse], facts: Facts, held: dict[str, str]) -> list[Choice]:
-    """Returns a choice for every use, in the order of the uses. held: lease key or interface name -> lab that
-    has it.
+    """Returns a choice for every use, in the order of the uses; each NIC is chosen once. held: lease key or
+    interface name -> lab that has it.
 
     NICs that are requested by name or address are chosen before those requested by vendor:device.
     """
@@ -45,6 +45,9 @@ def _named_first(uses: list[NicUse], facts: Facts, held: dict[str, str]) -> Iter
 
 
 def _choose(use: NicUse, facts: Facts, taken: dict[str, str]) -> Choice:
+    """Returns the first candidate without a refusal; else a refusal: no such NIC, that of the only candidate,
+    or one that names the reasons of all.
+    """
     found = candidates(use.asked, facts)
     if not found and use.asked in taken:
         return Choice(use, None, leased(use.asked, taken[use.asked]))
@@ -64,8 +67,8 @@ def _choose(use: NicUse, facts: Facts, taken: dict[str, str]) -> Choice:
 
 
 def candidates(asked: str, facts: Facts) -> list[Nic]:
-    """Returns every NIC that `asked` can mean: an interface name, a PCI address, vendor:device or PORT:vfN.
-    Only vendor:device can mean more than one.
+    """Returns every NIC that `asked` can mean: an interface name, a PCI address, vendor:device or PORT:vfN;
+    empty if there is none. Only vendor:device can mean more than one.
     """
     word = asked.lower()
     if match := PCI.fullmatch(word):
@@ -90,7 +93,9 @@ def _functions(facts: Facts, function: PciNic | None) -> list[Nic]:
 
 
 def listed(facts: Facts) -> str:
-    """Returns the machine's NICs in one line; "none" if there are none."""
+    """Returns the machine's PCI NICs and its other interfaces, except virtual ones, in one line; "none" if
+    there are none.
+    """
     known = [f"{p.address} {p.ident}" + (f" {', '.join(p.netdevs)}" if p.netdevs else "") for p in facts.pci]
     known += [d.name for d in facts.netdevs if facts.function_of(d.name) is None and not d.kind]
     return "; ".join(known) or "none"

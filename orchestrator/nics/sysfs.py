@@ -13,14 +13,16 @@ VFIO = "vfio-pci"
 
 
 def functions(root: Path = Path("/")) -> tuple[PciNic, ...]:
-    """Returns every PCI network function, ordered by address."""
+    """Returns every PCI network function, ordered by address; empty without PCI."""
     devices = root / "sys/bus/pci/devices"
     found = sorted(devices.iterdir()) if devices.is_dir() else []
     return tuple(function(root, d.name) for d in found if text(d / "class").startswith(NETWORK))
 
 
 def function(root: Path, address: str) -> PciNic:
-    """Returns one PCI function; its `vendor` is empty if it does not exist."""
+    """Returns one PCI function; its `vendor` is empty if it does not exist. Opens its VFIO group for a moment
+    if it is bound to vfio-pci.
+    """
     device = root / "sys/bus/pci/devices" / address
     group = target(device / "iommu_group")
     driver = target(device / "driver")
@@ -56,7 +58,9 @@ def sharers(root: Path, address: str, group: str) -> tuple[str, ...]:
 
 
 def held(group: Path) -> bool:
-    """Returns whether a program has this VFIO group open: the kernel lets only one program open it."""
+    """Returns whether a program has this VFIO group open, which only one program can; opens it for a moment.
+    False if it cannot be opened for another reason.
+    """
     try:
         os.close(os.open(group, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
@@ -80,8 +84,8 @@ def iommu(root: Path = Path("/")) -> Iommu:
 
 
 def remapping(root: Path) -> bool | None:
-    """Whether interrupts are remapped: their chips are then named IR-... (drivers/iommu/irq_remapping.c).
-    None if no known chip is listed.
+    """Returns whether interrupts are remapped: their chips are then named IR-...
+    (drivers/iommu/irq_remapping.c). None if no known chip is listed.
     """
     lines = text(root / "proc/interrupts").splitlines()
     chips = [word for line in lines for word in line.split() if "IO-APIC" in word or "PCI-MSI" in word]
@@ -89,7 +93,7 @@ def remapping(root: Path) -> bool | None:
 
 
 def vfio(root: Path) -> bool:
-    """Whether vfio-pci is loaded, built in, or a module of the running kernel."""
+    """Returns whether vfio-pci is loaded, built in, or a module of the running kernel."""
     if (root / "sys/bus/pci/drivers" / VFIO).is_dir():
         return True
     modules = root / "lib/modules" / (text(root / "proc/sys/kernel/osrelease") or "none")

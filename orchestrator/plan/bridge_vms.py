@@ -20,10 +20,12 @@ GROUP = "netem"  # of the bridge VMs, in tables and figures
 
 
 def with_bridge_vms(plan: Plan) -> Plan:
-    """Returns the plan with a bridge VM in every link that needs netem, and otherwise unchanged.
+    """Returns the plan with a bridge VM in every link that needs netem, with steps, captures and predictions
+    computed again.
 
-    Access links of light nodes, and links between two light nodes, stay as they are: their ends are inside
-    the lab's own kernel. Raises TopologyError for a multi-host plan, and for a link that needs a delay table.
+    Access links of light nodes, links between two light nodes, and cables between NICs stay as they are: no
+    bridge VM is put into them. Raises TopologyError for a multi-host plan, and for a link that needs a delay
+    table.
     """
     if plan.hosts:
         rule = "need a kernel with netem each: bridge VMs in its place are not planned over hosts"
@@ -48,6 +50,7 @@ def with_bridge_vms(plan: Plan) -> Plan:
 
 
 def _moved(plan: Plan) -> tuple[tuple[Link, ...], list[Node]]:
+    """Returns the plan's links, those that need netem with their qdiscs in bridge VMs, and these VMs."""
     near = {(node.name, c.segment): c for node in plan.nodes for c in node.interfaces if c.bridge}
     mtus = {segment.name: segment.mtu for segment in plan.segments}
     links, nodes = list(plan.links), list[Node]()
@@ -78,8 +81,8 @@ def _insist_on_no_tables(plan: Plan, links: Iterable[Link]) -> None:
 
 
 def needs_netem(link: Link, events: Iterable[Event]) -> bool:
-    """Whether a link has an impairment that only netem can apply, from the start or by the timeline. False
-    for half duplex and for links with a queue of a stated kind, which bridge VMs do not support.
+    """Returns whether a link has an impairment that only netem can apply, from the start or by the timeline.
+    False for half duplex and for links with a queue of a stated kind, which bridge VMs do not support.
     """
     ways = (link.forward.impairment, link.reverse.impairment)
     if link.half_duplex or any(way.queue is not None for way in ways):
@@ -92,11 +95,11 @@ def needs_netem(link: Link, events: Iterable[Event]) -> bool:
 def in_bridge_vm(
     lab: str, index: int, link: Link, near: Interface | None, mtu: int, far: Interface | None = None
 ) -> tuple[Link, Node]:
-    """Returns the link with its qdiscs inside a VM that joins both sides, and that VM.
+    """Returns the link with its qdiscs inside a VM that joins both sides, and that VM, with MAC addresses by
+    `index`.
 
-    near, far: the interfaces of nodes at the ends of the link: one for a VM's own link, both for a link
-    between two nodes. eth0 is on the side of `a`, eth1 on that of `b`; packets that leave through eth1 go
-    forward.
+    near, far: the interfaces of nodes at the ends of the link; None where the end is a segment. eth0 is on
+    the side of `a`, eth1 on that of `b`; packets that leave through eth1 go forward.
     """
     name, core = f"netem-{link.name}", core_netns(lab)
     netns, a, b = node_netns(lab, name), link.forward.device, link.reverse.device

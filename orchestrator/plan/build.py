@@ -39,7 +39,8 @@ from .vms import vm
 def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None = None) -> Plan:
     """Returns the plan of a topology; None for `lab_name` or `seed` takes the value of the file.
 
-    Raises TopologyError for an invalid lab name, and for templates that fail with the values of a node.
+    Raises TopologyError for an invalid lab name, for templates that fail with the values of a node, for
+    expectations that name unknown parts, and for parts that fit on no host.
     """
     topology, lab = fitted(topology), _lab_name(topology, lab_name)
     seed = topology.seed if seed is None else seed
@@ -117,7 +118,9 @@ def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None 
 
 
 def _openings(nodes: Sequence[Node]) -> list[Note]:
-    """Returns one note for each group whose nodes read or write files of the machine."""
+    """Returns one note for each group, kind of access and list of paths with which nodes read or write files
+    of the machine.
+    """
     notes: dict[Note, None] = {}
     for node in nodes:
         for word, paths in (("reads", node.mounts_read), ("writes", node.mounts_write)):
@@ -128,12 +131,14 @@ def _openings(nodes: Sequence[Node]) -> list[Note]:
 
 
 def _traces(topology: Topology) -> dict[str, Trace]:
+    """Returns the traces of all links and media, by the name of their file."""
     ways = [way for li in topology.model.links.values() for way in (li.forward, li.reverse, li.both)]
     ways += [segment.medium for segment in topology.model.segments.values()]
     return {str(way.trace): way.trace.trace for way in ways if way is not None and way.trace is not None}
 
 
 def _lab_name(topology: Topology, wanted: str | None) -> str:
+    """Returns the lab's name, `wanted` or the topology's; raises TopologyError if it is invalid."""
     lab = topology.name if wanted is None else wanted
     if len(lab) > LONGEST_NAME or not re.fullmatch(NAME_PATTERN, lab):
         rule = f"a lab's name matches {NAME_PATTERN} and has at most {LONGEST_NAME} characters"
@@ -142,6 +147,9 @@ def _lab_name(topology: Topology, wanted: str | None) -> str:
 
 
 def _programme(topology: Topology, scene: Scene) -> Programme:
+    """Returns the planned software; a SoftwareError becomes a TopologyError at the software of the node or
+    group.
+    """
     try:
         return plan_software(scene)
     except SoftwareError as error:

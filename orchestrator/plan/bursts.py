@@ -20,7 +20,8 @@ Transmitter = tuple[str, str]  # namespace and device; of half duplex the shared
 
 
 def crowded(plan: Plan, relays: Mapping[str, str]) -> Iterator[Note]:
-    """Yields one note for each traffic class and link whose rate is too low for one flow of the class alone.
+    """Yields one note for each traffic class and transmitter whose rate is too low for one flow of the class
+    alone; only the slowest transmitter of a flow counts.
 
     The computation uses the least number of bytes that a protocol over IP sends: payload and, for a request,
     its replies, in full packets, each sent once. relays: flow name -> node that relays its messages.
@@ -45,13 +46,15 @@ def crowded(plan: Plan, relays: Mapping[str, str]) -> Iterator[Note]:
 
 def _transmitter(way: Direction) -> Transmitter:
     """Returns the key of a direction's transmitter: namespace and device, since device names repeat between
-    nodes.
+    nodes; for half duplex "" and the shared device.
     """
     return ("", way.shared) if way.shared else (way.netns, way.device)
 
 
 def _interval_ns(flow: Flow) -> int | None:
-    """Returns the shortest interval of a flow's schedule; None without a schedule or with a rate of 0."""
+    """Returns the shortest interval (ns) between a flow's messages by its schedule; None without a schedule
+    or with a rate of 0.
+    """
     if flow.schedule is None:
         return None
     rate = max(step.per_s for step in flow.schedule.rates) / flow.schedule.count
@@ -61,8 +64,8 @@ def _interval_ns(flow: Flow) -> int | None:
 def _paths(
     plan: Plan, paths: Paths, flow: Flow, nodes: Mapping[str, str], relay: str | None
 ) -> tuple[list[Path], list[Path]]:
-    """Returns the paths of a flow's messages to all its receivers and those of the replies; if receivers take
-    turns, only those of the first.
+    """Returns the paths of a flow's messages to all its receivers, by way of the relay, and those of the
+    replies; without unknown paths. If receivers take turns, only those of the first count.
     """
     here = nodes[flow.sender]
     names = [nodes[n] for d in flow.deliveries for n in plan.receivers[d.receivers] if n in nodes]
@@ -75,7 +78,9 @@ def _paths(
 
 
 def _spans_ns(flow: Flow, there: list[Path], back: list[Path], sender: Software) -> dict[Transmitter, int]:
-    """Returns how long one burst of the flow, with its replies, occupies each transmitter that has a rate."""
+    """Returns the time (ns) for which one burst of the flow, with its replies, occupies each transmitter that
+    has a rate.
+    """
     total: Counter[Transmitter] = Counter()
     burst = flow.schedule.burst if flow.schedule is not None else 1
     once = KINDS[sender.kind].costs(sender, [flow]).one_copy
@@ -96,7 +101,7 @@ def _ways(paths: list[Path], once: bool) -> list[Direction]:
 
 
 def _sending_ns(payload_bytes: int, asked: Impairment) -> int:
-    """Returns the time to send a message in full packets, with the headers of Ethernet and IP."""
+    """Returns the time (ns) to send a message in full packets, with the headers of Ethernet and IPv4."""
     room = asked.frame_bytes - FRAME_BYTES - IP_BYTES
     packets = -(-payload_bytes // room)
     frames_bytes = payload_bytes + packets * (ETHERNET_BYTES + IP_BYTES)

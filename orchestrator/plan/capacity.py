@@ -35,7 +35,10 @@ class MachineFacts:
 
 
 def problems(plan: Plan, facts: MachineFacts) -> list[Problem]:
-    """Returns a problem for every limit of the machine that the plan exceeds; empty if the plan fits."""
+    """Returns a problem for every limit of the machine (memory, open files, processes, neighbours, disks,
+    bridge ports, cores) that the plan's predictions exceed; empty if the plan fits. Unknown limits are not
+    checked.
+    """
     return [
         *_memory(plan, facts),
         *_counted(plan, facts),
@@ -46,6 +49,7 @@ def problems(plan: Plan, facts: MachineFacts) -> list[Problem]:
 
 
 def _total(plan: Plan, name: str, scope: str | None = None) -> float:
+    """Returns the largest prediction of that name, in `scope` if given; 0 if there is none."""
     values = [p.value for p in plan.predictions if p.name == name and scope in (None, p.scope)]
     return max(values, default=0.0)
 
@@ -55,6 +59,7 @@ def _problem(plan: Plan, what: str, value: str, rule: str, remedy: str) -> Probl
 
 
 def _memory(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
+    """Yields a problem if the lab needs more than 90 % of the free memory."""
     needed, free = _total(plan, "memory"), facts.memory_available_bytes
     if free is not None and needed > MEMORY_SHARE * free:
         vms = [node.vm for node in plan.nodes if node.vm is not None]
@@ -68,8 +73,8 @@ def _memory(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
 
 
 def _that_fit(vms: Sequence[Vm], needed: float, room: float) -> str:
-    """Returns words on how many of the VMs fit into the free memory, and with how much memory all fit; "" if
-    not even one fits.
+    """Returns text on how many of the VMs fit into the free memory, and with how much memory each all of them
+    fit; "" if not even one fits.
     """
     given = sum(VM_BYTES + vm.memory_bytes for vm in vms)
     left = room - (needed - given)
@@ -98,6 +103,7 @@ def _counted(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
 
 
 def _disk(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
+    """Yields a problem if the captures, or the disks of virtual machines, exceed the free disk space."""
     needed = sum(p.value for p in plan.predictions if p.name == "capture size")
     free = facts.disk_available_bytes
     if free is not None and needed > free:
@@ -115,6 +121,9 @@ def _disk(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
 
 
 def _ports(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
+    """Yields a problem for each segment with more ports than a bridge has; none for a multi-host plan, whose
+    placement has counted them.
+    """
     if plan.hosts:
         return  # each has a bridge of its own, whose ports its placement has counted
     count = Counter(card.segment for node in plan.nodes for card in node.interfaces)
@@ -128,8 +137,8 @@ def _ports(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
 
 
 def _cores(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
-    """Yields a problem if CPU reservations in cores exceed the cores. Reservations in MHz are not checked
-    here, since they depend on the clock of the lab's kernel.
+    """Yields a problem if CPU reservations of light nodes in cores exceed the cores. Reservations in MHz are
+    not checked here, since they depend on the clock of the lab's kernel.
     """
     booked = sum(node.cpu_reserve_cores or 0.0 for node in plan.nodes if node.vm is None)
     if facts.cores is not None and booked > facts.cores:

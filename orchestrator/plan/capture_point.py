@@ -1,4 +1,4 @@
-"""Finds the network namespace and device of a capture point, for the plan and for a running lab."""
+"""Determines the network namespace and device of a capture point, for the plan and for a running lab."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ def capture_point(
     filter: str,
     keep: bool,
 ) -> Capture:
-    """Returns the capture `name` at "node NAME", "segment NAME" or "link NAME"; that node, segment or link
-    must exist.
+    """Returns the capture `name` at "node NAME", "segment NAME" or "link NAME", in the core namespace, or
+    inside the node if its first interface or the link has no device there. That node, segment or link must
+    exist.
     """
     kind, target = at.split(" ")
     link = next(li for li in links if li.name == target) if kind == "link" else None
@@ -45,8 +46,9 @@ def _device(
     """Returns the device in the core namespace where packets of a capture point are visible; "" if there is
     none.
 
-    A node's port shows what passes between node and bridge. A bridge (promiscuous while captured) shows each
-    frame that enters the segment once. The first end of a link shows what leaves forward and what arrives.
+    The port of a node's first interface shows the packets between node and bridge. A bridge (promiscuous
+    while captured) shows each frame that enters the segment once. The device of a link shows the frames of
+    both directions.
     """
     if kind == "node":
         return interfaces[target][0].port

@@ -37,8 +37,9 @@ def clones(
 
     now: the nodes of the running lab, as `inspect` returns them. Software is copied unchanged: an argument
     that holds the original's address still does. idle: leave out software that takes part in the scenario.
-    Raises CloneError for an unknown group, a group with a NIC of the machine and, without `idle`, one whose
-    software takes part in the scenario.
+    Raises CloneError for an unknown group, a group with a NIC of the machine, with an end of a link between
+    nodes or a bridge VM, without a free address and, without `idle`, one whose software takes part in the
+    scenario.
     """
     model = next((node for node in plan.nodes if node.group == group), None)
     if model is None:
@@ -60,7 +61,9 @@ def clones(
 
 
 def _in_scenario(one: Software) -> bool:
-    """Returns whether the software takes part in the scenario, whose senders and receivers the plan fixes."""
+    """Returns whether the software takes part in the scenario: it has a session, or the agent
+    itself runs it.
+    """
     return one.session is not None or one.process is None
 
 
@@ -69,7 +72,7 @@ def _idle(node: Node) -> Node:
 
 
 class _Free:
-    """Allots addresses and interface names that no node of the lab has or had."""
+    """Allots addresses and interface names that no node of the plan or of the running lab has."""
 
     def __init__(self, plan: Plan, used: Iterable[Mapping[str, Any]]) -> None:
         cards = list(used)
@@ -84,8 +87,8 @@ class _Free:
         self.ports.taken |= {name for tunnel in plan.tunnels for name in (tunnel.device, tunnel.bridge)}
 
     def card(self, model: Interface, index: int, node: str) -> Interface:
-        """Returns the clone's interface for one of the original's, with a free address and port name;
-        CloneError if there is none.
+        """Returns the clone's interface for one of the original's, with a free address and port name; raises
+        CloneError if no address is free or the interface is on a link between nodes.
         """
         if model.segment not in self._pools:
             raise CloneError(
@@ -103,13 +106,18 @@ class _Free:
 
 
 def _names(group: str, taken: set[str], count: int) -> list[str]:
-    """Returns `count` names: `group` with the numbers that follow the highest one in use."""
+    """Returns `count` names: `group` with the numbers that follow the highest one in use; from 2 if none is
+    in use.
+    """
     numbers = [int(m[1]) for name in taken if (m := re.fullmatch(re.escape(group) + r"(\d+)", name))]
     first = max(numbers, default=1) + 1
     return [f"{group}{number}" for number in range(first, first + count)]
 
 
 def _clone(plan: Plan, model: Node, name: str, free: _Free) -> Clone:
+    """Returns the clone `name` of the node `model`, with its links and the steps on its host that
+    connect it.
+    """
     cards = tuple(free.card(card, index, name) for index, card in enumerate(model.interfaces))
     node = dataclasses.replace(
         model,
@@ -133,8 +141,8 @@ def _clone(plan: Plan, model: Node, name: str, free: _Free) -> Clone:
 def _own_links(
     plan: Plan, model: Node, node: Node, links: Iterable[Link], free: _Free
 ) -> tuple[Node, list[Link]]:
-    """Gives the clone a wire of its own in the core for each link of a VM and each half-duplex link. Returns
-    the node with changed interfaces, and the links; CloneError for a link through a bridge VM.
+    """Gives the clone its own wire in the core for each of `links`, those of a VM or with half duplex.
+    Returns the node with changed interfaces, and the links; raises CloneError for a link through a bridge VM.
     """
     found: list[Link] = []
     cards = list(node.interfaces)

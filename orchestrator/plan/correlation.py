@@ -19,7 +19,7 @@ _SMALL = 1e-12
 @cache
 def effective_share(chance: float, correlation: float) -> float:
     """Returns the long-run share of packets affected when netem has the probability `chance`, in [0, 1], and
-    `correlation`, in [0, 1).
+    `correlation`, in [0, 1), computed numerically.
     """
     if correlation == 0 or chance in (0.0, 1.0):
         return chance
@@ -42,7 +42,8 @@ def _at(values: list[float], place: float) -> float:
 
 
 def _mixed(below: list[float], rho: float) -> list[float]:
-    """Returns the distribution of (1 - rho) u + rho x for a uniform u and an x distributed as `below`.
+    """Returns the distribution function of (1 - rho) u + rho x for a uniform u and an x distributed as
+    `below`.
 
     P((1 - rho) u + rho x < z) is the mean over u of P(x < (z - (1 - rho) u) / rho): an integral of `below`.
     """

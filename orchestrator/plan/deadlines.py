@@ -1,4 +1,4 @@
-"""Finds deadlines that are shorter than the delay of the links on the messages' path."""
+"""Finds deadlines of flows that are shorter than the delay of the links on the messages' path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .paths import Paths
 
 
 def late(plan: Plan, relays: dict[str, str]) -> Iterator[Note]:
-    """Yields one note for each traffic class and deadline that a flow cannot meet.
+    """Yields one note for each traffic class and deadline that a flow cannot meet, there and back for
+    requests. Flows without a known path are left out.
 
     The comparison uses the delays of the links alone, without the time to send a frame. relays: flow name ->
     node that relays its messages.
@@ -44,6 +45,9 @@ def _note(flow: Flow, receiver: str, way_ns: int) -> Note:
 
 
 def _way_ns(paths: Paths, flow: Flow, sender: Node, relay: Node | None, receiver: Node) -> int | None:
+    """Returns the delay (ns) of the links from sender to receiver, by way of the relay, and back for
+    requests; None if a path is unknown.
+    """
     stops = [sender, relay, receiver] if relay is not None else [sender, receiver]
     there = _sum(paths, stops)
     if flow.pattern != "request":

@@ -1,4 +1,4 @@
-"""Plans expectations: checks that the classes, links and labels they name exist, and states each in words."""
+"""Plans expectations: checks that the names that they use exist in the plan, and states each in words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _WORDS = {"at_least": "at least", "at_most": "at most"}
 
 
 def plan_expectations(stated: Stated, plan: Plan) -> tuple[Expectation, ...]:
-    """Returns the expectations of a plan; TopologyError with each name that the plan does not have."""
+    """Returns the stated expectations as a plan holds them; raises TopologyError with each name that the plan
+    does not have and each expectation that is stated twice.
+    """
     names = _names(plan)
     problems = [
         problem for place, one in stated.written for problem in _unknown(stated.document, place, one, names)
@@ -35,7 +37,7 @@ def plan_expectations(stated: Stated, plan: Plan) -> tuple[Expectation, ...]:
 
 
 def _names(plan: Plan) -> dict[str, set[str]]:
-    """The names of a plan that expectations may use, by the key in the file."""
+    """Returns the names of a plan that expectations may use, by the key in the file."""
     groups = {node.group for node in plan.nodes}
     told = {name for event in plan.events if event.action in ("run", "start") for name in event.targets}
     writers = [node for node in plan.nodes if node.name in told or any(one.process for one in node.software)]
@@ -75,7 +77,7 @@ def _unknown(document: Document, place: Path, one: Expect, names: dict[str, set[
 
 
 def planned(one: Expect) -> Expectation:
-    """Returns an expectation as plans hold it."""
+    """Returns an expectation as a plan holds it: with its text, and its bounds in the unit of the metric."""
     found = known(one)
     subject = next(name for name in ("metric", "delivered", "log", "event") if getattr(one, name) is not None)
     (mode, series), *_ = [*modes(one).items(), ("value", one)]

@@ -1,4 +1,6 @@
-"""Draws a plan with graphviz: segments, nodes and groups as boxes, links as edges with their impairments."""
+"""Draws a plan with graphviz: segments and groups of nodes as boxes or ellipses, links as edges with their
+impairments.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ FORMATS = ("svg", "png", "pdf")
 
 
 def graph(plan: Plan, form: str = "svg") -> bytes:
-    """Returns the drawing as a file of one of FORMATS; GraphError, with the remedy, if
-    graphviz' `dot` fails.
+    """Returns the drawing as a file of one of FORMATS; raises GraphError, with the remedy, if graphviz' `dot`
+    is not installed, fails, or takes more than 60 s.
     """
     try:
         done = subprocess.run(
@@ -89,6 +91,7 @@ def _drawn(plan: Plan) -> list[GroupView]:
 
 
 def _captured(plan: Plan, at: str) -> list[str]:
+    """Returns a line with the names of the captures at a capture point; empty if there are none."""
     names = [capture.name for capture in plan.captures if capture.at == at]
     return [f"capture {', '.join(names)}"] if names else []
 
@@ -100,7 +103,7 @@ def _nodes(plan: Plan) -> Iterator[str]:
         lines = [group.addresses, *_programs(plan, group), *_limits(group)]
         marks = [mark for node in group.nodes[:50] for mark in _captured(plan, f"node {node.name}")]
         serves = any(software.role in ("broker", "server") for software in group.nodes[0].software)
-        # Several equal nodes look like a pile of them.
+        # A group of several nodes gets a double outline.
         fill = _SERVER if serves else _ROUTER if group.nodes[0].forward else _NODE
         outline = "ellipse" if group.nodes[0].forward else "box"
         shape = f'shape={outline}, style=filled, fillcolor="{fill}", margin="{_MARGIN}"'

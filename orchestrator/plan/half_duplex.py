@@ -1,4 +1,6 @@
-"""Plans half duplex: the one device through which both ends of a link, or all ports of a segment, send."""
+"""Plans half duplex: the one device through which both ends of a link, or all ports of a segment, send, and
+the tc lines for it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _STATIONS = (1, 2)  # of the proof's own: from here two can send at once, whatev
 
 
 def with_one_transmitter(link: Link, names: InterfaceNames) -> Link:
-    """Returns the link with one transmitter that both directions share."""
+    """Returns the link with one new device through which both directions send."""
     shared = names.allot(f"{link.name}-air")
     forward, reverse = (dataclasses.replace(way, shared=shared) for way in (link.forward, link.reverse))
     return dataclasses.replace(link, forward=forward, reverse=reverse)
@@ -28,7 +30,7 @@ def with_one_transmitter(link: Link, names: InterfaceNames) -> Link:
 
 def medium(lab: str, name: str, source: FileSegment, names: InterfaceNames) -> Link:
     """Returns the half-duplex medium of a segment as a link, with two stations of the link proof at its ends:
-    the frames of one station enter its port by way of the medium.
+    the frames of a station enter its port through the medium.
     """
     core = core_netns(lab)
     one, other = (
@@ -44,15 +46,17 @@ def medium(lab: str, name: str, source: FileSegment, names: InterfaceNames) -> L
 
 
 def blocks(segments: Iterable[Segment], links: Iterable[Link]) -> dict[str, int]:
-    """Returns, by segment, the number of the tc filter block of its half-duplex medium in
-    the core namespace.
+    """Returns, by segment, the number of the tc filter block of its half-duplex medium in the core namespace;
+    without segments that have no medium.
     """
     media = {link.a for link in links if link.kind == MEDIUM}
     return {segment.name: number for number, segment in enumerate(segments, 1) if segment.name in media}
 
 
 def ports(segment: str, interfaces: Iterable[Interface], links: Iterable[Link]) -> Iterator[str]:
-    """Yields the devices through which frames enter a segment's bridge."""
+    """Yields the devices through which frames enter a segment's bridge; links through a bridge VM are left
+    out, since that VM's interfaces are among `interfaces`.
+    """
     yield from (c.port for c in interfaces if c.segment == segment and c.bridge is None and c.port)
     for link in links:
         if link.forward.enter is not None:

@@ -20,7 +20,9 @@ class Hardware:
 
 
 def nics_of(model: File) -> dict[tuple[str, str], Hardware]:
-    """Returns the NIC of each interface that has one, by (node, segment)."""
+    """Returns the NIC of each node's interface that has one, by (node, segment), from the nodes' `nic` and
+    the links' `nics`.
+    """
     found = {
         (name, segment or node.segment[0]): Hardware(asked)
         for name, node in model.nodes.items()
@@ -34,7 +36,7 @@ def nics_of(model: File) -> dict[tuple[str, str], Hardware]:
 
 
 def with_nic(card: Interface, hardware: Hardware | None) -> Interface:
-    """Returns the interface as that NIC; unchanged if `hardware` is None."""
+    """Returns the interface with that NIC and cable; unchanged if `hardware` is None."""
     if hardware is None:
         return card
     return dataclasses.replace(card, nic=hardware.nic, cable=hardware.cable)

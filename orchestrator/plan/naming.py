@@ -28,12 +28,14 @@ def node_cgroup(lab: str, node: str) -> str:
 
 @dataclass
 class InterfaceNames:
-    """Allots unique interface names of one namespace: the wished name if it fits and is free."""
+    """Allots unique interface names of one namespace, without `lo`, `all` and `default`."""
 
     taken: set[str] = field(default_factory=lambda: set(_RESERVED))
 
     def allot(self, wish: str) -> str:
-        """Allots `wish`, or its beginning with a hash if it is longer than 15 characters or taken."""
+        """Returns and takes `wish`; if it is taken or longer than 15 characters, its first 8 characters with
+        a hash.
+        """
         name, attempt = wish, 0
         while len(name) > IFNAMSIZ or name in self.taken:
             digest = hashlib.sha256(f"{wish}/{attempt}".encode()).hexdigest()[:6]
@@ -54,23 +56,30 @@ class AddressPool:
         return (str(host) for host in self.network.hosts() if str(host) not in self._fixed)
 
     def next(self) -> str:
-        """Returns the next free address; StopIteration if the subnet is full, which the checks exclude."""
+        """Returns the next free address; raises StopIteration if the subnet is full, which the checks exclude
+        for a topology.
+        """
         return next(self._free)
 
 
 def node_mac(address: str) -> str:
-    """Returns the MAC address of a node's interface: 02:00 and, for IPv4, the address in hexadecimal."""
+    """Returns the MAC address of a node's interface: 02:00 and four bytes of the address, see `_low`; for
+    IPv4 the address itself.
+    """
     return _mac(0x02, _low(address))
 
 
 def port_mac(address: str) -> str:
-    """Returns the MAC address of the core's end of the node's veth pair."""
+    """Returns the MAC address of the core's end of the node's veth pair: 06:00 and the bytes of
+    `node_mac`.
+    """
     return _mac(0x06, _low(address))
 
 
 def _low(address: str) -> int:
-    """Returns 32 bits that are unique to an address within its subnet: the IPv4 address, or the low 32 bits
-    of an IPv6 address XOR a hash of the others, which also tells subnets apart in most cases.
+    """Returns 32 bits for an address: the IPv4 address, or the low 32 bits of an IPv6 address XOR a hash of
+    its high 96 bits. They are unique among IPv6 addresses with equal high bits, and in most cases among
+    others.
     """
     number = ipaddress.ip_address(address)
     if number.version == 4:

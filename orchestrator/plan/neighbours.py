@@ -30,7 +30,8 @@ Asked = tuple[str, str]  # a node, and a neighbour's address
 
 def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, ...]]:
     """Returns, by node, the static neighbour entries for the hops of flows, routes and links between nodes
-    where resolution may lose messages; empty if no link has an impairment.
+    where resolution may lose messages, in both directions; empty if no link has an impairment. NICs are left
+    out.
 
     `relays`: flow name -> node that relays its messages.
     """
@@ -50,8 +51,8 @@ def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, .
 
 
 def _loses(hop: Hop, per_s: int, losses: Mapping[Direction, float]) -> bool:
-    """Returns whether messages may be lost while the neighbour is resolved; `per_s`: frames per
-    second to it.
+    """Returns whether messages may be lost while the neighbour is resolved: over a hop with a long round trip
+    or high loss, or with many frames during the wait. `per_s`: frames per second to it.
     """
     lost = 1.0 - math.prod(1.0 - losses.get(way, 0.0) for way in hop.ways)
     wait_ns = max(hop.round_ns, RETRY_NS if lost > 0.0 else 0)
@@ -61,8 +62,8 @@ def _loses(hop: Hop, per_s: int, losses: Mapping[Direction, float]) -> bool:
 
 
 def _losses(plan: Plan) -> dict[Direction, float]:
-    """Returns the highest loss of each direction that loses or corrupts frames at any time, by file, timeline
-    or trace.
+    """Returns the highest share of lost or corrupted frames of each direction that has one at any time, by
+    file, timeline or trace.
     """
     found: dict[Direction, float] = {}
     for link in plan.links:
@@ -94,6 +95,7 @@ def _lost(loss: float, gemodel: tuple[float, float, float, float] | None, corrup
 
 
 def _both(node: str, hop: Hop) -> tuple[tuple[str, Neighbour], tuple[str, Neighbour]]:
+    """Returns the entries of the hop's two nodes for each other."""
     return (
         (node, Neighbour(hop.there.address, hop.there.mac, hop.here.name)),
         (hop.node, Neighbour(hop.here.address, hop.here.mac, hop.there.name)),
@@ -102,7 +104,8 @@ def _both(node: str, hop: Hop) -> tuple[tuple[str, Neighbour], tuple[str, Neighb
 
 def _frames(plan: Plan, paths: Paths, relays: Mapping[str, str]) -> Counter[Asked]:
     """Returns the frames per second that flows send to each neighbour at their highest rate; a burst that
-    comes less often than once a second counts as if it came every second.
+    comes less often than once a second counts as if it came every second. Flows without a schedule count as
+    0.
     """
     at = {s.session.endpoint: n.name for n in plan.nodes for s in n.software if s.session is not None}
     ways: dict[tuple[str, str], list[Asked]] = {}
@@ -124,8 +127,8 @@ def _frames(plan: Plan, paths: Paths, relays: Mapping[str, str]) -> Counter[Aske
 def _legs(
     plan: Plan, flow: Flow, here: str, at: Mapping[str, str], relay: str | None
 ) -> Iterator[tuple[str, str, bool]]:
-    """Yields (from, to, forward) for each path of the flow; forward is True for messages and False for
-    replies.
+    """Yields (from, to, forward) for each path of the flow, by way of the relay; forward is True for messages
+    and False for replies, which go directly.
     """
     if relay is not None and relay != here:
         yield here, relay, True

@@ -1,8 +1,8 @@
 """Converts the impairment of one direction from the file to the plan, with the queue limit that it needs.
 
-netem keeps every delayed packet in its queue and silently drops what exceeds `limit` (default 1,000 packets),
-so a fast link with a delay loses packets although no loss was requested. The limit is therefore computed
-unless the file sets it:
+netem keeps every delayed packet in its queue and silently drops packets beyond `limit` (default 1,000
+packets), so a fast link with a delay loses packets although no loss was requested. The limit is therefore
+computed unless the file sets it:
 
 limit = max(1000, ceil(2 * rate * (delay + 4 * jitter) / (8 * 256 bytes)))
 
@@ -34,7 +34,7 @@ JITTER_TAIL = 4
 
 def queue_limit(delay_ns: int, jitter_ns: int, rate_bps: int) -> int:
     """Returns the number of packets that netem must be able to hold so that only its loss model loses
-    packets.
+    packets, by the formula above; rate 0 counts as 10 Gbit/s.
     """
     held_s = (delay_ns + JITTER_TAIL * jitter_ns) / 1e9
     bits = (rate_bps or UNSHAPED_BPS) * held_s
@@ -45,8 +45,8 @@ FRAME_BYTES = 18  # of a frame beside its payload: Ethernet's header, and a tag 
 
 
 def impairment(source: FileImpairment | None, mtu: int = 1500) -> Impairment:
-    """Returns the plan's impairment for the file's one, on a wire of that MTU; None: a wire without
-    impairment.
+    """Returns the plan's impairment for the file's, on a wire of that MTU, with its queue limit; None: a wire
+    without impairment. With a trace, the limits fit the largest of its states.
     """
     if source is None:
         return Impairment(frame_bytes=mtu + FRAME_BYTES)
@@ -82,15 +82,18 @@ def impairment(source: FileImpairment | None, mtu: int = 1500) -> Impairment:
 def direction(
     source: FileImpairment | None, mtu: int, at: tuple[str, str], far: tuple[str, str]
 ) -> Direction:
-    """Returns the direction from one end of a wire to the other; an end is a (namespace, device) pair."""
+    """Returns the direction from one end of a wire to the other, with the plan's impairment and the name of
+    its trace; an end is a (namespace, device) pair.
+    """
     trace = str(source.trace) if source is not None and source.trace is not None else None
     return Direction(impairment(source, mtu), *at, *far, trace=trace)
 
 
 def _replayed(first: Impairment, trace: Trace, limit: int | None) -> Impairment:
-    """Returns the trace's first impairment, with queue limits for the largest of its states.
+    """Returns the impairment with queue limits for the largest of the trace's states, and netem kept if the
+    trace changes delay or loss.
 
-    A changing rate is set on a queue of its own after the delay. netem alone fixes the departure of a packet
+    A changing rate is set on a separate queue after the delay. netem alone fixes the departure of a packet
     when it arrives, so a change would not reach the packets that wait.
     """
     delay_ns = max([first.delay_ns, *(s.delay_ns for s in trace.states if s.delay_ns is not None)])
@@ -106,11 +109,11 @@ def _replayed(first: Impairment, trace: Trace, limit: int | None) -> Impairment:
 
 
 def sized(wanted: Impairment, limit: int | None = None) -> Impairment:
-    """Returns the impairment with its queue limit: `limit`, or else the computed one; 0 without an
+    """Returns the impairment with its queue limit (packets): `limit`, or else the computed one; 0 without an
     impairment.
 
-    In front of a queue of a stated kind, netem holds what arrives before the rate applies, so the rate does
-    not reduce the limit.
+    In front of a queue of a stated kind, netem holds the packets that arrive before the rate applies, so the
+    rate does not reduce the computed limit.
     """
     if limit is None:
         rate = wanted.rate_bps if wanted.queue is None else 0

@@ -42,7 +42,9 @@ class Network:
 
 
 def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Network:
-    """Returns the network of a lab; `cut` are the nodes that the timeline disconnects from the network."""
+    """Returns the network of a lab; `cut` are the nodes that the timeline disconnects from the network, which
+    get a link for every interface.
+    """
     core = InterfaceNames()
     subnets = {name: domain.subnets[0] for name, domain in domains(model).items()}
     segments = tuple(
@@ -139,8 +141,8 @@ def _links(
 
 
 def _only_the_port(link: FileLink, model: File) -> bool:
-    """Whether a link needs nothing beside the node's port: its cable is left out (`nics: none`), and nothing
-    impairs or names it.
+    """Returns whether a link needs nothing but the node's port: its cable is left out (`nics: none`), nothing
+    impairs it, and the file has no timeline and no capture at a link.
     """
     named = model.timeline or any(capture.at.startswith("link ") for capture in model.captures.values())
     return link.nics is None and link.model_fields_set == {"between", "nics"} and not named
@@ -156,8 +158,9 @@ def _access(
     *,
     half: bool = False,
 ) -> Link:
-    """Returns a node's own link. For a VM or half duplex the link gets a wire of its own in the core, and the
-    node's interface changes.
+    """Returns a node's own link. For a VM or half duplex the link gets its own wire in the core, and the
+    node's interface in `network` changes. ways: the impairments of packets from and to the node; None: no
+    impairment.
     """
     node, card = end
     link = _access_link(lab, name, node, card, *ways)
@@ -172,7 +175,7 @@ def _through_core(link: Link, lab: str, network: Network) -> Link:
     """Returns a link between two nodes with its wire in the core, where both ends can share a device and a VM
     has a tap.
 
-    Each node's interface gets a port on a bridge of its own, and the wire joins these bridges.
+    Each node's interface in `network` gets a port on a bridge of its own, and the wire joins these bridges.
     """
     for node in (link.a, link.b):
         cards = network.interfaces[node]

@@ -1,6 +1,6 @@
 """Lists the NICs of the machine that a plan uses, each with its node or link and its place in the lab.
 
-Uses the standard library only, since the lab process loads it.
+The module uses only the standard library, since the lab process loads it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NicUse:
 
 
 def nic_uses(plan: Plan) -> list[NicUse]:
-    """Returns every use of a NIC in the plan: those of nodes, then those of links."""
+    """Returns every use of a NIC in the plan: NICs and cables of nodes, then those of links."""
     found = [use for node in plan.nodes for card in node.interfaces for use in _of_card(plan, node, card)]
     return found + [use for link in plan.links for use in _of_link(link)]
 

@@ -28,20 +28,20 @@ class Path:
     tables: Tables = field(default_factory=dict, compare=False, repr=False)  # of delays, the plan's
 
     def delay_ns(self, frame_bytes: int = FULL_FRAME_BYTES) -> int:
-        """Returns the mean one-way delay in ns of a frame of that size without other traffic."""
+        """Returns the mean one-way delay (ns) of a frame of that size without other traffic; the default is a
+        full frame.
+        """
         return sum(one_way_ns(d.impairment, frame_bytes, self.tables) for d in self.directions)
 
     @property
     def jitter_ns(self) -> int:
-        """Returns the sum of the links' jitters and longest slots in ns, an upper estimate of the spread of
-        the delay.
-        """
+        """The sum (ns) of the links' jitters and longest slots, an estimate of the spread of the delay."""
         ways = [d.impairment for d in self.directions]
         return sum(i.jitter_ns + (i.slot.max_ns if i.slot is not None else 0) for i in ways)
 
     @property
     def bottleneck_bps(self) -> int:
-        """Returns the lowest rate of the links on the path in bit/s; 0 if no link has a rate."""
+        """The lowest rate (bit/s) of the links on the path; 0 if no link has a rate."""
         return min((d.impairment.rate_bps for d in self.directions if d.impairment.rate_bps), default=0)
 
 
@@ -59,7 +59,9 @@ class Hop:
 
 
 class Paths:
-    """Finds paths through a network by the plan's routes; routes of routing daemons are unknown here."""
+    """Finds paths through a network by the plan's static routes; routes that routing daemons add are not
+    known.
+    """
 
     @classmethod
     def of(cls, plan: Plan) -> Paths:
@@ -88,15 +90,15 @@ class Paths:
         return None if a == b else self.to(a, self.address_of(b, a))
 
     def bottleneck_bps(self, a: str, b: str) -> int:
-        """Returns the lowest requested rate of the links from one node to another; 0 without a rate or a
-        known path.
+        """Returns the lowest requested rate (bit/s) of the links from one node to another; 0 without a rate
+        or a known path.
         """
         path = self.between(a, b)
         return 0 if path is None else path.bottleneck_bps
 
     def to(self, a: str, address: str) -> Path | None:
-        """Returns the path from node `a` to an address, the first of equally short ones; None if the routes
-        do not lead there.
+        """Returns the path from node `a` to an address, by the first of several next hops; None if the routes
+        do not lead there, by way of forwarding nodes and in at most 255 hops.
         """
         goal = self._owner.get(address)
         nodes, addresses = [a], list[str]()
@@ -132,13 +134,15 @@ class Paths:
         return Hop(name, here, far, ways.delay_ns(frame_bytes), (*there, *back))
 
     def _card_to(self, node: Node, address: str) -> Interface | None:
-        """Returns the node's interface in the subnet of an address; None if it has none there."""
+        """Returns the node's first interface in the subnet of an address, which must be a node's; None if it
+        has none there.
+        """
         subnet = self._subnet[self._owner[address][1].segment]
         return next((card for card in node.interfaces if self._subnet[card.segment] == subnet), None)
 
     def _gateway(self, node: Node, address: str) -> str | None:
-        """Returns the next hop by longest prefix match, the first of several; None
-        without a matching route.
+        """Returns the first next hop of the route with the longest matching prefix; None without a matching
+        route.
         """
         kind = family(address)
         number, table, bits = int(ip_address(address)), self._table(node.name, kind), BITS[kind]
@@ -148,6 +152,7 @@ class Paths:
         return None
 
     def _lookup(self, node: str, kind: Family) -> dict[int, dict[int, str]]:
+        """Returns a node's routes of one address family: prefix length -> prefix -> first next hop."""
         table: dict[int, dict[int, str]] = {}
         for route in self._nodes[node].routes:
             for to in route.to:
@@ -179,10 +184,11 @@ def _prefix(subnet: str) -> tuple[int, int]:
 
 
 def pairs(plan: Plan) -> list[tuple[Node, Node]]:
-    """Returns pairs of groups, each group represented by its first node, for predictions and tables of paths.
+    """Returns all pairs of groups, each group represented by its first node, for predictions and tables of
+    paths.
 
-    Groups that are only routers are left out if two others remain; bridge VMs always are. More than
-    MOST_PAIRS pairs are sampled evenly, so that the sample covers every part of the network.
+    Groups that are only routers are left out if two others remain; bridge VMs always are. Of more than 200
+    pairs, 200 are sampled evenly, so that the sample covers every part of the network.
     """
     first: dict[str, Node] = {}
     for node in plan.nodes:

@@ -1,5 +1,5 @@
-"""Merges the events of all hosts that belong to no request: sums counts, converts times to the lab's clock,
-names the host.
+"""Passes events of all hosts' parts to the lab: sums connected clients over the hosts, converts the times of
+node states to the lab's clock, and names the host in warnings, losses and ended captures.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ class PartEvents:
         self._said: set[str] = set()
 
     def take(self, host: str, message: Message) -> None:
+        """Handles one event of a host's part: `clients` is summed, `lost` ends the lab, `capture-died` calls
+        the capture's function, `clocks` is kept for `clocks()`; others pass to the lab. A node state's time
+        is converted to the lab's clock; a warning without a node gets the host's name.
+        """
         event = message.get("event")
         if event == "clients":
             self._clients[host] = int(message["connected"]), int(message["total"])
@@ -53,8 +57,9 @@ class PartEvents:
             self.warn(code, text, remedy)
 
     def clocks(self) -> dict[str, dict[str, Any]]:
-        """Returns the offset and error of each host's clock, and sends these and those of virtual machines to
-        the lab.
+        """Sends an event with the clock offset and error (ns) of each host and virtual machine to the lab;
+        returns those of the hosts. A machine's values include its host's; hosts without an estimate, and
+        their machines, are left out.
         """
         hosts = {n: part.clock.facts() for n, part in self._parts.items() if part.clock.estimates}
         machines = {
@@ -66,8 +71,8 @@ class PartEvents:
         return hosts
 
     def lost(self, host: str, nodes: Sequence[str], why: str) -> None:
-        """Marks a lost host's nodes as failed, and ends the lab or warns and continues, by the topology's
-        policy.
+        """Marks the nodes of a lost host as failed. Ends the lab if the topology's policy for failed nodes is
+        `abort`, else warns and continues; the host's clients no longer count.
         """
         self._clients.pop(host, None)
         now = self._at.loop.clock.now_ns()

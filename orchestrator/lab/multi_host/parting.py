@@ -1,4 +1,4 @@
-"""Extracts one host's part from a plan: the plan itself, the first request to the host, its wires."""
+"""Extracts one host's part from a plan, and makes the first request to the host and the list of its wires."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from orchestrator.lab.multi_host.encoding import fields, silence_s
 
 
 def of_host(plan: Plan, host: str) -> Plan:
-    """Returns the plan with only the nodes, links, steps, captures and tunnels of one host."""
+    """Returns the plan with only the nodes, links, steps, captures and tunnels of one host; a link or tunnel
+    belongs to every host on which it ends. All other fields of the plan stay.
+    """
     return dataclasses.replace(
         plan,
         nodes=tuple(node for node in plan.nodes if node.host == host),
@@ -23,8 +25,8 @@ def of_host(plan: Plan, host: str) -> Plan:
 
 
 def begin_request(plan: Plan, host: str, run_dir: Path) -> Message:
-    """Returns the first request to a part: its own nodes with all fields, and other nodes for the resolver,
-    without their programs.
+    """Returns the first request to a part: the host's part of the plan without steps, flows, events,
+    captures, predictions and traces, and the other hosts' nodes without their programs, for name resolution.
     """
     others = (dataclasses.replace(n, software=(), vm=None) for n in plan.nodes if n.host != host)
     kept = dataclasses.replace(
@@ -44,8 +46,8 @@ def begin_request(plan: Plan, host: str, run_dir: Path) -> Message:
 
 
 def wires_of(plan: Plan) -> dict[str, dict[str, list[str]]]:
-    """Returns the ends of the links between two nodes that bypass the core namespace, by host and
-    namespace.
+    """Returns the ends of the links between two nodes that bypass the core namespace, by host and namespace;
+    without ends in VM nodes.
     """
     found: dict[str, dict[str, list[str]]] = {}
     guests = {node.netns for node in plan.nodes if node.vm is not None}

@@ -1,4 +1,6 @@
-"""Finds the host of a node, a namespace, a device of the core namespace, a link, or a line of a step."""
+"""Finds the host of a node, a namespace, a device of the core namespace, a link's direction, or a line of a
+step.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ DEVICE = re.compile(r"\b(?:dev|add) (\S+)|link del(?: dev)? (\S+)")
 
 
 class Places:
-    """The hosts of nodes and devices, kept up to date when nodes come and go."""
+    """Maps nodes, namespaces, devices and directions of links to hosts. Nodes can be added and removed."""
 
     def __init__(self, plan: Plan) -> None:
         self.hosts = [host.name for host in plan.hosts]
@@ -31,6 +33,7 @@ class Places:
         self.add(plan.nodes)
 
     def add(self, nodes: Iterable[Node]) -> None:
+        """Adds nodes with their namespaces, ports and interfaces."""
         for node in nodes:
             self._of_node[node.name] = node.host
             self._of_netns[node.netns] = node.host
@@ -44,7 +47,7 @@ class Places:
         return self._of_node.get(name) or self.hosts[0]
 
     def drop(self, nodes: Iterable[Node]) -> None:
-        """Removes nodes from the table."""
+        """Removes the nodes' names; their namespaces and ports stay in the tables."""
         for node in nodes:
             self._of_node.pop(node.name, None)
 
@@ -53,10 +56,13 @@ class Places:
         return [name for name, at in self._of_node.items() if at == host]
 
     def netns(self, netns: str) -> list[str]:
-        """Returns the hosts of a namespace: one for a node's, all for the core's."""
+        """Returns the hosts of a namespace: all hosts for the core's, else one host; the first host if the
+        namespace is unknown.
+        """
         return self.hosts if netns == self.core else [self._of_netns.get(netns) or self.hosts[0]]
 
     def port(self, name: str) -> str:
+        """Returns the host of a device in the core namespace; the first host if the device is unknown."""
         return self._of_device.get(name) or self.hosts[0]
 
     def direction(self, link: str, way: str) -> Direction | None:
@@ -64,8 +70,8 @@ class Places:
         return self._directions.get((link, way if way == "reverse" else "forward"))
 
     def link(self, link: str, way: str, netns: str, device: str) -> str:
-        """Returns the host of the device that carries a direction; for a link of an added node, the host of
-        that device.
+        """Returns the host of a direction of a link; for a link that is not in the plan, the host of the
+        device, or the first host if the device is unknown, too.
         """
         found = self.direction(link, way)
         if found is not None and found.host:
@@ -73,8 +79,8 @@ class Places:
         return self.device(netns, device) or self.hosts[0]
 
     def device(self, netns: str, device: str) -> str | None:
-        """Returns the host of a node's device or port; None for a device that several hosts have, such as a
-        tunnel's.
+        """Returns the host of a device by its namespace, else by its name; None if both are unknown or the
+        device is on several hosts, as a tunnel's is.
         """
         return self._of_netns.get(netns) or self._of_device.get(device)
 
@@ -85,8 +91,9 @@ class Places:
         return self._ports.get((netns, device))
 
     def steps(self, step: Step) -> dict[str, str]:
-        """Splits a step's text by host. A line for the core namespace goes to the host of its device, or to
-        all hosts if the device is on several.
+        """Splits a step's text by host. A step with a host, or for a node's namespace, stays whole. A line
+        for the core namespace goes to the host of its device, or to all hosts if it names no device of one
+        host.
         """
         if step.host or step.netns != self.core:
             return {step.host or self.netns(step.netns)[0]: step.text}

@@ -18,9 +18,11 @@ from orchestrator.lab.operations import Operation, Probe, Probed, Prove
 
 
 def split(request: Prove, places: Places, parts: Sequence[HostPart]) -> list[tuple[HostPart, Operation[Any]]]:
-    """Assigns each probe to the host of its link or added node; raises LabError if that host is gone.
+    """Assigns each probe to the host of its link's direction, or of its device if the plan lacks the link;
+    returns one request per part that has probes.
 
-    A probe that belongs to no host (the reference wire) goes to every host.
+    A probe whose host is unknown (the reference wire) goes to every part. Raises LabError if the host is
+    gone, or if the qdisc of a link between hosts is on a tunnel.
     """
     of: dict[str, list[Probe]] = {part.name: [] for part in parts}
     for probe in request.probes:
@@ -43,8 +45,9 @@ def _near(probe: Probe, places: Places) -> Probe:
 
 
 def joined(request: Prove, answers: Sequence[Message]) -> Message:
-    """Merges the hosts' answers in the order of the request. If several hosts answer one probe, the one with
-    the longest delays counts.
+    """Merges the hosts' answers in the order of the request's probes; returns the first refusal unchanged. If
+    several hosts answer one probe, the answer with the largest median delay counts, and one without delays
+    before all others.
     """
     found: dict[tuple[str, str], Probed] = {}
     for answer in answers:

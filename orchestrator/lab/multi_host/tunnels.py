@@ -1,5 +1,5 @@
 """Makes the VXLAN devices that connect the hosts: their packets use the host's own network, their frames
-enter the lab's core.
+enter the core namespace.
 
 RFC 7348; ip-link(8), bridge(8). VXLAN has neither keys nor passwords: every host that can send to the port
 can send into the segment. So the underlay must be a separate network, or use IPsec or WireGuard
@@ -25,8 +25,8 @@ NOBODY = "00:00:00:00:00:00"  # in the forwarding table: where frames to unknown
 
 
 def make(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> None:
-    """Makes every tunnel's device on each host where it ends, in the core namespace as a port of
-    the bridge.
+    """Requests from the part on each host the devices of all tunnels that end there, as ports of bridges in
+    the core namespace; does nothing if the plan has no tunnels.
     """
     if not plan.tunnels:
         return
@@ -45,7 +45,10 @@ def make(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> None:
 
 def addresses_of(plan: Plan, parts: Mapping[str, HostPart]) -> dict[str, str]:
     """Returns underlay addresses by host: the plan's, else the address that ssh used, else this machine's
-    own. Raises LabError if other hosts cannot use one.
+    own.
+
+    Raises LabError if a host has no address, if an address is loopback while another host's is not, or if
+    addresses of IPv4 and IPv6 are mixed.
     """
     found = {host.name: host.address or str(parts[host.name].facts["address"]) for host in plan.hosts}
     far = next((address for address in found.values() if address), "")
@@ -81,16 +84,17 @@ def _source(far: str) -> str:
 
 
 def reached_by() -> str:
-    """Returns the address at which ssh's connection arrived; empty for a part that was started
-    without ssh.
+    """Returns the local address of the ssh connection that started this process, from SSH_CONNECTION; empty
+    if it was started without ssh.
     """
     words = os.environ.get("SSH_CONNECTION", "").split()
     return words[2] if len(words) == 4 else ""
 
 
 def make_here(core: str, wanted: Sequence[Mapping[str, Any]]) -> None:
-    """Makes this host's tunnel devices, which are created in the host's own network and moved into the core
-    namespace at once.
+    """Makes this host's tunnel devices in the core namespace, adds them to their bridges and sets their
+    forwarding entries. The VXLAN sockets stay in the host's own network. Raises LabError if `ip` or `bridge`
+    fails or prints an error.
     """
     made = "".join(link_text(core, one) for one in wanted)
     ends = "".join(ends_text(one) for one in wanted)
@@ -101,7 +105,9 @@ def make_here(core: str, wanted: Sequence[Mapping[str, Any]]) -> None:
 
 
 def link_text(core: str, one: Mapping[str, Any]) -> str:
-    """Returns the line for `ip -batch` that creates a tunnel's device."""
+    """Returns the line for `ip -batch` that creates a tunnel's device in the namespace `core`; the line has a
+    remote address only if there is exactly one other end.
+    """
     learning = "learning" if one["learning"] else "nolearning"
     remote = f" remote {one['remotes'][0]}" if len(one["remotes"]) == 1 else ""
     return (
@@ -111,16 +117,16 @@ def link_text(core: str, one: Mapping[str, Any]) -> str:
 
 
 def port_text(one: Mapping[str, Any]) -> str:
-    """Returns lines for `ip -batch` in the core namespace that make the device a port of its bridge, without
-    an IPv6 address.
+    """Returns lines for `ip -batch` in the core namespace that set the device up as a port of its bridge. The
+    device gets no IPv6 link-local address; with an MTU below IPv6's minimum, no line is needed for that.
     """
     quiet = f"link set dev {one['device']} addrgenmode none\n" if one["mtu"] >= IPV6_LEAST_MTU else ""
     return f"{quiet}link set dev {one['device']} master {one['bridge']} up\n"
 
 
 def ends_text(one: Mapping[str, Any]) -> str:
-    """Returns lines for `bridge -batch`: in a tunnel with more than two ends, frames to unknown addresses go
-    to all other ends.
+    """Returns lines for `bridge -batch` that send frames to unknown addresses to all other ends; empty if the
+    tunnel has only two ends.
     """
     others = one["remotes"] if len(one["remotes"]) > 1 else []
     return "".join(f"fdb append {NOBODY} dev {one['device']} dst {address} self\n" for address in others)

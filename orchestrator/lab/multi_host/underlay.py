@@ -1,10 +1,9 @@
-"""Measures the underlay between two hosts by frames through a tunnel; this is the code of the part on each
-host.
+"""Measures the underlay between two hosts by frames through a tunnel; the part on each host runs this code.
 
-A part sends frames like those of the link proof (local experimental ethertype, a group address that bridges
-do not forward) out of the tunnel's device; they arrive at the other end's device, below its bridge. The other
-part returns each probe at once, so one clock measures the round trip. A train is sent back to back, and its
-spacing at arrival shows the rate.
+A part sends frames like those of the link proof (local experimental ethertype, a group address that IEEE
+802.1D bridges do not forward) out of the tunnel's device, and receives them at the other end's device, below
+the bridge. The other part returns each probe at once, so one clock measures the round trip. The frames of a
+train are sent back to back or at an interval, and their spacing at arrival shows the rate.
 """
 
 from __future__ import annotations
@@ -37,7 +36,9 @@ OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h: our own, seen by our own s
 
 @dataclass
 class Heard:
-    """The frames from one other host. Times are CLOCK_MONOTONIC of the host that received them."""
+    """Frames from one other host. Times are CLOCK_MONOTONIC (ns) of the host that receives the frames; a
+    round trip is in ns.
+    """
 
     probes: int = 0  # number of its probes that arrived here
     round_trips_ns: list[int] = field(default_factory=list)  # round trips of our probes
@@ -45,7 +46,9 @@ class Heard:
 
 
 class Underlay:
-    """Sends and counts the measuring frames of one part, with one socket for each tunnel's device."""
+    """Sends, returns and counts the measuring frames of one part, with one socket for each tunnel's
+    device.
+    """
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -54,8 +57,9 @@ class Underlay:
         self._heard: dict[int, Heard] = {}
 
     def listen(self, message: Message) -> None:
-        """Opens the devices of {netns, devices, me}; from now on, probes to host number `me` are returned and
-        all frames counted.
+        """Opens the devices of the message {netns, devices, me}. From then on, counts measuring frames to
+        host number `me` and returns the probes among them to their sender; raises LabError if a device cannot
+        be opened.
         """
         self._me = message["me"]
         for device in message["devices"]:
@@ -64,8 +68,9 @@ class Underlay:
             self._loop.watch(made.fileno(), lambda d=device: self._readable(d))  # type: ignore[misc]
 
     def send(self, message: Message) -> None:
-        """Sends the frames of {to: [{device, host}], kind, count, size, interval_ns}: each number to every
-        goal, then the next.
+        """Sends the frames of the message {to: [{device, host}], kind, count, size, interval_ns}: each number
+        to every host in `to`, then the next, back to back if `interval_ns` is 0. A frame for which a queue or
+        buffer is full is not sent again.
         """
         start = time.monotonic_ns()
         for number in range(message["count"]):
@@ -76,8 +81,8 @@ class Underlay:
                 self._transmit(goal["device"], message["kind"], goal["host"], number, message["size"])
 
     def heard(self, _: Message) -> dict[str, Any]:
-        """Returns the frames received until now, by the number of the sending host, and closes
-        the sockets.
+        """Returns the frames received since `listen`, by the number of the sending host; closes the sockets
+        and clears the counts.
         """
         found = {str(n): vars(heard) for n, heard in self._heard.items()}
         for made in self._sockets.values():
@@ -126,8 +131,8 @@ class Underlay:
 
 
 def _opened(netns: str, device: str) -> socket.socket:
-    """Opens a packet socket on a device of a namespace, in a thread that enters the namespace and
-    then ends.
+    """Opens a non-blocking packet socket on a device of a namespace, with large buffers. A thread enters the
+    namespace and ends. Raises LabError if that fails.
     """
     made: list[socket.socket] = []
     failed: list[OSError] = []

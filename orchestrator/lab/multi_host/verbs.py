@@ -1,5 +1,5 @@
-"""Carries out the requests that a part serves: the driver's operations, the clock, files, and the
-underlay.
+"""Carries out the requests that a part serves: the driver's operations, the clock, files, captures, tunnels
+and the underlay.
 """
 
 from __future__ import annotations
@@ -74,13 +74,16 @@ class Verbs:
 
     @property
     def driver(self) -> Driver:
+        """Returns the driver that `begin` opened; raises LabError before `begin`."""
         if self._opened is None:
             raise LabError("this part has not begun")
         return self._opened
 
     def carry_out(self, message: Message) -> None:
-        """Carries out one request and answers it at once; a submitted operation is answered when its answer
-        arrives. A request with another form than expected is refused, with a traceback in the part's log.
+        """Carries out one request and answers it. The answer to a submitted operation may come later.
+
+        LabError, OSError and malformed requests become an answer with `ok` false; a malformed request also
+        prints a traceback to the part's log.
         """
         number, verb = int(message["id"]), str(message["verb"])
         if verb == "leave":
@@ -105,7 +108,9 @@ class Verbs:
             self._part.answer(number, {"ok": True, "value": value})
 
     def end(self) -> list[str]:
-        """Ends captures, nodes and driver, and releases the state directory; returns the errors."""
+        """Ends captures, nodes and driver, and releases the state directory, also after errors; returns the
+        error texts.
+        """
         if self._opened is None:
             return [] if self._state is None else _tried([self._state.release])
         steps: list[Callable[[], object]] = [one.stop for one in self._captures.values()]
@@ -114,8 +119,8 @@ class Verbs:
         return errors + (_tried([self._state.release]) if self._state is not None else [])
 
     def _begin(self, message: Message) -> dict[str, Any]:
-        """Claims the lab's name here and opens the driver; returns the agent's greeting and the machine's
-        facts.
+        """Claims the lab's name on this host and opens the driver (`vm` if this host has a VM node, else the
+        requested one); offers the delay tables to `tc`; returns the agent's greeting and the machine's facts.
         """
         self._part.agree(message["silence_s"])
         plan = build(Plan, message["plan"])
@@ -150,8 +155,8 @@ class Verbs:
         return self.driver.change(build(Step, message["step"]), message["device"])
 
     def _configure(self, message: Message) -> dict[str, Any]:
-        """Configures nodes through the driver, then waits up to 10 s until wires between nodes of this host
-        forward frames.
+        """Configures nodes through the driver and returns what the kernel reads back; then waits up to 10 s
+        until wires between nodes of this host forward frames, and raises TimedOut after that.
         """
         read = self.driver.configure(_nodes(message), message["ports"])
         if message["wires"]:
@@ -162,6 +167,9 @@ class Verbs:
         return read
 
     def _seed(self, message: Message) -> dict[str, int]:
+        """Seeds netem in a namespace and returns the seeds read back; returns {} if the driver
+        cannot seed.
+        """
         driver = self.driver
         return driver.seed(message["netns"], message["seeds"]) if isinstance(driver, Seeder) else {}
 
@@ -172,7 +180,9 @@ class Verbs:
         return {node.name: self.driver.counters(node) for node in _nodes(message)}
 
     def _capture(self, message: Message) -> None:
-        """Starts a capture and waits until it captures; raises as `await_start`."""
+        """Starts a capture and waits until it captures, with the errors of `await_start`. If the capture ends
+        early afterwards, an event `capture-died` is sent.
+        """
         name, died = message["name"], list[str]()
 
         def ended(why: str) -> None:
@@ -185,6 +195,7 @@ class Verbs:
         self._captures[name] = process
 
     def _capture_stop(self, message: Message) -> dict[str, int]:
+        """Stops a capture and returns its counts; raises LabError if the capture has ended before."""
         name = message["name"]
         if name not in self._captures:
             raise LabError(f"capture {name}: ended before")
@@ -197,11 +208,12 @@ class Verbs:
         self.driver.destroy(None if message["nodes"] is None else _nodes(message))
 
     def _reached(self, message: Message) -> list[str]:
+        """Returns the limits that a node has reached; empty if the driver sets none."""
         node = build(Node, message["node"])
         return self.driver.reached(node) if isinstance(self.driver, Bounded) else []
 
     def _files(self) -> list[str]:
-        """Returns the paths of all files of the run directory here, relative to it."""
+        """Returns the paths of all files in this host's run directory, relative to it and sorted."""
         return sorted(str(p.relative_to(self._run_dir)) for p in self._run_dir.rglob("*") if p.is_file())
 
     def _submit(self, number: int, request: operations.Operation[Any]) -> None:
@@ -232,7 +244,7 @@ def _nodes(message: Message) -> Sequence[Node]:
 
 
 def _tried(steps: Sequence[Callable[[], object]]) -> list[str]:
-    """Calls all functions in order, also after an error; returns the errors."""
+    """Calls all functions in order, also after an error; returns the texts of LabErrors and OSErrors."""
     errors = []
     for step in steps:
         try:
@@ -243,6 +255,7 @@ def _tried(steps: Sequence[Callable[[], object]]) -> list[str]:
 
 
 def _part_of(path: Path, wanted: operations.Fetch) -> operations.FilePart:
+    """Returns the file's size and the requested bytes in base64; the size None if there is no such file."""
     try:
         with path.open("rb") as file:
             file.seek(wanted.offset)

@@ -23,8 +23,8 @@ Made from the types in `orchestrator/lab/operations/` (`python -m orchestrator.l
 
 
 def page() -> str:
-    """Returns the page as Markdown: a section for each module, with its operations and then the dictionaries
-    that these use.
+    """Returns the page as Markdown: an introduction, then a section for each module with its operations and
+    the other dictionaries that they use.
     """
     return INTRO + "".join(_part(module) for module in PARTS)
 

@@ -1,5 +1,5 @@
-"""Defines a request of the lab process to an agent: its fields, how it is sent, and how its
-answer is read.
+"""Defines a request of the lab process to an agent: its fields, how it is sent, and how its answer
+is read.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ Answer = TypeVar("Answer")  # what the operation answers
 
 @dataclass(frozen=True)
 class Operation(Generic[Answer]):
-    """One request to an agent. Its public attributes are its fields, in the order in which they are sent."""
+    """One request to an agent. Its dataclass fields are sent in their order, except optional ones that are
+    None; the type parameter is the answer's type.
+    """
 
     op: ClassVar[str]
 
     def fields(self) -> dict[str, Any]:
-        """Returns the fields as they are sent, without optional ones that are None."""
+        """Returns the fields as they are sent, without those that are None by default and None now."""
         values = ((f.name, getattr(self, f.name), f.default) for f in dataclasses.fields(self))
         return {name: value for name, value, default in values if value is not None or default is not None}
 
     def read(self, message: Message) -> Answer:
-        """Returns the answer in a message of the agent; raises LabError with the agent's error text if it
-        refused.
+        """Returns the agent's message as the answer, without a check of its fields; raises LabError with the
+        agent's error text if `ok` is missing or false.
         """
         if not message.get("ok"):
             raise LabError(str(message.get("error", f"{self.op}: refused without a reason")))

@@ -1,3 +1,3 @@
-"""Trials after RFC 2544: searches that need no lab, the exchange of frames for one trial, and the files of
-results.
+"""Carries out trials after RFC 2544: searches that need no lab, the exchange of frames for one trial, and the
+files of results.
 """

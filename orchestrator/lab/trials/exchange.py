@@ -23,7 +23,9 @@ TRIAL_NUMBERS = (
 
 
 def exchange(call: Call, node: str, frames: Frames, trial: Trial, number: int) -> Outcome:
-    """Carries out a trial and returns its outcome; raises LabError if a node cannot take part."""
+    """Carries out a trial through `call`, from `node` to the receiver that `frames` names, and returns its
+    outcome; raises LabError if a node cannot take part. `number` identifies the trial's frames.
+    """
     stamp = number % TRIAL_NUMBERS
     length_ns = longest_ns(frames, trial)
     armed = call(ListenForFrames(stamp, trial.count, frames.to, frames.to_interface))
@@ -41,7 +43,9 @@ def exchange(call: Call, node: str, frames: Frames, trial: Trial, number: int) -
 
 
 def longest_ns(frames: Frames, trial: Trial) -> int:
-    """Returns the time (ns) after which a sender that is too slow stops; its trial then has fewer frames."""
+    """Returns the time (ns) after which a sender that is too slow stops, so that its trial has fewer frames:
+    the trial's length, or for a burst four burst lengths and a second.
+    """
     return round(trial.count * SECOND / trial.rate_fps) if trial.rate_fps else 4 * frames.burst_ns + SECOND
 
 

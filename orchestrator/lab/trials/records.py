@@ -1,5 +1,5 @@
-"""Writes the files of trials in raw/: a line per trial, its latencies by bucket, and the results of the
-searches.
+"""Writes the files of trials in raw/: a line per trial, a line per bucket of its latencies, and the results
+of the searches.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ FINDINGS = "stream,test,size,repetition,value,unit,limit,top_fps"
 
 
 class Records:
-    """The three files; each line is written as soon as it is known, so that a crash loses only the current
-    trial.
+    """The files trials.csv, latencies.csv and findings.csv, which are created empty; each line is written as
+    soon as it is known, so that a crash loses only the current trial.
     """
 
     def __init__(self, raw: Path) -> None:
@@ -42,6 +42,7 @@ class Records:
         self._add("trials", [",".join("" if value is None else str(value) for value in row)])
 
     def finding(self, stream: str, f: Finding) -> None:
+        """Writes the result of one search."""
         line = f"{stream},{f.test},{f.size},{f.repetition},{f.value:.3f},{f.unit},{f.limit},{f.top_fps:.3f}"
         self._add("findings", [line])
 

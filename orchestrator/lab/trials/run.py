@@ -34,7 +34,7 @@ class Stream:
 
 
 def streams(lab: Lab) -> list[Stream]:
-    """Returns the plan's traffic generators."""
+    """Returns the plan's traffic generators, in the order of its nodes."""
     return [
         Stream(n.name, s.name, codec.build(Frames, s.spec))
         for n in lab.plan.nodes
@@ -53,7 +53,9 @@ class Trials:
         self._slow: set[tuple[str, int]] = set()
 
     def run(self) -> None:
-        """Carries out all trials; raises LabError if a node cannot take part."""
+        """Carries out all trials, for each generator, frame size and test, and records trials and findings;
+        warns if latency was measured too slowly. Raises LabError if a node cannot take part.
+        """
         planned = [(s, size) for s in streams(self._lab) for size in s.frames.sizes]
         for done, (stream, size) in enumerate(planned):
             self._place = (done, len(planned), f"{stream.node} to {stream.frames.to}, {size} B")
@@ -64,7 +66,9 @@ class Trials:
         self._say_slow()
 
     def _tests(self, stream: Stream, size: int) -> Iterator[Steps]:
-        """Yields the searches of one frame size; each may use the finding of the one before."""
+        """Yields the requested searches of one frame size; they use the findings of earlier ones. Latency is
+        left out if the throughput is 0 or was not requested.
+        """
         wanted = stream.frames
         found, top = 0.0, line_fps(size, wanted.line_rate_bps)
         if "throughput" in wanted.tests:
@@ -92,6 +96,7 @@ class Trials:
             outcome = self._one(stream, trial)
 
     def _one(self, stream: Stream, trial: Trial) -> Outcome:
+        """Carries out one trial, records its outcome and returns it."""
         lab = self._lab
         self._number += 1
         rate = f"{trial.rate_fps:,.0f} frames/s" if trial.rate_fps else f"{trial.count:,} back to back"
@@ -106,7 +111,9 @@ class Trials:
         return outcome
 
     def _say_slow(self) -> None:
-        """Warns if latency was measured below the load of the throughput, since that is another quantity."""
+        """Warns of nodes where the tester limited a latency trial, since latency was then measured below the
+        throughput's load.
+        """
         for node in dict.fromkeys(name for name, _ in sorted(self._slow)):
             sizes = ", ".join(str(size) for name, size in sorted(self._slow) if name == node)
             self._lab.events.warn(Warning(

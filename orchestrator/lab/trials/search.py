@@ -1,5 +1,5 @@
-"""RFC 2544's four tests as generators: they yield trials, receive outcomes by `send`, and return
-a finding.
+"""RFC 2544's four tests as generators: each yields trials, receives their outcomes by `send`, and returns a
+finding.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ EMPTY_RUNS = 2  # successive loads without loss that end the frame loss rate tes
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a search. value: frames a second or frames (`unit`); limit: what kept it from being
-    larger.
+    """The result of a search. value: frames a second or frames (`unit`); limit: the reason why it is not
+    larger; top_fps: the highest rate that was really offered.
     """
 
     test: str
@@ -40,16 +40,21 @@ class Finding:
 
 
 def frames_in(rate_fps: float, length_ns: int) -> int:
-    """Returns the number of frames of a trial of that length; at least two, so that it has a rate."""
+    """Returns the number of frames of a trial of that length (ns) at that rate; at least two, so that the
+    trial has a rate.
+    """
     return max(2, round(rate_fps * length_ns / SECOND))
 
 
 def patiently(
     trial: Trial, tolerate: float, offered: float = 0.0
 ) -> Generator[Trial, Outcome, tuple[Outcome, TrialResult]]:
-    """Yields a trial, and again while the machine may be to blame; returns its best outcome and verdict.
+    """Yields a trial, and yields it again while the machine may be the cause of its result, up to 6 times in
+    all; returns the best outcome and its verdict.
 
-    tolerate: share of frames that may be lost; offered: the highest rate that the sender once reached.
+    An outcome `queued` is repeated up to 3 times, `tester` up to 2, or 6 if the sender reached a higher rate
+    before. tolerate: share of frames that may be lost; offered: the highest rate that the sender reached
+    before.
     """
     best = yield trial
     most = {"queued": HELD_UP, "tester": DOUBTFUL if trial.rate_fps < offered else ATTEMPTS}
@@ -63,10 +68,12 @@ def patiently(
 
 
 def throughput(wanted: Frames, size: int) -> Steps:
-    """Section 26.1: searches the highest rate without loss.
+    """RFC 2544, section 26.1: searches the highest rate without loss (or with the tolerated one), in at most
+    40 guesses.
 
-    It begins at the line rate; the delivered rate of the first trial that failed is the next guess. Later
-    guesses differ by growing steps, each at most to the middle of the open interval.
+    The search begins at the line rate; the delivered rate of the first trial that failed is the next guess.
+    Later guesses differ by growing steps, each at most to the middle of the open interval. The result is at
+    most the delivered rate.
     """
     top = line_fps(size, wanted.line_rate_bps)
     floor = LEAST_FRAMES * SECOND / wanted.trial_ns
@@ -100,8 +107,8 @@ def throughput(wanted: Frames, size: int) -> Steps:
 
 
 def _lower(high: float, delivered_fps: float, resolution: float, step: float) -> tuple[float, float]:
-    """Returns the next guess below `high` while nothing has passed (the delivered rate, else ever lower
-    ones), and the next step.
+    """Returns the next guess (frames/s) below `high` while nothing has passed, and the next step: just below
+    the delivered rate if that is clearly lower, else lower than `high` by a growing step.
     """
     if 0 < delivered_fps < high * (1 - 2 * resolution):
         return delivered_fps * (1 - resolution), step
@@ -109,8 +116,8 @@ def _lower(high: float, delivered_fps: float, resolution: float, step: float) ->
 
 
 def latency(wanted: Frames, size: int, rate_fps: float) -> Steps:
-    """Section 26.2: measures at the throughput, several times; the reports compute means and percentiles from
-    the records.
+    """RFC 2544, section 26.2: measures `latency_trials` times at `rate_fps`; the finding has that rate. The
+    reports compute means and percentiles from the records.
     """
     for repetition in range(1, wanted.latency_trials + 1):
         count = frames_in(rate_fps, wanted.latency_trial_ns)
@@ -119,7 +126,9 @@ def latency(wanted: Frames, size: int, rate_fps: float) -> Steps:
 
 
 def frame_loss(wanted: Frames, size: int, top_fps: float) -> Steps:
-    """Section 26.3: measures from the highest load downwards, until two loads in a row lose nothing."""
+    """RFC 2544, section 26.3: measures from the load `top_fps` downwards in steps, until two loads in a row
+    lose nothing; the finding has the highest load.
+    """
     share, clean = 1.0, 0
     while share > wanted.loss_step / 2 and clean < EMPTY_RUNS:
         rate = share * top_fps
@@ -130,8 +139,8 @@ def frame_loss(wanted: Frames, size: int, top_fps: float) -> Steps:
 
 
 def back_to_back(wanted: Frames, size: int, top_fps: float, repetition: int, first: int | None) -> Steps:
-    """Section 26.4: searches the longest burst without loss. first: the result of an earlier search, as the
-    first guess.
+    """RFC 2544, section 26.4: searches the longest burst without loss (or with the tolerated one). first: the
+    result of an earlier search, as the first guess; None begins with the longest burst.
     """
     most = max(LEAST_FRAMES, round(top_fps * wanted.burst_ns / SECOND))
     low, high = 0, most + 1  # the longest that passed, the shortest that did not
@@ -153,8 +162,8 @@ def back_to_back(wanted: Frames, size: int, top_fps: float, repetition: int, fir
 
 
 def _burst(low: int, high: int, most: int, step: float, outcome: Outcome) -> int:
-    """Returns the next length to try: above one that passed, the number of received frames of one that did
-    not, or between both.
+    """Returns the next burst length to try: a longer one while none has failed; the number of received frames
+    while none has passed; else the middle of both.
     """
     if high > most:
         return min(most, low + max(1, round(min(step, 1.0) * low)))

@@ -1,5 +1,5 @@
-"""One trial and its outcome, with the verdict: passed, or the path lost or delayed frames, or the tester was
-too slow.
+"""Defines one trial and its outcome, with the verdict: passed, or the path lost or delayed frames, or the
+tester was too slow.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Counts of a trial. Times are Unix ns on the clock of the node that took them, latencies are ns."""
+    """Counts of a trial. Times are Unix ns on the clock of the node that took them; latencies are in ns, None
+    if unknown.
+    """
 
     trial: Trial
     sent: int
@@ -57,24 +59,32 @@ class Outcome:
 
     @property
     def lost(self) -> int:
-        """Frames that the path lost; frames that the receiver dropped had arrived."""
+        """Frames that the path lost; frames that the receiver itself dropped do not count."""
         return max(0, self.sent - self.received - self.ring_dropped)
 
     @property
     def loss(self) -> float:
+        """The share of sent frames that the path lost; 0 if none was sent."""
         return self.lost / self.sent if self.sent else 0.0
 
     @property
     def achieved_fps(self) -> float:
-        """The rate (frames/s) at which frames were really offered; 0 for a single frame."""
+        """The rate (frames/s) at which frames were really offered; 0 for fewer than two frames or no time
+        between them.
+        """
         return _rate(self.sent, self.tx_first_ns, self.tx_last_ns)
 
     @property
     def delivered_fps(self) -> float:
-        """The rate (frames/s) at which frames arrived; 0 for a single frame."""
+        """The rate (frames/s) at which frames arrived; 0 for fewer than two frames or no time
+        between them.
+        """
         return _rate(self.received, self.rx_first_ns, self.rx_last_ns)
 
     def verdict(self, tolerate: float) -> TrialResult:
+        """Returns `lost` if the path lost more than the share `tolerate`, `tester` if the receiver dropped
+        frames or the sender sent none or less than 98 % of the rate, `queued` if a queue grew, else `passed`.
+        """
         if self.lost > math.floor(tolerate * self.sent):
             return "lost"
         if self.ring_dropped or not self.sent:
@@ -85,8 +95,8 @@ class Outcome:
 
     @property
     def held_back(self) -> bool:
-        """Whether frames took longer to arrive than to be sent, so that a queue on the path grew; False for a
-        burst.
+        """Whether frames took longer to arrive than to be sent, by more than 1 % and 2 ms, so that a queue on
+        the path grew; False for a burst or fewer than two received frames.
         """
         if self.received < 2 or not self.trial.rate_fps:
             return False

@@ -1,4 +1,4 @@
 """Runs nodes of kind vm: libvirt domains whose agents answer over a virtio-serial port.
 
-Imports libvirt and jinja2 only where they are used, so that light labs run without either.
+The package imports libvirt and jinja2 only where they are used, so that light labs run without either.
 """

@@ -1,7 +1,7 @@
 """Tests whether KVM runs guests on this machine, once per host and boot, and caches the result.
 
-An open /dev/kvm may still hang with every ordinary kernel; so the test runs one instruction, and then boots
-a whole guest until its agent answers.
+An open /dev/kvm may still hang with every ordinary kernel. So the test runs one instruction, and then boots a
+whole guest until its agent answers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HARDWARE = ("-accel", "kvm", "-cpu", "host")
 
 @dataclass(frozen=True, slots=True)
 class Acceleration:
-    """Whether KVM runs guests, and the reason as text for the user."""
+    """The result of the test: whether KVM runs guests, and the reason as text for the user."""
 
     kvm: bool
     why: str
@@ -49,9 +49,9 @@ def verdict(
 ) -> Acceleration:
     """Returns the acceleration of this machine, from the cache if it was tested since the last boot.
 
-    `account` is the account that QEMU runs as; `shown` makes an image readable for that account. The
-    built-in image is booted in place of a disk image, which boots too slowly; a result without a whole boot
-    is not cached.
+    `account` is the account that QEMU runs as: if /dev/kvm is closed to it, the result is negative and not
+    cached. `shown` makes an image readable for it. The built-in image is booted in place of a disk image,
+    which boots too slowly; without either, only one instruction is run and the result is not cached.
     """
     if account is not None and KVM.exists() and not account.reads(KVM):
         remedy = f"chgrp kvm {KVM}; chmod 660 {KVM}; adduser {account.name} kvm"
@@ -77,6 +77,7 @@ def remembered() -> Acceleration | None:
 
 
 def _other(image: Image) -> Image:
+    """Returns the built-in image; the given one if the built-in one is missing."""
     try:
         return locate("builtin")
     except ImageError:
@@ -88,6 +89,9 @@ def _cache() -> Path:
 
 
 def _probe(image: Image, account: Account | None) -> Acceleration:
+    """Tests access to /dev/kvm, one instruction, and the boot of the image if it has a kernel; returns the
+    first failure or success.
+    """
     if not os.access(KVM, os.R_OK | os.W_OK):
         return Acceleration(False, f"{KVM} is not there or not ours to open")
     if (said := kvm_probe.ask(INSTRUCTION_S)) != "ok":
@@ -100,9 +104,9 @@ def _probe(image: Image, account: Account | None) -> Acceleration:
 
 
 def boots(image: Image, account: Account | None = None, accelerator: Sequence[str] = HARDWARE) -> bool:
-    """Boots a guest without libvirt, as the account or as the caller; returns whether its agent answers in
-    time. The guest has a serial line that nothing reads: without a console the tiny image's first program
-    ends at once.
+    """Boots a guest without libvirt, as the account or as the caller, and ends it; returns whether its agent
+    answers within 30 s. The guest has a serial line that nothing reads: without a console the tiny image's
+    first program ends at once.
     """
     with tempfile.TemporaryDirectory(prefix="vnet-kvm-") as directory:
         path = f"{directory}/agent.sock"
@@ -140,10 +144,11 @@ def _answers(path: str, guest: subprocess.Popen[bytes]) -> bool:
 
 
 def no_huge_pages() -> None:
-    """Disables transparent huge pages for this process and those it starts later (prctl(2)), so that memory
-    which a guest gives back stays with the host; OSError if refused. khugepaged makes a huge page of one
-    small page and 511 that a guest gave back, so machines grow up to all of their memory. Emulation does not
-    gain from huge pages; KVM does, so callers omit this with KVM.
+    """Disables transparent huge pages for this process and those it starts later (prctl(2)), so that the host
+    gets back the memory that a guest frees; raises OSError if refused.
+
+    khugepaged makes a huge page of one used small page and 511 that a guest freed, so machines would grow up
+    to all of their memory. Emulation does not gain from huge pages; KVM does, so callers omit this with KVM.
     """
     library = ctypes.CDLL(None, use_errno=True)
     if library.prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0:

@@ -1,4 +1,4 @@
-"""Finds the account that QEMU runs as: libvirt's own, with a group that no other lab's machines have.
+"""Determines the account that QEMU runs as: libvirt's own, with a group that no other lab's machines have.
 
 A guest that took control of its QEMU has only that account's rights: it can neither enter the directory of
 another lab nor inspect processes of another lab's group.
@@ -44,6 +44,7 @@ class Account:
         directory.chmod(0o710)
 
     def owns(self, file: Path) -> None:
+        """Makes the account the owner of the file; no other account but root may read or write it."""
         os.chown(file, self.user, self.group)
         file.chmod(0o600)
 
@@ -52,6 +53,7 @@ class Account:
         return self._may("-r", path)
 
     def passes(self, directory: Path) -> bool:
+        """Returns whether the account may enter the directory."""
         return self._may("-x", directory)
 
     def _may(self, what: str, path: Path) -> bool:
@@ -63,7 +65,7 @@ class Account:
 
 
 def known() -> pwd.struct_passwd | None:
-    """Returns this machine's libvirt account; None if it has none."""
+    """Returns this machine's libvirt account (libvirt-qemu or qemu); None if it has neither."""
     for name in NAMES:
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
@@ -71,9 +73,8 @@ def known() -> pwd.struct_passwd | None:
 
 
 def of_lab(state_dir: Path) -> Account:
-    """Returns the account of the lab with this state directory.
-
-    LabError if this machine has no libvirt account.
+    """Returns libvirt's account with a group id derived from the lab's state directory; raises LabError if
+    this machine has no libvirt account.
     """
     user = known()
     if user is None:
@@ -86,8 +87,8 @@ def of_lab(state_dir: Path) -> Account:
 
 
 def insist_on_a_way(account: Account, place: Path, other: str) -> None:
-    """Checks that QEMU's account can enter all directories above `place`. LabError if one is closed to it;
-    `other` names the setting of another place.
+    """Raises LabError if QEMU's account cannot enter a directory above `place`; `other` names the setting
+    that chooses another place.
     """
     for directory in reversed(place.parents):
         if not account.passes(directory):

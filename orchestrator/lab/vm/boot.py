@@ -1,4 +1,6 @@
-"""Boots many machines, some at a time, and watches each until its agent answers or its deadline passes."""
+"""Boots many machines, a limited number at a time, and watches each until its agent answers or its deadline
+passes.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ class Boot:
 
 @dataclass
 class BootResult:
-    """The answers of the machines that booted, the errors of those that failed, and the time until the last
-    answer.
+    """The answers of the machines that booted and the errors of those that failed, by node, and the time (ns)
+    from the start until the last agent answered.
     """
 
     read: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -63,7 +65,9 @@ class Booting:
         self._began_ns = 0
 
     def run(self, guests: Sequence[Guest]) -> BootResult:
-        """Starts all machines and waits until each has booted or failed."""
+        """Starts all machines and waits until each has booted or failed; raises TimedOut if they take longer
+        than the sum of their deadlines plus 30 s.
+        """
         self._waiting.extend(guests)
         longest = sum(g.node.vm.boot_deadline_ns for g in guests if g.node.vm) + MARGIN_NS
         self._began_ns = self._loop.clock.now_ns()
@@ -93,6 +97,9 @@ class Booting:
         self._on_the_way.append(Boot(guest, deadline, self._workers.submit(self._begin, guest)))
 
     def _look(self, boot: Boot) -> None:
+        """Connects to a machine that has just been created; records an error if it could not be created, QEMU
+        ended, or its deadline has passed.
+        """
         guest = boot.guest
         try:
             if boot.created.done() and guest.channel is None:

@@ -1,5 +1,5 @@
-"""Runs commands inside machines: sets, reads back and samples the qdiscs of bridge VMs with
-their own `tc`.
+"""Runs commands inside machines: makes the bridges of bridge VMs, and sets, reads back and samples their
+qdiscs with their own `tc`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ echo 1 > /proc/sys/net/ipv6/conf/br0/disable_ipv6 2>/dev/null || true
 
 
 def run(loop: Loop, guest: Guest, argv: Sequence[str]) -> tuple[int, str, str]:
-    """Runs a command on a machine; returns its status, output and errors. LabError if it cannot be run."""
+    """Runs a command on a machine and waits for its end; returns its status, output and errors. Raises
+    LabError if it cannot be run or the machine ends, TimedOut after 30 s.
+    """
     answers: list[tuple[Message, str, str]] = []
     if not guest.ready:
         raise LabError(guest.unfit(argv[0]))
@@ -54,8 +56,8 @@ def run(loop: Loop, guest: Guest, argv: Sequence[str]) -> tuple[int, str, str]:
 
 
 def submit(guest: Guest, argv: Sequence[str], on_end: Callable[[Message, str, str], None]) -> None:
-    """Sends a command to a machine without waiting; `on_end` gets the answer, the output and the errors.
-    LabError if the machine does not run.
+    """Sends a command to a machine without waiting; `on_end` receives the answer, the output and the errors.
+    Raises LabError if the machine does not run.
     """
     said: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
 
@@ -72,7 +74,9 @@ def submit(guest: Guest, argv: Sequence[str], on_end: Callable[[Message, str, st
 
 
 def step(loop: Loop, guest: Guest, wanted: Step) -> None:
-    """Runs a step's tool inside the machine with the step's text; LabError with the tool's error."""
+    """Runs a step's tool in batch mode inside the machine with the step's text; raises LabError if the tool
+    fails or prints an error.
+    """
     shell = f'printf %s "$0" | {TOOLS[wanted.tool]} -batch -'
     status, _, errors = run(loop, guest, ["/bin/sh", "-c", shell, wanted.text])
     if status != 0 or errors.strip():
@@ -80,7 +84,9 @@ def step(loop: Loop, guest: Guest, wanted: Step) -> None:
 
 
 def entries(loop: Loop, guest: Guest, tool: str, *arguments: str) -> list[dict[str, Any]]:
-    """Returns the JSON output of `TOOL -j ARGUMENTS` inside the machine; LabError if the tool fails."""
+    """Returns the entries of `TOOL -j ARGUMENTS` inside the machine, without empty ones; raises LabError if
+    the tool fails.
+    """
     status, out, errors = run(loop, guest, [TOOLS[tool], "-j", *arguments])
     if status != 0:
         raise LabError(f"{tool} {' '.join(arguments)} in nodes.{guest.name}: {errors.strip()}")
@@ -88,14 +94,18 @@ def entries(loop: Loop, guest: Guest, tool: str, *arguments: str) -> list[dict[s
 
 
 def bridge(loop: Loop, guest: Guest) -> None:
-    """Joins the two interfaces of a bridge VM; LabError if that fails."""
+    """Joins the two interfaces of a bridge VM with a bridge that also forwards link-proof frames and sends
+    nothing itself; raises LabError if that fails.
+    """
     status, _, errors = run(loop, guest, ["/bin/sh", "-c", BRIDGE])
     if status != 0:
         raise LabError(f"nodes.{guest.name}: its bridge: {errors.strip()}")
 
 
 def link_rows(now_ns: int, links: Sequence[Link], netns: str, said: str) -> str:
-    """Returns rows of raw/links.vm.csv, made from `tc -s -j qdisc show` of the bridge VM of `netns`."""
+    """Returns rows of raw/links.vm.csv for the directions that the bridge VM of namespace `netns` carries,
+    made from its `tc -s -j qdisc show`; directions without a root qdisc are left out.
+    """
     roots = {q["dev"]: q for q in json.loads(said or "[]") if q.get("root")}
     rows = []
     for link in links:
@@ -110,7 +120,9 @@ def link_rows(now_ns: int, links: Sequence[Link], netns: str, said: str) -> str:
 
 
 class LinkSampler:
-    """Reads the qdiscs' counters of every bridge VM once a second."""
+    """Reads the qdiscs' counters of every ready bridge VM once a second into the file `path`, until
+    `stop`.
+    """
 
     def __init__(
         self, loop: Loop, path: Path, guests: Callable[[], list[Guest]], links: Callable[[], Sequence[Link]]

@@ -1,6 +1,7 @@
-"""Estimates how far guests' clocks differ from the lab's, from round trips, and converts times between them.
+"""Estimates how far the clocks of guests or other hosts differ from the lab's, from round trips, and converts
+times between them.
 
-The offset (guest's clock - lab's clock) comes from the fastest of several round trips; its error is half of
+The offset (other clock - lab's clock) comes from the fastest of several round trips; its error is half of
 that trip.
 """
 
@@ -22,6 +23,8 @@ LATEST_NS = 1 << 63  # a kernel's clock (ktime_t)
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
+    """The offset of a guest's clock and its error at the time `lab_ns`; all in ns."""
+
     lab_ns: int  # when
     offset_ns: int
     error_ns: int
@@ -38,11 +41,15 @@ class GuestClock:
     estimates: list[Estimate] = field(default_factory=list)
 
     def to_guest(self, lab_ns: int) -> int:
-        """Converts a time of the lab to the guest's clock, by the last estimate."""
+        """Converts a time of the lab (ns) to the guest's clock, by the last estimate; unchanged without an
+        estimate.
+        """
         return lab_ns + (self.estimates[-1].offset_ns if self.estimates else 0)
 
     def to_lab(self, guest_ns: int) -> int:
-        """Converts a time of the guest to the lab's clock: linear between two estimates, constant outside."""
+        """Converts a time of the guest (ns) to the lab's clock: linear between two estimates, constant
+        outside, unchanged without an estimate.
+        """
         known = self.estimates
         if not known:
             return guest_ns
@@ -58,7 +65,8 @@ class GuestClock:
         self.estimates.clear()
 
     def facts(self) -> dict[str, Any]:
-        """Returns the clock's figures for the manifest.
+        """Returns the clock's figures for the manifest: first offset, error, drift, number of estimates;
+        needs at least one estimate.
 
         error_ns is the largest half round trip, plus the largest distance of an estimate from the line
         between its neighbours.
@@ -73,6 +81,7 @@ class GuestClock:
         }  # fmt: skip
 
     def _bend_ns(self) -> int:
+        """Returns the largest distance (ns) of an estimate's offset from the line between its neighbours."""
         bends = [0]
         for a, b, c in zip(self.estimates, self.estimates[1:], self.estimates[2:], strict=False):
             share = (b.lab_ns - a.lab_ns) / max(1, c.lab_ns - a.lab_ns)
@@ -81,8 +90,8 @@ class GuestClock:
 
 
 def estimate(clock: Clock, rounds: int = ROUNDS) -> Dialogue[Estimate]:
-    """Measures `rounds` round trips to the agent; the dialogue's result is the estimate from the fastest
-    one.
+    """Measures `rounds` round trips to the agent; the dialogue's result is the estimate from the fastest one.
+    Raises LabError for an answer that is no time.
     """
     trips: list[tuple[int, Estimate]] = []
     for _ in itertools.repeat(None, rounds):

@@ -18,21 +18,27 @@ CLOCK_ERROR_NS = 10_000_000  # more than this puts one-way latencies in doubt
 
 
 class Collector:
-    """Fetches data from `guests`, the driver's own table, to which add and remove apply."""
+    """Fetches clock estimates, message records and logs from `guests`, the driver's own table, to which nodes
+    are added and removed.
+    """
 
     def __init__(self, loop: Loop, guests: Mapping[str, Guest], watch: Watch) -> None:
         self._loop, self._guests, self._watch = loop, guests, watch
         self._busy: set[str] = set()  # machines with a request for clock and files in progress
 
     def estimate_clocks(self) -> None:
-        """Estimates each machine's clock again; ignores errors, since other code reports a lost agent."""
+        """Adds an estimate of each ready machine's clock and waits for it; ignores errors, since other code
+        reports a lost agent.
+        """
         dialogues = [(g, clocks.estimate(self._loop.clock)) for g in self._guests.values() if g.ready]
         found, _ = together(self._loop, "the machines' clocks", DIALOGUE_NS, dialogues, each=True)
         for name, estimate in found.items():
             self._watch.clock(self._guests[name]).estimates.append(estimate)
 
     def keep_up(self) -> None:
-        """Fetches clocks and files during a run, without waiting for them."""
+        """Begins to fetch clock and files of each ready machine without such a request in progress, without
+        waiting.
+        """
         for guest in self._guests.values():
             if guest.ready and guest.name not in self._busy:
                 self._busy.add(guest.name)
@@ -52,8 +58,8 @@ class Collector:
             yield from file.rest()
 
     def collect(self) -> None:
-        """Fetches the last clock estimates and all files after the load, and adds a warning with the largest
-        clock error, which makes the run suspect above 10 ms.
+        """Fetches the last clock estimates and the rest of all files of ready machines after the load. Adds a
+        warning with the largest clock error, if there is an estimate; it makes the run suspect above 10 ms.
         """
         self.fetch([g for g in self._guests.values() if g.ready])
         facts = self._watch.clocks()
@@ -68,7 +74,9 @@ class Collector:
             )  # fmt: skip
 
     def fetch(self, guests: Sequence[Guest]) -> None:
-        """Fetches a last estimate and the rest of the machines' files."""
+        """Waits for fetches in progress, then fetches a last estimate and the rest of the files of ready
+        machines; warns of each that fails. Raises TimedOut if the first wait takes more than 120 s.
+        """
         self._loop.until(self._loop.clock.now_ns() + DIALOGUE_NS, "files under way", self._settled)
         dialogues = [(g, self._estimate_and_fetch(g)) for g in guests if g.ready]
         _, errors = together(self._loop, "the machines' files", DIALOGUE_NS, dialogues, each=True)

@@ -30,20 +30,24 @@ _running = False
 
 
 def uri_of(uri: str, state_dir: Path) -> str:
-    """Returns the URI for libvirt; that of the embedded driver names a directory in the lab's state
-    directory.
+    """Returns the URI for libvirt: for `qemu:///embed` one with a root in the lab's state directory, else the
+    given one.
     """
     return f"{EMBED}?root={state_dir}/v" if uri == EMBED else uri
 
 
 def controllers() -> list[str]:
-    """Returns the control groups that limit a domain's CPU; empty if this machine has none."""
+    """Returns the control group controllers by which libvirt limits a domain's CPU; empty if this machine has
+    no cpu controller.
+    """
     mounts = cgroup.this_machine().mounts
     return [c for c in ("cpu", "cpuacct") if c in mounts] if "cpu" in mounts else []
 
 
 def library() -> Any:
-    """Returns libvirt's module, with its event loop running in a thread; LabError if it is not installed."""
+    """Returns libvirt's module, with its event loop running in a thread; raises LabError if it is not
+    installed.
+    """
     try:
         import libvirt  # type: ignore[import-untyped]
     except ImportError as error:
@@ -75,14 +79,16 @@ def _serve_events(libvirt: Any) -> None:
 
 
 def cache_directory() -> Path:
-    """Returns the directory that caches facts about this machine between labs."""
+    """Returns the directory that caches facts about this machine between labs: `vnet` in XDG_CACHE_HOME, else
+    in ~/.cache.
+    """
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "vnet"
 
 
 class Connection:
     """An open connection to libvirt; `embedded` is true if domains start in the caller's own network
-    namespace.
+    namespace. Raises LabError if libvirt does not answer, runs on another machine, or has no QEMU.
     """
 
     def __init__(self, uri: str, state_dir: Path) -> None:
@@ -106,7 +112,8 @@ class Connection:
             self._insist_it_is_here(uri)
 
     def _learn(self) -> None:
-        """Reads QEMU's capabilities, from the cache if it is valid.
+        """Makes libvirt read QEMU's capabilities, from its cache if it is valid; raises LabError if that
+        fails.
 
         Runs on one fixed core, because libvirt compares the cached cpuid with that of the current core, and
         cores may differ.
@@ -134,7 +141,9 @@ class Connection:
         self.handle.close()
 
     def domain(self, name: str) -> Any | None:
-        """Returns the domain of that name; None if there is none. LabError for other errors of libvirt."""
+        """Returns the domain of that name; None if there is none. Raises LabError for other errors of
+        libvirt.
+        """
         try:
             return self.handle.lookupByName(name)
         except self.libvirt.libvirtError as error:
@@ -156,8 +165,8 @@ def _insist_on_room(root: Path) -> None:
 
 
 def _prepare(root: Path) -> None:
-    """Writes libvirt's settings and links its cache of QEMU's capabilities, which saves over a second in each
-    lab.
+    """Writes libvirt's settings and links its cache of QEMU's capabilities to one that labs share, which
+    saves over a second in each lab; without a writable cache no link is made.
 
     libvirt checks that the cache is for this QEMU, this kernel and this processor. It reads the capabilities
     as root, like this process: for another account it forks at each check and, if /dev/kvm is closed to that

@@ -1,6 +1,7 @@
-"""Bounds the files of machines' consoles, to which a machine can write as fast as QEMU emulates its line.
+"""Limits the size of the log files of machines' consoles, to which a machine can write as fast as QEMU
+emulates its line.
 
-QEMU opens such a file for appending (`append` in the domain), so it goes on after the file was shortened.
+QEMU opens such a file for appending (`append` in the domain), so it continues after the file was shortened.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ Warn = Callable[[str, str, str, bool], None]  # code, text, remedy, whether the 
 
 
 class Consoles:
-    """Looks at the consoles of the machines in `guests`, the driver's own table, once a second; shortens a
-    file beyond MOST_BYTES, with one warning for each machine.
+    """Checks the console logs of the machines in `guests`, the driver's own table, once a second; shortens a
+    file beyond 64 MiB, and warns once per machine.
     """
 
     def __init__(self, loop: Loop, guests: Mapping[str, Guest], warn: Warn) -> None:
@@ -31,6 +32,7 @@ class Consoles:
         self._timer = loop.every(PERIOD_NS, self.look)
 
     def look(self) -> None:
+        """Shortens each console log that is longer than 64 MiB."""
         for guest in list(self._guests.values()):
             try:
                 too_long = guest.console_log.stat().st_size > MOST_BYTES
@@ -54,8 +56,8 @@ class Consoles:
 
 
 def shorten(log: Path) -> None:
-    """Removes all of a file but KEPT_BYTES of its beginning and of its end, and writes between them how many
-    bytes are gone. Bytes that are appended meanwhile may be lost.
+    """Removes all but the first and the last MiB of a file, and writes the number of removed bytes between
+    them. Bytes that are appended meanwhile may be lost.
     """
     descriptor = os.open(log, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "r+b") as file:

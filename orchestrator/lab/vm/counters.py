@@ -1,7 +1,7 @@
 """Writes CPU, memory and interface counters of the machines to raw/nodes.vm.csv, once a second.
 
-Runs in a thread of its own inside the core namespace, because libvirt takes up to 80 ms for 40 machines.
-When a machine restarts, its counters continue from their last values.
+A thread of its own inside the core namespace does this, because libvirt takes up to 80 ms for 40 machines.
+When a machine restarts, its CPU counter continues from the last value.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ class Rising:
         self._sum: dict[str, int] = {}
 
     def take(self, name: str, value: int) -> int:
+        """Adds the growth since the last value to the counter `name` and returns the sum; the first value
+        counts as 0, and a fallen one as a restart from 0.
+        """
         before = self._last.get(name)
         self._last[name] = value
         step = 0 if before is None else value - before if value >= before else value
@@ -37,7 +40,7 @@ Counts = tuple[int, int, int, int]  # rx bytes, rx packets, tx bytes, tx packets
 
 
 def ports(text: str) -> dict[str, Counts]:
-    """Returns the counters of each device in the text of /proc/net/dev."""
+    """Returns bytes and packets, received and sent, of each device in the text of /proc/net/dev."""
     found = {}
     for line in text.splitlines()[2:]:
         name, _, rest = line.partition(":")
@@ -47,14 +50,18 @@ def ports(text: str) -> dict[str, Counts]:
 
 
 def together(wires: Mapping[str, Counts], names: Iterable[str]) -> Counts:
-    """Returns the sums over these devices; an absent device (a NIC handed to the machine) adds nothing."""
+    """Returns the sums of each count over these devices; an absent device (a NIC handed to the machine) adds
+    nothing.
+    """
     found = [wires[name] for name in names if name in wires]
     rx, rx_packets, tx, tx_packets = (sum(counts[i] for counts in found) for i in range(4))
     return rx, rx_packets, tx, tx_packets
 
 
 class Sampler:
-    """Writes one row for each machine and second until `stop`."""
+    """Writes one row for each ready machine and second until `stop`, or until an error, which `failure` then
+    holds.
+    """
 
     def __init__(
         self, path: Path, netns: str, libvirt: Any, clock: Clock, guests: Callable[[], Iterable[Guest]]
@@ -91,6 +98,7 @@ class Sampler:
             self.failure = f"{self._path.name}: {error}"
 
     def _rows(self) -> Iterable[str]:
+        """Yields the present row of each ready machine; leaves out a machine that has just ended."""
         now = self._clock.now_ns()
         text = Path("/proc/thread-self/net/dev").read_text()
         wires = ports(text)

@@ -1,5 +1,5 @@
-"""Runs dialogues with many agents in parallel: each is a generator that yields requests and receives
-answers.
+"""Runs dialogues with many agents in parallel: each is a generator that yields requests and
+receives answers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Party(Protocol):
 
 
 def begin(guest: Party, dialogue: Dialogue[Any], on_end: OnEnd) -> None:
-    """Starts a dialogue without waiting for its end; `on_end` gets its result or error."""
+    """Starts a dialogue without waiting for its end; `on_end` receives its result, or None and an error text.
+    An answer that no agent would send is an error.
+    """
     _step(guest, dialogue, None, on_end)
 
 
@@ -56,8 +58,8 @@ def _step(guest: Party, dialogue: Dialogue[Any], answer: Message | None, on_end:
 
 
 def ask(request: Operation[Answer]) -> Dialogue[Answer]:
-    """Sends one request in a dialogue and returns its answer; LabError with the agent's
-    text if it refuses.
+    """Sends one request in a dialogue and returns its answer; raises LabError with the agent's text if the
+    agent refuses.
     """
     return request.read((yield request))
 
@@ -66,10 +68,9 @@ def together(
     loop: Loop, subject: str, patience_ns: int, dialogues: Sequence[tuple[Party, Dialogue[T]]],
     *, each: bool = False,
 ) -> tuple[dict[str, T], dict[str, str]]:  # fmt: skip
-    """Runs all dialogues; returns (results, errors) by node.
+    """Runs all dialogues in parallel and waits for them; returns (results, errors) by node.
 
-    Raises TimedOut(subject) after `patience_ns`; with `each`, nodes that did not answer get an error
-    instead.
+    Raises TimedOut(subject) after `patience_ns`; with `each`, nodes that did not finish get an error instead.
     """
     results: dict[str, T] = {}
     errors: dict[str, str] = {}

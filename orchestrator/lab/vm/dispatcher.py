@@ -49,8 +49,7 @@ Outgoing = tuple[Submit, Operation[Any], Guest | None]  # None: the light launch
 
 
 class Dispatcher:
-    """Sends a request to the launchers of the nodes that it names, and merges their answers.
-
+    """Sends a request to the launchers of the nodes that it names, or to all, and merges their answers.
     Assigns request ids of its own.
     """
 
@@ -66,7 +65,10 @@ class Dispatcher:
         silence.listen(self._give_up)
 
     def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
-        """Sends one request; LabError if its node is not running."""
+        """Sends one request: to the launcher of its node or command, a workload by node, any other to all
+        launchers; returns the request's id. Raises LabError if the node's machine does not answer or the
+        command does not run.
+        """
         if isinstance(request, OfOneNode):
             return self._of_node(request, on_answer, on_event)
         if isinstance(request, OfOneExec):
@@ -79,8 +81,9 @@ class Dispatcher:
     def each(
         self, light: Operation[Any], on_answer: OnMessage, of_guest: Callable[[Guest], Operation[Any]]
     ) -> int:
-        """Sends an operation to all launchers: `light` to that of light nodes, `of_guest(guest)` to each
-        machine's.
+        """Sends an operation to all launchers: `light` to that of light nodes, `of_guest(guest)` to that of
+        each ready machine; `Finish` also to silent ones. Merges the answers; machines that take too long (5 s
+        for states, else 60 s) are marked as silent and left out.
         """
         last = isinstance(light, Finish)  # of a machine that is silent for a while it still has the records
         guests = [g for g in self._guests.values() if g.ready or (last and g.connected and g.silent)]
@@ -91,6 +94,10 @@ class Dispatcher:
         return self._each(on_answer, asked, LOOK_NS if isinstance(light, LOOKS) else WORK_NS)
 
     def _of_node(self, request: OfOneNode, on_answer: OnMessage, on_event: OnMessage | None) -> int:
+        """Sends a request to its node's launcher and returns the request's id; raises LabError if the machine
+        is not ready. The log path of a started program becomes one inside the machine, which is fetched
+        later.
+        """
         number, guest = next(self._ids), self._guests.get(request.node)
         submit: Submit = self._light
         if guest is not None:
@@ -117,7 +124,9 @@ class Dispatcher:
         return number
 
     def _give_up(self, guest: Guest) -> None:
-        """Answers the open requests of a machine that does not respond with an error."""
+        """Answers, with an error, the open requests to the node of a machine that does not respond; its own
+        answer is then ignored.
+        """
         for of, op, answered in list(self._open.values()):
             if of is guest:
                 answered({"ok": False, "error": guest.unfit(op)})
@@ -133,7 +142,7 @@ class Dispatcher:
         return self._running[request.target]
 
     def _workload(self, whole: Workload) -> list[Outgoing]:
-        """Splits a workload by launcher; omits roles of machines that failed."""
+        """Splits a workload by launcher; omits roles of machines that are not ready."""
         mine = merge.by_node(whole.items)
         light = [i for name, of in mine.items() if name not in self._guests for i in of]
         asked: list[Outgoing] = [(self._light, Workload(light), None)]
@@ -148,8 +157,9 @@ class Dispatcher:
         return guest.channel.submit
 
     def _each(self, on_answer: OnMessage, asked: list[Outgoing], patience_ns: int) -> int:
-        """Sends all requests and merges the answers; ignores machines that end or do not answer within
-        `patience_ns`, but waits for the light launcher.
+        """Sends all requests and merges the answers; leaves out machines that have ended, and marks those
+        that do not answer within `patience_ns` as silent, but waits for the light launcher, whose LabError is
+        raised.
         """
         answers: dict[int, Message] = {}
         late = self._loop.at(self._loop.clock.now_ns() + patience_ns, lambda: give_up())

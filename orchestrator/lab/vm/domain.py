@@ -1,4 +1,4 @@
-"""Describes the libvirt domain of a node: its values in a frozen dataclass, its XML from a template."""
+"""Describes the libvirt domain of a VM node: its values in a frozen dataclass, its XML from a template."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Domain:
 
     @property
     def uuid(self) -> str:
-        """The domain's UUID, equal for the same node of the same lab, so that libvirt
+        """The domain's UUID, equal for the same node of the same lab and state directory, so that libvirt
         refuses a second one.
         """
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{NAMESPACE}/{self.state}/{self.lab}/{self.node}"))
@@ -79,5 +79,5 @@ def _template() -> Any:
 
 
 def render(domain: Domain) -> str:
-    """Returns the domain's XML; equal values give equal text."""
+    """Returns the domain's XML from the template domain.xml.j2; equal values give equal text."""
     return str(_template().render(d=domain, namespace=NAMESPACE)) + "\n"

@@ -1,6 +1,6 @@
-"""Makes a node's own files: its linked clone of a disk and its NoCloud seed.
+"""Makes a VM node's own files: its linked clone of a disk and its NoCloud seed.
 
-Nodes with a built-in image need none: all share one initrd, and their own data come by the kernel command
+Nodes with a built-in image need neither: all share one initrd, and their own data come by the kernel command
 line and from their agent.
 """
 
@@ -15,8 +15,8 @@ from orchestrator.lab.vm.guest import Guest
 
 
 def disks(lab: str, guest: Guest) -> tuple[Disk, ...]:
-    """Returns the node's clone of the image's disk, made at its first start, and its seed; none for an
-    initramfs.
+    """Returns the node's clone of the image's disk, made at its first start, and its seed, written each time;
+    empty for an image without a disk. Raises LabError if qemu-img fails.
     """
     base = guest.image.disk
     if base is None:

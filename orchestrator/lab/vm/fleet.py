@@ -1,4 +1,6 @@
-"""Controls all machines of a lab: boots, limits, disconnects, reverts and ends them."""
+"""Controls all machines of a lab: boots, limits, powers off, saves, reverts and ends them, and sets their
+carriers.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ QUIT_NS = 10 * SECOND
 
 
 class Fleet:
-    """Controls the machines in `guests`, the driver's own table, to which add and remove apply."""
+    """Controls the machines in `guests`, the driver's own table, to which nodes are added and removed."""
 
     def __init__(
         self, at: DriverContext, connection: Connection, machines: Machines, bounds: VmLimits,
@@ -59,8 +61,8 @@ class Fleet:
         self._startup = Startup(at, machines, bounds, self._workers, watch, self._connect, self._meant, names)
 
     def bring_up(self, guests: Sequence[Guest]) -> dict[str, Any]:
-        """Boots or restores machines; returns by node the agent's answer, or {failed:
-        reason} if it failed.
+        """Boots machines, or restores them if the context has a store of snapshots; returns by node the
+        agent's answer, or {failed: reason}.
         """
         self._startup.expect(guests, len(self.guests))
         if self._at.snapshots is None:
@@ -83,6 +85,9 @@ class Fleet:
         )  # fmt: skip
 
     def _lost(self, guest: Guest, why: str) -> None:
+        """Reports the end of a machine, with records of its sessions, unless this process ended it or it was
+        not up.
+        """
         if guest.name in self._meant or not guest.up:
             return
         self._rearming.lost(guest.name, self._at.loop.clock.now_ns())
@@ -90,7 +95,9 @@ class Fleet:
         self._watch.died(guest, why)
 
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
-        """Stores CPU limits and reservations for the start, and sets them now if the machine runs."""
+        """Stores CPU limits and reservations of nodes for their start, and sets those of all running machines
+        now; returns the values by node. Raises LabError if this machine cannot limit CPU.
+        """
         everyone = {g.name: g.node for g in self.guests.values()} | {n.name: n for n in nodes}
         applied = self._limits.plan(nodes, list(everyone.values()))
         for node in nodes:
@@ -101,13 +108,15 @@ class Fleet:
         return applied
 
     def carrier(self, port: str, up: bool) -> None:
+        """Connects or disconnects the machine's wire at `port`; does nothing if no machine has it."""
         for guest in self.guests.values():
             if any(card.port == port for card in taps(guest.node.interfaces)):
                 self._machines.carrier(guest, port, up)
 
     def power(self, guests: Sequence[Guest], on: bool) -> None:
-        """Switches machines off (fetches their files, lets agents quit, ends machines that remain) or on
-        (boots those that do not run).
+        """Switches machines off (ends their sessions, fetches their files, lets them power off, ends machines
+        that remain) or on (boots those that do not run and arms their roles again). Raises LabError if a
+        machine that is to start runs without answering, or fails to start.
         """
         if on:
             if deaf := [g for g in guests if g.connected and not g.ready]:
@@ -129,6 +138,9 @@ class Fleet:
             self._watch.state(guest, "stopped")
 
     def _power_on(self, guests: Sequence[Guest]) -> None:
+        """Boots machines, estimates their clocks and arms their roles; raises LabError with the errors of all
+        that failed.
+        """
         if not guests:
             return
         self._startup.expect(guests, len(self.guests))
@@ -141,22 +153,27 @@ class Fleet:
             raise LabError("; ".join(f"nodes.{name}: {why}" for name, why in wrong.items()))
 
     def _take_leave(self, guests: Sequence[Guest]) -> None:
-        """Ends the sessions of machines, so that they record the state of their messages."""
+        """Ends the sessions of machines with roles, so that the machines record the state of their
+        messages.
+        """
         now = self._at.loop.clock.now_ns()
         dialogues = [(guest, _finished()) for guest in guests if self._rearming.ended(guest.name, now)]
         together(self._at.loop, "sessions to leave", END_NS, dialogues, each=True)
 
     def _live_again(self, guest: Guest) -> Dialogue[None]:
+        """Estimates a machine's clock and arms its roles again, as a dialogue."""
         clock, known = self._at.loop.clock, self._watch.clock(guest)
         known.estimates.append((yield from clocks.estimate(clock)))
         yield from self._rearming.again(guest.name, clock, known.to_guest)
 
     def destroy(self, guests: Sequence[Guest]) -> None:
+        """Ends machines at once and removes them from the table."""
         self._end(guests)
         for guest in guests:
             self.guests.pop(guest.name, None)
 
     def _end(self, guests: Sequence[Guest]) -> None:
+        """Ends machines at once, and their QEMU processes if they remain; they stay in the table."""
         for guest in guests:
             self._meant.add(guest.name)
             if guest.channel is not None:

@@ -49,12 +49,14 @@ class Guest:
 
     @property
     def ready(self) -> bool:
-        """Whether the agent answers requests."""
+        """Whether the machine's state is `agent up` or `running` and its channel is open, so that requests
+        may be sent.
+        """
         return self.state in ("agent up", "running") and self._has_channel
 
     @property
     def up(self) -> bool:
-        """Whether the machine was last seen running, whether or not its agent answers."""
+        """Whether the machine's state says that it runs: agent up, running, silent or paused."""
         return self.state in ("agent up", "running") or self.state.startswith((f"{SILENT}:", f"{PAUSED}:"))
 
     @property
@@ -63,12 +65,14 @@ class Guest:
 
     @property
     def connected(self) -> bool:
-        """Whether the machine runs and requests can be sent to its agent."""
+        """Whether the machine's state says that it runs and its channel is open, also if it is silent or
+        paused.
+        """
         return self.up and self._has_channel
 
     def unfit(self, op: str) -> str:
-        """Returns the error text for a request `op` that the machine cannot take, with the command that
-        helps.
+        """Returns the error text for a request `op` that the machine cannot take, with the command that boots
+        it.
         """
         remedy = "`vnet restart` boots it anew" if self.connected else "`vnet start` boots it"
         return f"nodes.{self.name}: {op}: it is {self.state}; {remedy}"
@@ -78,7 +82,9 @@ class Guest:
         return self.channel is not None and not self.channel.lost
 
     def last_words(self) -> str:
-        """Returns the end of the machine's console output, for error texts."""
+        """Returns the last 8 lines of the machine's console output, without control characters, for error
+        texts; `nothing` if there are none.
+        """
         try:
             with self.console_log.open("rb") as log:  # it may be as long as its disk has room
                 log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))

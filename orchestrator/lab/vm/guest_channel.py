@@ -1,6 +1,6 @@
 """Connects to a guest's agent and checks its messages.
 
-Root of the guest can send anything: a wrong message ends the connection, not the lab, and no message can be
+Root of the guest can send anything: a wrong message ends the connection, not the lab, and no event can be
 about another node.
 """
 
@@ -18,7 +18,9 @@ EVENTS = frozenset({"clients", "error", "exited", "records", "restarted", "warni
 
 
 class GuestChannel(Launcher):
-    """A Launcher connection that checks each message from the guest."""
+    """A Launcher connection that checks each message from the guest, and ends the connection for a
+    wrong one.
+    """
 
     def __init__(
         self, loop: Loop, path: Path, node: str, on_event: OnMessage, on_lost: Callable[[str], None]

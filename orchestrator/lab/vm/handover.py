@@ -1,7 +1,7 @@
 """Lends taps to a libvirt daemon, which opens them in its own network namespace, while a domain starts.
 
 Each tap leaves the core namespace under a name unique to the lab, with an alias that names its lab, and
-returns when QEMU has opened it. After a crash in between, the alias shows whose device it is.
+returns when QEMU has opened it. After a crash in between, the alias identifies the lab's devices.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orchestrator.lab.errors import LabError
 
 
 def lent_name(lab: str, port: str) -> str:
-    """Returns the device name of a lent tap: 15 characters, different for each lab and port."""
+    """Returns the device name of a lent tap: 15 characters, by a hash of lab and port."""
     return "vn" + hashlib.sha256(f"{lab}/{port}".encode()).hexdigest()[:13]
 
 
@@ -28,7 +28,9 @@ def mark(lab: str) -> str:
 
 
 def lend(plan: Plan, cards: Iterable[Interface]) -> None:
-    """Moves taps from the core namespace to the namespace of this process and the daemon."""
+    """Moves taps from the core namespace to the namespace of this process, under lent names and with the
+    lab's alias. Raises LabError if `ip` fails.
+    """
     lines = []
     for card in cards:
         name = lent_name(plan.lab, card.port)
@@ -40,9 +42,8 @@ def lend(plan: Plan, cards: Iterable[Interface]) -> None:
 
 
 def take_back(plan: Plan, node: str, cards: Iterable[Interface]) -> None:
-    """Moves taps back to the core namespace and restores their names and bridges.
-
-    LabError if one is missing.
+    """Moves those of the taps that are lent back to the core namespace, and repeats the plan's steps for all
+    of them (bridge, state). Raises LabError if a step fails, as for a tap that no longer exists.
     """
     from orchestrator.plan.steps import tap_again  # the planner's, which light labs do not load
 
@@ -65,7 +66,9 @@ def marked(lab: str) -> list[dict[str, object]]:
 
 
 def remove(lab: str) -> list[str]:
-    """Deletes lent devices that a crash left behind; returns their names."""
+    """Deletes the lab's lent devices that a crash left behind; returns their names. Raises LabError if one
+    cannot be deleted.
+    """
     names = [str(entry["ifname"]) for entry in marked(lab)]
     for name in names:
         _ip(["link", "del", "dev", name])

@@ -1,7 +1,7 @@
 """Runs a virtual machine with one instruction, HLT, in a separate process, since it may hang.
 
-`ask` starts that process, `python -m orchestrator.lab.vm.kvm_probe`, which prints `ok` or what failed.
-Numbers: uapi/linux/kvm.h, x86-64.
+`ask` starts that process, `python -m orchestrator.lab.vm.kvm_probe`, which prints `ok` or the reason of the
+failure. Numbers: uapi/linux/kvm.h, x86-64.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ COMMAND = (sys.executable, "-m", "orchestrator.lab.vm.kvm_probe")
 
 
 def ask(deadline_s: float, command: tuple[str, ...] = COMMAND) -> str:
-    """Runs the probe and returns its answer. Does not wait for a process that hangs in the kernel."""
+    """Runs the probe and returns its answer, or a text if it gave none within `deadline_s`. Kills the process
+    then, without waiting for its end, since it may hang in the kernel.
+    """
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         output, _ = process.communicate(timeout=deadline_s)
@@ -36,8 +38,8 @@ def ask(deadline_s: float, command: tuple[str, ...] = COMMAND) -> str:
 
 
 def run_one_instruction() -> int:
-    """Returns the exit reason of KVM_RUN (5: the guest halted, as it should); OSError if the kernel
-    refuses.
+    """Runs HLT in a new guest and returns the exit reason of KVM_RUN (5: the guest halted, as it should);
+    raises OSError if the kernel refuses.
     """
     kvm = os.open("/dev/kvm", os.O_RDWR | os.O_CLOEXEC)
     machine = fcntl.ioctl(kvm, CREATE_VM, 0)

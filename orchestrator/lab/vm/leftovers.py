@@ -1,4 +1,6 @@
-"""Finds and removes what a crashed lab left at a libvirt daemon: domains with vNET's metadata, lent taps."""
+"""Finds and removes the domains with vNET's metadata and the lent taps that a crashed lab left at a libvirt
+daemon.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ SYSTEM_SOCKET = Path("/run/libvirt/libvirt-sock")
 
 
 def uri_of(state_dir: Path) -> str | None:
-    """Returns the URI of the daemon that may still run machines of the lab; None if they were the lab's own
-    processes. If no file names the daemon, returns this machine's own daemon if this user may connect to
-    it.
+    """Returns the URI of the daemon that may still run machines of the lab, as a file in its state directory
+    names it; None for the embedded driver. Without that file, returns this machine's system daemon if this
+    user may connect to it, else None.
     """
     try:
         uri = (state_dir / "libvirt").read_text().strip()
@@ -29,7 +31,9 @@ def uri_of(state_dir: Path) -> str | None:
 
 
 def remove(lab: str, state_dir: Path) -> list[str]:
-    """Ends every domain of the lab and deletes its lent taps; returns their names. LabError if that fails."""
+    """Ends every domain of the lab and deletes its lent taps; returns their names. Raises LabError if a
+    domain remains or libvirt refuses.
+    """
     found = [f"tap {name}" for name in handover.remove(lab)]
     uri = uri_of(state_dir)
     if uri is None:
@@ -48,7 +52,9 @@ def remove(lab: str, state_dir: Path) -> list[str]:
 
 
 def listed(lab: str, state_dir: Path) -> list[str]:
-    """Returns the names of what `remove` would delete; without domains if no daemon answers."""
+    """Returns the names of the lab's lent taps and domains, which `remove` would delete; without domains if
+    no daemon answers.
+    """
     found = [f"tap {entry['ifname']}" for entry in handover.marked(lab)]
     if (uri := uri_of(state_dir)) is None:
         return found
@@ -64,6 +70,7 @@ def _domains(libvirt: Any, uri: str, lab: str, state_dir: Path) -> list[Any]:
 
 
 def _ours(libvirt: Any, domain: Any, lab: str, state_dir: Path) -> bool:
+    """Returns whether the domain's metadata names this lab and state directory; False if it has none."""
     import xml.etree.ElementTree as ElementTree
 
     with contextlib.suppress(libvirt.libvirtError, ElementTree.ParseError):

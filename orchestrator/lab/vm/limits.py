@@ -19,9 +19,7 @@ NO_QUOTA = -1
 
 
 def partition(lab: str) -> str:
-    """Returns the lab's resource partition for <resource>; libvirt's directories for it end in
-    `.partition`.
-    """
+    """Returns the lab's resource partition for <resource>; libvirt adds `.partition` to its directories."""
     return f"/vnet/{lab}"
 
 
@@ -36,7 +34,9 @@ def directories(lab: str) -> list[Path]:
 
 
 def make_partition(lab: str) -> bool:
-    """Makes the lab's control groups, which libvirt requires; returns False if this machine has none."""
+    """Makes the lab's control groups, which libvirt requires; returns False, without making any, if this
+    machine has no cpu controller.
+    """
     if not controllers():
         return False
     for directory in directories(lab):
@@ -49,10 +49,11 @@ def make_partition(lab: str) -> bool:
 
 
 def weigh_partition(lab: str, machines: int) -> None:
-    """Sets the weight of the lab's control group to the sum of its machines' weights.
+    """Sets the weight of the lab's control group to the sum of its machines' weights, and that of vNET's
+    group to the sum of its labs'.
 
     A control group counts as one process against its neighbours: 20 machines in a group of the usual weight
-    would share what a single program gets on a busy host.
+    would share the CPU time of a single program on a busy host.
     """
     layout = cgroup.this_machine()
     file, each, most = ("cpu.weight", 100, 10_000) if layout.version == 2 else ("cpu.shares", 1024, 262_144)
@@ -63,6 +64,7 @@ def weigh_partition(lab: str, machines: int) -> None:
 
 
 def remove_partition(lab: str) -> None:
+    """Removes the lab's control groups, and vNET's if no other lab has one."""
     for directory in directories(lab):
         cgroup.remove_tree(directory)
         cgroup.remove_if_empty(directory.parent)
@@ -70,7 +72,7 @@ def remove_partition(lab: str) -> None:
 
 @dataclass
 class VmLimits:
-    """The limits of each machine: stored before it starts, changed while it runs."""
+    """The CPU limits of each machine, by node: stored before it starts, changed while it runs."""
 
     cores: int
     mhz: float | None
@@ -78,8 +80,8 @@ class VmLimits:
     asked: dict[str, tuple[Quota | None, int | None]] = field(default_factory=dict)
 
     def plan(self, nodes: Sequence[Node], everyone: Sequence[Node]) -> dict[str, dict[str, Any]]:
-        """Stores quota and shares of `nodes` for their start and returns them; LabError if this machine
-        cannot limit CPU.
+        """Stores the quota of `nodes` and the shares of `everyone` for their start; returns the values of all
+        nodes that have some. Raises LabError if this machine cannot limit CPU.
         """
         reserved = {n.name: cores_of(n, "reserve", self.mhz) for n in everyone}
         shares = weights(reserved, self.cores, SHARES_PER_CORE, 2)
@@ -108,8 +110,8 @@ class VmLimits:
         return found | ({"weight": shares} if shares is not None else {})
 
     def apply(self, name: str, domain: Any) -> None:
-        """Sets the limits of a running machine and reads them back; LabError if libvirt reports other
-        values.
+        """Sets the stored limits of a running machine and reads them back; does nothing without limits.
+        Raises LabError if libvirt refuses or reports other values.
         """
         limit, shares = self.asked.get(name, (None, None))
         if limit is None and shares is None:

@@ -1,5 +1,5 @@
-"""Creates the domains of a lab's machines from node and image, starts, saves and ends them, and disconnects
-wires.
+"""Creates the domains of a lab's machines from node and image; starts, saves, restores and ends them, and
+disconnects wires.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ CONSOLE = "console.log"  # a link to the run's file: the domain is the same in e
 
 
 class Machines:
-    """Makes the calls of libvirt for a lab's machines; they are slow and run in the workers' threads."""
+    """Makes the calls of libvirt for a lab's machines. The calls are slow; workers' threads run
+    most of them.
+    """
 
     def __init__(
         self, plan: Plan, state_dir: Path, connection: Connection, bounds: VmLimits, kvm: bool,
@@ -43,7 +45,7 @@ class Machines:
         self._partition = connection.embedded and limits.make_partition(plan.lab)
 
     def xml(self, guest: Guest, disks: tuple[Disk, ...] = ()) -> str:
-        """Returns the XML of a guest's domain in its present state."""
+        """Returns the XML of a guest's domain with its present limits and carriers."""
         node, image, vm = guest.node, guest.image, guest.node.vm
         assert vm is not None
         quota, shares = self._limits.asked.get(guest.name, (None, None))
@@ -66,7 +68,9 @@ class Machines:
         return card.port if self._connection.embedded else handover.lent_name(self._plan.lab, card.port)
 
     def prepare(self, guest: Guest) -> str:
-        """Makes the guest's files; returns the domain's XML, which is stored beside them."""
+        """Makes the guest's directories, console link and disks, which QEMU's account may use; returns the
+        domain's XML, which is also written to domain.xml.
+        """
         for directory in (guest.directory, guest.storage):
             directory.mkdir(parents=True, exist_ok=True)
             self._account.enters(directory.parent)
@@ -82,15 +86,15 @@ class Machines:
         return text
 
     def create(self, guest: Guest) -> Any:
-        """Starts the machine and returns its domain. LabError with libvirt's text, and a remedy for known
-        errors.
+        """Makes the machine's files, starts it and returns its domain. Raises LabError with libvirt's text,
+        and a remedy for known errors.
         """
         text, libvirt = self.prepare(guest), self._libvirt
         held = libvirt.VIR_DOMAIN_START_PAUSED
         return self._begin(guest, held, lambda flags: self._connection.handle.createXML(text, flags))
 
     def save(self, guest: Guest, memory: Path) -> None:
-        """Saves the machine's memory and devices to a file, which ends the machine; LabError if that
+        """Saves the machine's memory and devices to a file, which ends the machine; raises LabError if that
         fails.
         """
         try:
@@ -100,7 +104,7 @@ class Machines:
         guest.domain = None
 
     def restore(self, guest: Guest, memory: Path) -> Any:
-        """Restores a machine from a saved file and returns its domain; LabError as in `create`.
+        """Restores a machine from a saved file and returns its domain; raises LabError as `create` does.
 
         The disk must be in the state that it had when the file was saved.
         """
@@ -112,8 +116,8 @@ class Machines:
         return self._begin(guest, self._libvirt.VIR_DOMAIN_SAVE_PAUSED, begin)
 
     def _begin(self, guest: Guest, held: int, begin: Callable[[int], Any]) -> Any:
-        """Starts the domain; with taps lent to a daemon, it stays paused (flag `held`)
-        until they are back.
+        """Starts the domain and closes its sockets to other users. With taps lent to a daemon, the domain
+        stays paused (flag `held`) until they are back.
         """
         try:
             domain = begin(0) if self._connection.embedded else self._lent(guest, held, begin)
@@ -137,7 +141,7 @@ class Machines:
         return domain
 
     def destroy(self, guest: Guest) -> None:
-        """Ends the machine at once; does nothing if it has ended."""
+        """Ends the machine at once and waits up to 10 s for its end; does nothing if it has no domain."""
         if guest.domain is None:
             return
         with contextlib.suppress(self._libvirt.libvirtError):
@@ -146,8 +150,8 @@ class Machines:
         guest.domain = None
 
     def ask_to_end(self, guest: Guest) -> None:
-        """Requests the machine to power off: presses the power button of a disk image, lets the agent of a
-        built-in image quit.
+        """Requests the machine to power off, without waiting: by the power button for a disk image, by the
+        agent's `quit` for a built-in image.
         """
         if guest.image.kind == "disk":
             with contextlib.suppress(self._libvirt.libvirtError):
@@ -171,7 +175,9 @@ class Machines:
             return False
 
     def carrier(self, guest: Guest, port: str, up: bool) -> None:
-        """Connects or disconnects one of the machine's wires, which changes the guest's carrier."""
+        """Connects or disconnects one of the machine's wires, which changes the guest's carrier; for a
+        machine that is not ready, the state is stored for its next start.
+        """
         (guest.down.discard if up else guest.down.add)(port)
         if guest.domain is None or not guest.ready:
             return  # remembered for its next start
@@ -180,8 +186,8 @@ class Machines:
                 set_carrier(self._libvirt, guest, card, up)
 
     def pid(self, guest: Guest) -> int | None:
-        """Returns the process id of the machine's QEMU from its pid file, or from the process list if a
-        daemon with other directories runs it.
+        """Returns the process id of the machine's QEMU from its pid file, else from the process list by the
+        domain's UUID; None if there is none.
         """
         run = self._state_dir / "v" / "run" if self._connection.embedded else Path("/run/libvirt")
         with contextlib.suppress(FileNotFoundError, ValueError):
@@ -194,7 +200,7 @@ class Machines:
         return None
 
     def weigh(self, machines: int) -> None:
-        """Sets the common weight of the lab's machines for their present number."""
+        """Sets the common weight of the lab's machines for their number; does nothing without a partition."""
         if self._partition:
             limits.weigh_partition(self._plan.lab, machines)
 
@@ -204,5 +210,5 @@ class Machines:
 
 
 def taps(cards: Sequence[Interface]) -> list[Interface]:
-    """Returns the interfaces whose other end is a tap; the others are NICs of the host."""
+    """Returns the interfaces that are taps, without NICs of the host."""
     return [card for card in cards if card.nic is None]

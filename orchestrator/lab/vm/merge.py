@@ -10,8 +10,8 @@ from orchestrator.lab.operations import Item
 
 
 def joined(answers: Iterable[Message]) -> Message:
-    """Merges answers: adds numbers, joins tables, concatenates lists; returns the first refusal if there is
-    one.
+    """Merges answers: adds numbers, merges dictionaries by key, concatenates lists; of other values the last
+    counts. Returns the first refusal if there is one; leaves `id` out.
     """
     found: Message = {"ok": True}
     for answer in answers:

@@ -1,5 +1,5 @@
-"""Writes the names of a lab's nodes into its machines: a block of /etc/hosts beside the machine's own
-lines.
+"""Writes the names of a lab's nodes into its machines: a block in /etc/hosts, after the machine's
+own lines.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Warn = Callable[[str, str, str, bool], None]  # code, text, remedy, whether the 
 
 
 def block(nodes: Sequence[Node], own: Node) -> str:
-    """Returns the lines for a machine's /etc/hosts, with a line for its own host name if no node has that
-    name.
+    """Returns the lines for a machine's /etc/hosts between two marks: those of `nodes`, and one for its own
+    host name if no node with an address has that name.
     """
     lines = etc_hosts.hosts(nodes)
     if own.hostname not in {n.name for n in nodes if any(i.address for i in n.interfaces)}:
@@ -45,7 +45,9 @@ class Names:
         self._loop, self._nodes, self._warn = loop, nodes, warn
 
     def written(self, guest: Guest) -> Dialogue[None]:
-        """Writes the names of all nodes into a machine, as a dialogue; does nothing for a bridge VM."""
+        """Writes the names of all nodes into a machine, as a dialogue; warns if that fails; does nothing for
+        a bridge VM.
+        """
         if guest.node.vm is not None and guest.node.vm.netem:
             return
         text = block(self._nodes(), guest.node)
@@ -55,7 +57,9 @@ class Names:
             self._told(guest, None, f"status {answer['status']}")
 
     def renew(self, guests: Iterable[Guest]) -> None:
-        """Writes the names again into running machines, after nodes came or went; does not wait for them."""
+        """Begins to write the names again into those of the machines that are ready, after nodes came or
+        went; warns of failures and does not wait.
+        """
         for guest in guests:
             if guest.ready:
                 begin(guest, self.written(guest), partial(self._told, guest))

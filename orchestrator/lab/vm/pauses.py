@@ -1,4 +1,5 @@
-"""Marks machines that QEMU pauses because their disk cannot be written; resumes them when there is room.
+"""Marks machines that QEMU pauses because their disk cannot be read or written; resumes those with a full
+disk when there is room.
 
 libvirt reports a pause in its own thread; the event waits in a queue until the loop takes it.
 """
@@ -25,7 +26,9 @@ Resume = Callable[[Guest], None]  # begins to resume a machine, without waiting
 
 
 class Pauses:
-    """Handles pauses of the machines in `guests`, the driver's own table, by node."""
+    """Handles pauses of the machines in `guests`, the driver's own table, by node; checks every 2 s whether
+    disks have room.
+    """
 
     def __init__(self, loop: Loop, guests: Mapping[str, Guest], silence: Silence, resume: Resume) -> None:
         self._loop, self._guests, self._silence, self._resume = loop, guests, silence, resume
@@ -37,7 +40,9 @@ class Pauses:
         self._timer = loop.every(PERIOD_NS, self.look)
 
     def listen(self, libvirt: Any, handle: Any) -> None:
-        """Registers for libvirt's events of input and output errors that pause a machine."""
+        """Registers for libvirt's events of input and output errors; passes those that pause a machine to
+        `tell`.
+        """
 
         def failed(_: Any, domain: Any, path: str, __: str, action: int, reason: str, ___: Any) -> None:
             if action == libvirt.VIR_DOMAIN_EVENT_IO_ERROR_PAUSE:
@@ -46,7 +51,9 @@ class Pauses:
         handle.domainEventRegisterAny(None, libvirt.VIR_DOMAIN_EVENT_ID_IO_ERROR_REASON, failed, None)
 
     def tell(self, domain: str, path: str, reason: str) -> None:
-        """Queues a pause for the loop; may be called in any thread."""
+        """Queues a pause for the loop and wakes it; may be called in any thread. Does not wake it after
+        `close`.
+        """
         self._events.put((domain, path, reason))
         if not self._open:
             return  # the lab is being taken away
@@ -56,7 +63,9 @@ class Pauses:
             return  # the pipe is full, so the loop wakes up anyway
 
     def look(self) -> None:
-        """Resumes machines that were paused on a full disk, if their disk has room now."""
+        """Resumes machines that were paused on a full disk, if 64 MiB are free there now; forgets those that
+        have ended.
+        """
         for name in list(self._full):
             guest = self._guests.get(name)
             if guest is None or not guest.connected:
@@ -92,7 +101,7 @@ class Pauses:
 
 
 def resuming(submit: Callable[..., Any], libvirt: Any) -> Resume:
-    """Returns a function that resumes a machine in a worker's thread."""
+    """Returns a function that resumes a machine in a worker's thread, and ignores libvirt's errors."""
 
     def resume(guest: Guest) -> None:
         with contextlib.suppress(libvirt.libvirtError):  # it has ended, which its channel reports

@@ -1,7 +1,7 @@
 """Arms the roles of machines that restart, and keeps every message in the records.
 
-The agent of a restarted machine has no state of the scenario. It gets the same roles, with the positions of
-their flows from the records; the schedules continue unchanged.
+The agent of a restarted machine has no state of the scenario. It receives the same roles, with the positions
+of their flows from the records; the schedules continue unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from orchestrator.lab.vm.dialogue import Dialogue, ask
 
 @dataclass
 class Armed:
-    """A machine's roles; `ended_ns` is when the machine ended, None while it runs."""
+    """A machine's roles; `ended_ns` is the time at which the machine ended, None while it runs."""
 
     items: list[Item]
     ended_ns: int | None = None
@@ -28,7 +28,9 @@ class Armed:
 
 @dataclass
 class Rearming:
-    """The roles of each machine; none is armed again after the end of the load."""
+    """The roles of each machine. Sets nothing after the end of the load (`over`). records: the file of
+    message records.
+    """
 
     records: Path
     t0_ns: int | None = None
@@ -41,8 +43,8 @@ class Rearming:
             self.of.setdefault(item["node"], Armed([])).items.append(item)
 
     def ended(self, node: str, now_ns: int) -> list[str]:
-        """Records the machine's end and returns its endpoints; empty if it has no roles, had ended, or the
-        load is over.
+        """Records the machine's end and returns its endpoints; empty, without a record, if it has no roles,
+        had ended, or the load has not begun or is over.
         """
         known = self.of.get(node)
         if known is None or known.ended_ns is not None or self.t0_ns is None or self.over:
@@ -51,7 +53,9 @@ class Rearming:
         return [workload.endpoint(item) for item in known.items]
 
     def lost(self, node: str, now_ns: int) -> None:
-        """Writes a `disconnected` record for each session of a machine that ended unexpectedly."""
+        """Writes a `disconnected` record for each session of a machine that ended unexpectedly, as `ended`
+        returns them.
+        """
         gone = self.ended(node, now_ns)
         with self.records.open("a", newline="") as out:
             writer = csv.writer(out, lineterminator="\n")
@@ -60,8 +64,9 @@ class Rearming:
             )
 
     def again(self, node: str, clock: Clock, to_guest: Callable[[int], int]) -> Dialogue[None]:
-        """Arms the roles of a restarted machine again, as a dialogue; does nothing if it has none, or the
-        load is over. `to_guest` converts a time of the lab to the machine's clock.
+        """Arms the roles of a restarted machine again, as a dialogue; does nothing if it has none, had not
+        ended, or the load has not begun or is over. `to_guest` converts a time of the lab to the machine's
+        clock.
         """
         known, t0_ns = self.of.get(node), self.t0_ns
         if known is None or known.ended_ns is None or t0_ns is None or self.over:
@@ -75,8 +80,8 @@ class Rearming:
 
 
 def _with(item: Item, seen: Mapping[int, set[int]], ended_ns: int, begins_ns: int) -> Item:
-    """Returns the role with `resume`: for each flow number, the sequence numbers that are recorded and the
-    times of the gap.
+    """Returns the role with `resume`: for each flow number, the next sequence number, the earlier ones that
+    are not recorded, and the times of the gap (ns after t0).
     """
     resume = {
         str(flow["number"]): _so_far(seen[flow["number"]]) | {"ended_ns": ended_ns, "begins_ns": begins_ns}
@@ -86,6 +91,9 @@ def _with(item: Item, seen: Mapping[int, set[int]], ended_ns: int, begins_ns: in
 
 
 def _so_far(recorded: set[int]) -> dict[str, Any]:
+    """Returns the next sequence number after the recorded ones, and the numbers below it that are not
+    recorded.
+    """
     following = max(recorded, default=-1) + 1
     return {"next": following, "open": sorted(set(range(following)) - recorded)}
 

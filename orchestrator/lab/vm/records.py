@@ -1,4 +1,6 @@
-"""Copies files from a guest: message records with times of the lab's clock, and the logs of its programs."""
+"""Copies files from a guest: message records, with times converted to the lab's clock, and the logs of its
+programs.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def corrected(line: str, to_lab: Callable[[int], int]) -> str:
 
 
 class Fetched:
-    """A growing file of a guest and the size fetched so far; `take` gets each new part."""
+    """A growing file of a guest and the size fetched so far; `take` receives each new part."""
 
     def __init__(self, path: str, take: Callable[[bytes], None], chunk_bytes: int = CHUNK_BYTES) -> None:
         self.path = path
@@ -35,7 +37,9 @@ class Fetched:
         self._chunk_bytes = chunk_bytes
 
     def rest(self) -> Dialogue[None]:
-        """Fetches the file up to its present end, as a dialogue."""
+        """Fetches the file up to its present end, as a dialogue; fetches nothing if it does not exist. Raises
+        LabError for a part that is too long.
+        """
         while True:
             answer = yield from ask(Fetch(self.path, self.offset, self._chunk_bytes))
             if (size := answer["size"]) is None:
@@ -50,7 +54,9 @@ class Fetched:
 
 
 class Records:
-    """Appends a guest's whole record lines to the run's file, with times of the lab's clock."""
+    """Appends a guest's complete record lines to the run's file `path`, with times of the lab's clock; drops
+    them while `path` is None.
+    """
 
     def __init__(self, clock: GuestClock) -> None:
         self._clock = clock
@@ -62,6 +68,7 @@ class Records:
         self._partial = b""
 
     def take(self, data: bytes) -> None:
+        """Appends the complete lines of the new data; stores the rest of the last line until more arrives."""
         *lines, self._partial = (self._partial + data).split(b"\n")
         text = "".join(corrected(line.decode(), self._clock.to_lab) + "\n" for line in lines if line)
         if text and self.path is not None:

@@ -1,6 +1,6 @@
 """Restores machines of a campaign's labs from snapshots taken after a boot, if that is faster than a boot.
 
-The first lab that boots a machine saves it as soon as its agent answers, and goes on from that snapshot, as
+The first lab that boots a machine saves it as soon as its agent answers, and continues from that snapshot, as
 later labs do. So all labs begin with the same memory and disk, except clock and random numbers. A machine
 that restores more slowly than it boots is booted from then on.
 """
@@ -30,7 +30,7 @@ EACH_NS = 30 * SECOND  # the longest for one machine's files, beside the others'
 
 
 class Restoring:
-    """Starts a lab's machines once, with a store of snapshots."""
+    """Starts a lab's machines once, with a store of snapshots; `starts` records how each started."""
 
     def __init__(
         self, startup: Startup, machines: Machines, store: Store, loop: Loop, workers: Workers, watch: Watch
@@ -40,7 +40,10 @@ class Restoring:
         self.starts = Starts()
 
     def bring_up(self, guests: Sequence[Guest]) -> BootResult:
-        """Restores stored machines, boots and stores new ones, boots the rest."""
+        """Restores stored machines; boots, stores and restores new ones if the store has room; boots the
+        rest: those with a host NIC, those that restore too slowly or failed to restore or to be saved.
+        Returns the results of all.
+        """
         keys = self._keys([g for g in guests if not any(i.pci for i in g.node.interfaces)])
         found = {name: self._whole(name, key) for name, key in keys.items()}
         kept = {name: entry.directory for name, entry in found.items() if entry and entry.faster}
@@ -53,7 +56,9 @@ class Restoring:
         return joined(came, self._boot(rest))
 
     def _whole(self, name: str, key: str) -> Kept | None:
-        """Returns the stored machine; None if there is none, or with a warning if its files were changed."""
+        """Returns the stored machine; None if there is none, or, with a warning, if its files were
+        changed.
+        """
         entry = self._store.find(key)
         if entry is None or entry.damage is None:
             return entry
@@ -61,7 +66,7 @@ class Restoring:
         return None
 
     def _keys(self, guests: Sequence[Guest]) -> dict[str, str]:
-        """Returns the store's keys by node.
+        """Makes the machines' files and returns the store's keys by node.
 
         Callers leave out machines with a NIC of the host, which libvirt cannot save.
         """
@@ -96,8 +101,8 @@ class Restoring:
         return came
 
     def _keep(self, guests: Sequence[Guest], keys: Mapping[str, str]) -> BootResult:
-        """Boots machines, saves and restores them; later labs restore a machine if that was faster than its
-        boot.
+        """Boots machines, saves and restores them; marks each for later labs as faster to restore or to boot.
+        Machines that could not be saved or restored are in neither part of the result.
         """
         if not guests:
             return BootResult()
@@ -110,8 +115,8 @@ class Restoring:
         return BootResult(back.read, booted.failed)
 
     def _save(self, guests: Sequence[Guest], keys: Mapping[str, str]) -> dict[str, Path]:
-        """Saves machines and returns their directories by node; ends those that could not be saved, so that
-        they boot again.
+        """Saves machines and returns their directories by node; ends those that could not be saved and drops
+        their entries with a warning, so that they boot again.
         """
         began = self._loop.clock.now_ns()
         jobs: list[Callable[[], Path]] = []
@@ -141,7 +146,9 @@ class Restoring:
         return place
 
     def _restore(self, guests: Sequence[Guest], places: Mapping[str, Path], how: str) -> BootResult:
-        """Restores machines; ends those that fail, which are in neither `read` nor `failed`."""
+        """Restores machines; ends those that fail and drops their entries with a warning. They are in neither
+        `read` nor `failed`.
+        """
         if not guests:
             return BootResult()
 

@@ -1,7 +1,7 @@
 """Sets the time and a new random seed of a machine that was restored from saved memory.
 
-Its memory holds the clock and the kernel's random state of the moment it was saved: without this the clock
-would be late, and every return to one snapshot would draw the same numbers.
+Its memory holds the clock and the kernel's random state of the moment it was saved: otherwise the clock would
+be late, and every return to one snapshot would draw the same numbers.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Samples counters of machines, and of qdiscs inside bridge VMs, once a second into files beside the
-launcher's own.
+"""Samples counters of machines (nodes.vm.csv), and of qdiscs inside bridge VMs (links.vm.csv), once
+a second.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from orchestrator.lab.vm.watch import Watch
 
 
 class Sampling:
-    """Samples `guests` and `links`, the lab's own tables, to which add and remove apply."""
+    """Samples `guests` and `links`, the lab's own tables, to which nodes and links are added and removed."""
 
     def __init__(
         self, loop: Loop, netns: str, guests: Mapping[str, Guest], links: Callable[[], Sequence[Link]],
@@ -28,7 +28,9 @@ class Sampling:
         self._qdiscs: LinkSampler | None = None
 
     def start(self, directory: Path, libvirt: Any) -> bool:
-        """Starts sampling; returns False if it had been started before."""
+        """Starts sampling machines to nodes.vm.csv, and the bridge VMs that exist now to links.vm.csv;
+        returns False and does nothing if it had been started before.
+        """
         if self._machines is not None:
             return False
         clock = self._loop.clock
@@ -41,7 +43,7 @@ class Sampling:
         return True
 
     def stop(self) -> None:
-        """Stops sampling and warns of counters that could not be read."""
+        """Stops sampling; warns if the machines' counters could not be read to the end."""
         if self._qdiscs is not None:
             self._qdiscs.stop()
         if self._machines is not None:

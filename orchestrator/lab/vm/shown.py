@@ -18,14 +18,16 @@ from orchestrator.lab.vm.account import Account
 
 
 class Shown:
-    """The read-only mounts of a lab, which `close` removes, or teardown after a crash."""
+    """The read-only mounts of a lab. `close` removes them, or teardown after a crash does."""
 
     def __init__(self, state_dir: Path, account: Account) -> None:
         self._top, self._account = state_dir / "images", account
         self._files: dict[Path, Path] = {}
 
     def image(self, image: Image) -> Image:
-        """Returns the image with paths that QEMU's account can read. LabError if it cannot read a file."""
+        """Mounts the image's files and returns the image with paths that QEMU's account can read. Raises
+        LabError if the account cannot read a file, or a disk depends on another file.
+        """
         kernel, initrd, disk = map(self._file, (image.kernel, image.initrd, image.disk))
         return replace(image, kernel=kernel, initrd=initrd, disk=disk)
 

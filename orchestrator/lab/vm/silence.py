@@ -1,7 +1,7 @@
 """Finds machines whose agents do not answer, so that requests to other nodes do not wait for them.
 
-Every 2 s, sends a hello to each machine that has no open one. A machine that does not answer within 10 s is
-`silent`, one that QEMU paused is `paused`: requests leave it out until it answers again.
+Every 2 s, sends a hello to each connected machine that has no open one. A machine that does not answer within
+10 s is marked `silent`, one that QEMU paused `paused`: requests leave it out until it answers again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class Told(Protocol):
 
 
 class Silence:
-    """Watches `guests`, the driver's own table, to which add and remove apply."""
+    """Watches `guests`, the driver's own table, to which nodes are added and removed, from `start`
+    to `stop`.
+    """
 
     def __init__(self, loop: Loop, guests: Mapping[str, Guest], watch: Told) -> None:
         self._loop, self._guests, self._watch = loop, guests, watch
@@ -51,12 +53,12 @@ class Silence:
             self._timer = None
 
     def listen(self, call: Callable[[Guest], None]) -> None:
-        """Calls `call` with each machine that becomes silent or is paused."""
+        """Registers a function that is called with each machine that becomes silent or is paused."""
         self._listeners.append(call)
 
     def look(self) -> None:
-        """Sends a hello to each machine without an open one; marks machines whose answer is overdue as
-        silent.
+        """Sends a hello to each connected machine without an open one; marks ready machines whose answer is
+        10 s overdue as silent.
         """
         now = self._loop.clock.now_ns()
         for guest in list(self._guests.values()):
@@ -70,8 +72,8 @@ class Silence:
                 self.mark(guest, now - since)
 
     def mark(self, guest: Guest, waited_ns: int) -> None:
-        """Marks a machine as silent that has not answered for `waited_ns`; does nothing
-        unless it is ready.
+        """Marks a ready machine as silent that has not answered for `waited_ns`, with a warning, calls the
+        listeners and sends a hello; does nothing for other machines.
         """
         if not guest.ready:
             return
@@ -85,12 +87,14 @@ class Silence:
             self._ask(guest, guest.channel)
 
     def paused(self, guest: Guest, why: str, remedy: str) -> None:
-        """Marks a connected machine as paused by QEMU, with the reason and a remedy."""
+        """Marks a connected machine as paused by QEMU, with a warning that has the reason and a remedy, and
+        calls the listeners.
+        """
         if guest.connected:
             self._set(guest, f"{PAUSED}: {why}", f"QEMU paused it: {why}", remedy)
 
     def again(self, guest: Guest) -> None:
-        """Marks a silent or paused machine as running."""
+        """Marks a connected machine that is silent or paused as running."""
         if guest.connected and not guest.ready:
             self._watch.state(guest, "running")
 

@@ -1,7 +1,6 @@
-"""Takes snapshots of machines (memory saved to a file, disk copied beside it) and reverts machines to them.
+"""Takes snapshots of machines (memory saved to a file, disk copied to another) and reverts machines to them.
 
-libvirt keeps no snapshots of transient domains: saving ends the domain, which is then restored from the
-file.
+libvirt keeps no snapshots of transient domains: saving ends the domain, which is then restored from the file.
 """
 
 from __future__ import annotations
@@ -30,7 +29,9 @@ TAKEN = "disk"
 
 
 class Snapshots:
-    """Takes and restores snapshots, which are in the machines' own directories and end with the lab."""
+    """Takes and restores snapshots, which are in the machines' own directories and are deleted with
+    the lab.
+    """
 
     def __init__(
         self, loop: Loop, workers: Workers, machines: Machines, connect: Callable[[Guest], Launcher],
@@ -40,9 +41,9 @@ class Snapshots:
         self._connect, self._watch, self._meant, self._running = connect, watch, meant, running
 
     def take(self, guests: Sequence[Guest], name: str) -> None:
-        """Saves all machines in parallel, then restores all.
-
-        A machine that cannot be saved runs on unchanged.
+        """Saves all machines in parallel and restores each at once. A machine that cannot be saved continues
+        unchanged. Raises LabError for the name `disk`, a machine that is not ready, too little room, and with
+        all errors.
         """
         if name == TAKEN:
             raise LabError(f"snapshot {name}: {name}.qcow2 is the machine's own disk; take another name")
@@ -52,7 +53,9 @@ class Snapshots:
         self._each(guests, f"snapshot {name}", lambda g: self._save(g, name))
 
     def revert(self, guests: Sequence[Guest], name: str) -> None:
-        """Ends the running machines and restores the snapshot."""
+        """Ends the running machines and restores the snapshot `name` of each. Raises LabError, before any
+        machine ends, if a snapshot is missing or its files were changed; later with all errors.
+        """
         if missing := [g.name for g in guests if not _memory(g, name).exists()]:
             raise LabError(
                 f"revert: nodes.{missing[0]}: has no snapshot {name}; take one with `vnet snapshot`"
@@ -65,6 +68,9 @@ class Snapshots:
         self._each(guests, f"return to {name}", lambda g: self._return(g, name))
 
     def _each(self, guests: Sequence[Guest], subject: str, work: Callable[[Guest], None]) -> None:
+        """Runs `work` for all machines in parallel, reconnects those that run and sets their clocks; marks
+        the others as failed. Raises LabError with all errors.
+        """
         for guest in guests:
             self._meant.add(guest.name)
             if guest.channel is not None:
@@ -95,7 +101,9 @@ class Snapshots:
             yield from resumed(self._loop.clock)
 
     def _save(self, guest: Guest, name: str) -> None:
-        """Saves one machine and restores it. If its disk cannot be copied, it runs on without a snapshot."""
+        """Saves one machine and restores it, with a copy of its disk. If the disk cannot be copied, restores
+        the machine without a snapshot and raises LabError.
+        """
         memory = _memory(guest, name)
         try:
             self._machines.save(guest, memory)
@@ -119,7 +127,9 @@ class Snapshots:
 
 
 def insist_on_room(guests: Sequence[Guest], name: str) -> None:
-    """Raises LabError if the directory of snapshots has no room for the machines' memory and disks."""
+    """Raises LabError if the lab's directory of snapshots has too little room for the memory and disks of
+    these machines (at least one).
+    """
     place = guests[0].storage.parent  # of all machines of a lab
     needed, free = sum(_size_bytes(g) for g in guests), shutil.disk_usage(place).free
     if needed > free:
@@ -131,8 +141,8 @@ def insist_on_room(guests: Sequence[Guest], name: str) -> None:
 
 
 def _size_bytes(guest: Guest) -> int:
-    """Returns the greatest size of the machine's snapshot: the memory that QEMU holds, and the size of its
-    disk.
+    """Returns the greatest size (bytes) of the machine's snapshot: its memory, or the part that QEMU holds if
+    known, plus the allocated size of its disk.
     """
     assert guest.node.vm is not None
     memory = guest.node.vm.memory_bytes

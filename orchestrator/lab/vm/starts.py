@@ -10,7 +10,7 @@ BOOTED, KEPT, RESTORED = "booted", "kept", "restored"
 @dataclass
 class Starts:
     """The way in which each machine of a lab started: booted, kept (booted, saved and restored in this run)
-    or restored. The times are each those of all machines in parallel.
+    or restored. Each time is that of all machines in parallel.
     """
 
     nodes: dict[str, str] = field(default_factory=dict)
@@ -19,7 +19,7 @@ class Starts:
     restore_ns: int = 0
 
     def add(self, more: Starts) -> None:
-        """Adds the starts of nodes that joined later."""
+        """Adds the starts of nodes that joined later; the times add up."""
         self.nodes |= more.nodes
         self.boot_ns += more.boot_ns
         self.save_ns += more.save_ns

@@ -1,4 +1,4 @@
-"""Boots and configures a lab's machines; one that fails does not delay the others."""
+"""Boots and configures a lab's machines; one that fails does not prevent the others."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Startup:
         self._watch, self._connect, self._meant, self._names = watch, connect, meant, names
 
     def expect(self, guests: Sequence[Guest], machines: int) -> None:
-        """Prepares the start of machines, and sets their weight for `machines`, the number of all machines
-        of the lab.
+        """Prepares the start of `guests`: ends the remains of their earlier domains, resets their clocks and
+        files, and sets the weight for `machines`, the number of all machines of the lab.
         """
         for guest in guests:
             if guest.channel is not None:  # of a machine that ended by itself
@@ -48,8 +48,9 @@ class Startup:
         self._machines.weigh(machines)
 
     def settle(self, guests: Sequence[Guest], came: BootResult) -> dict[str, Any]:
-        """Records the result of a start; returns the agents' answers by node, and {failed: reason} for
-        those that failed.
+        """Ends and marks the machines that failed; records, limits and marks the others as running and makes
+        the bridges of bridge VMs. Returns the agents' answers by node, and {failed: reason} for those that
+        failed.
         """
         for guest in guests:
             if guest.name in came.failed:
@@ -63,20 +64,22 @@ class Startup:
         }
 
     def boot(self, guests: Sequence[Guest], dialogue: DialogueWith | None = None) -> BootResult:
-        """Boots all machines and runs the dialogue with each; by default `configured`."""
+        """Boots all machines and runs the dialogue with each (None: `configured`); returns the results."""
         return self.begin(guests, "booting", self._machines.create, dialogue or self.configured)
 
     def begin(
         self, guests: Sequence[Guest], word: str, begin: Callable[[Guest], Any], dialogue: DialogueWith
     ) -> BootResult:
-        """Starts all machines by `begin` and runs the dialogue with each; `word` is their state meanwhile."""
+        """Starts all machines by `begin`, twice as many at a time as the host has cores, and runs the
+        dialogue with each; `word` is their state meanwhile.
+        """
         at = self._at
         return Booting(
             at.loop, self._workers, WIDTH, word, begin, self._connect, self._watch.state, dialogue
         ).run(guests)
 
     def end(self, guest: Guest) -> None:
-        """Ends a machine that failed to start."""
+        """Closes a machine's channel and ends its domain; its end is not reported as a failure."""
         self._meant.add(guest.name)
         if guest.channel is not None:
             guest.channel.close()
@@ -85,8 +88,8 @@ class Startup:
         self._workers.together(subject, END_NS, [lambda: self._machines.destroy(guest)])
 
     def configured(self, guest: Guest) -> Dialogue[dict[str, Any]]:
-        """Sends the agent its node and interfaces, as a dialogue; returns the values that the agent read
-        back.
+        """Configures the agent's node, as a dialogue: creates it, sets its interfaces, writes node names and
+        starts message records; returns the values that the agent read back.
         """
         node = guest.node
         about: operations.NewNode = {
@@ -100,7 +103,9 @@ class Startup:
         return answer["nodes"][node.name]
 
     def recorded(self, guest: Guest) -> None:
-        """Records the machine's QEMU process in lab.json, so that teardown after a crash finds it."""
+        """Records the machine's QEMU process in lab.json in place of an earlier one, so that teardown after a
+        crash finds it.
+        """
         if guest.pid is not None:
             self._at.state.forget(guest.pid)
         guest.pid = self._machines.pid(guest)
@@ -120,7 +125,9 @@ class Startup:
 
 
 def _seen(read: dict[str, Any], pid: int | None) -> dict[str, Any]:
-    """Returns the agent's answer in the format of light nodes, with "" for an absent address."""
+    """Returns the agent's answer in the format of light nodes: "" for an absent address, 0 for an absent
+    prefix, and the pid of QEMU.
+    """
     cards = [
         {**i, "address": i.get("address") or "", "prefix": i.get("prefix") or 0}
         for i in read.get("interfaces", [])

@@ -1,4 +1,5 @@
-"""Chooses the directory for machines' disks, seeds and snapshots, on a disk and not in the state directory.
+"""Chooses, makes and removes the directory for machines' disks, seeds and snapshots, on a disk and not in the
+state directory.
 
 The state directory is a tmpfs by default (/run; on Debian 10 % of the memory), which a few snapshots fill.
 """
@@ -20,7 +21,9 @@ DEFAULT = Path("/var/lib/vnet/disks")
 
 
 def root() -> Path:
-    """Returns the directory of all labs' machines: that of the environment variable, or the default."""
+    """Returns the directory of all labs' machines: VNET_DISK_DIR, or /var/lib/vnet/disks if that is
+    not set.
+    """
     return Path(os.environ.get(VARIABLE) or DEFAULT)
 
 
@@ -31,7 +34,9 @@ def of_lab(state_dir: Path) -> Path:
 
 
 def make(state_dir: Path) -> Path:
-    """Makes an empty directory for a lab's machines; LabError if it cannot be made."""
+    """Makes an empty directory for a lab's machines, removes an earlier one of that name, and writes its path
+    to the state directory; raises LabError if it cannot be made.
+    """
     place = of_lab(state_dir)
     try:
         if place.is_dir():
@@ -49,8 +54,8 @@ def make(state_dir: Path) -> Path:
 
 
 def remove(state_dir: Path) -> list[str]:
-    """Removes the directory of a lab's machines, after a crash, too; returns [path] or []
-    if it was absent.
+    """Removes the directory of a lab's machines, also after a crash; returns [path], or [] if it was absent
+    or has another name than this lab's.
     """
     place = kept(state_dir)
     if place.name != of_lab(state_dir).name or not place.is_dir():
@@ -64,8 +69,8 @@ def remove(state_dir: Path) -> list[str]:
 
 
 def kept(state_dir: Path) -> Path:
-    """Returns the directory that the lab made, as a file in its state directory names it; without that file
-    the present default.
+    """Returns the directory of the lab's machines that a file in its state directory names; without that
+    file, the directory that a lab would use now.
     """
     try:
         return Path((state_dir / "disks").read_text().strip())
@@ -79,7 +84,7 @@ def existing(place: Path) -> Path:
 
 
 def insist(nodes: Sequence[Node], place: Path) -> None:
-    """Raises LabError if the disks of these machines do not fit at `place` once they have booted."""
+    """Raises LabError if the usual size of these machines' disks does not fit at `place`."""
     from orchestrator.plan.capacity import DISK_BYTES  # the planner's, which `vnet doctor` does not load
 
     free, needed = shutil.disk_usage(existing(place)).free, len(nodes) * DISK_BYTES
@@ -92,7 +97,7 @@ def insist(nodes: Sequence[Node], place: Path) -> None:
 
 
 def resident_bytes(pid: int) -> int | None:
-    """Returns the memory that a process holds now; None if it has ended."""
+    """Returns the memory (bytes) that a process holds now; None if it has ended."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (FileNotFoundError, ProcessLookupError):

@@ -1,7 +1,6 @@
 """Stores booted machines of a campaign for its later labs: memory and disk of each in a directory KEY.
 
-KEY/kept.json is written last, after the machine was restored from the entry; an entry without it is
-invalid.
+KEY/kept.json is written last, after the machine was restored from the entry; an entry without it is invalid.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ MARGIN_BYTES = 256 << 20  # left free for what else is written there
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A stored machine; its times are the mean per machine of the group in which it was first booted and
-    restored. damage: how its files differ from those that were stored; None if they do not.
+    restored. damage: the first difference between its files and the stored ones; None if there is none.
     """
 
     directory: Path
@@ -33,12 +32,12 @@ class Kept:
 
     @property
     def faster(self) -> bool:
-        """Whether restoring was faster than booting."""
+        """Whether restoring was faster than booting, by these times."""
         return self.restore_ns < self.boot_ns
 
 
 def stamps(place: Path) -> dict[str, list[int]]:
-    """Returns the size and the time of change (ns) of each file of an entry but KEPT, by name."""
+    """Returns the size and the modification time (ns) of each file of an entry except kept.json, by name."""
     found = ((path.name, path.stat()) for path in sorted(place.iterdir()) if path.name != KEPT)
     return {name: [about.st_size, about.st_mtime_ns] for name, about in found}
 
@@ -76,7 +75,9 @@ class Store:
         self.directory = directory
 
     def find(self, key: str) -> Kept | None:
-        """Returns the entry of that key; None if it is absent or incomplete."""
+        """Returns the entry of that key, with `damage` if its files were changed; None if it is absent,
+        incomplete or unreadable.
+        """
         place = self.directory / key
         try:
             about = json.loads((place / KEPT).read_text())
@@ -86,15 +87,15 @@ class Store:
             return None
 
     def begin(self, key: str) -> Path:
-        """Makes and returns an empty directory for a new entry."""
+        """Removes the key's entry, if any; makes and returns an empty directory for a new one."""
         self.drop(key)
         place = self.directory / key
         place.mkdir(parents=True)
         return place
 
     def commit(self, key: str, boot_ns: int, restore_ns: int) -> None:
-        """Makes the entry valid; removes its memory and disk, but keeps the times, if restoring is not
-        faster.
+        """Makes the entry valid, with its times (ns) and the stamps of its files; first removes its memory
+        and disk if restoring is not faster.
         """
         place = self.directory / key
         if not Kept(place, boot_ns, restore_ns).faster:
@@ -104,11 +105,12 @@ class Store:
         replace(place / KEPT, json.dumps(about) + "\n")
 
     def drop(self, key: str) -> None:
-        """Removes the entry of the key, with everything in its directory."""
+        """Removes the entry of the key, with everything in its directory; does nothing if it is absent."""
         place = self.directory / key
         (place / KEPT).unlink(missing_ok=True)
         if place.exists():
             shutil.rmtree(place)
 
     def has_room(self, size_bytes: int) -> bool:
+        """Returns whether the store's disk has room for so many bytes and 256 MiB more."""
         return shutil.disk_usage(self.directory).free >= size_bytes + MARGIN_BYTES

@@ -1,4 +1,6 @@
-"""Sends events of the machines to the lab in the launcher's format: warnings, states, clocks, failures."""
+"""Sends events of the machines to the lab in the launcher's format: warnings, states, clocks, starts,
+failures and connected clients.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class HasGuests(Protocol):
 
 
 class Watch:
-    """Reports the events of machines, and keeps the clock of each and the files that are fetched from it."""
+    """Reports the events of machines, and stores each machine's clock and the files that are
+    fetched from it.
+    """
 
     def __init__(self, context: DriverContext) -> None:
         self._at = context
@@ -33,12 +37,12 @@ class Watch:
         self._starts = Starts()
 
     def light(self, message: Message) -> None:
-        """Handles an event of the launcher of light nodes."""
+        """Handles an event of the launcher of light nodes, as `guest` does."""
         self.guest(LIGHT, message)
 
     def guest(self, name: str, message: Message) -> None:
-        """Handles an event of a machine's launcher: adds up the numbers of connected clients, passes on the
-        rest.
+        """Handles an event of a machine's launcher: sends the sum of connected clients over all launchers,
+        and passes other events on unchanged.
         """
         if message.get("event") != "clients":
             self._at.on_event(message)
@@ -53,13 +57,16 @@ class Watch:
         )
 
     def state(self, guest: Guest, state: str) -> None:
+        """Sets a machine's state and reports it with the present time."""
         guest.state = state
         now = self._at.loop.clock.now_ns()
         told = {"event": "node-state", "node": guest.name, "state": state, "pid": guest.pid, "t_ns": now}
         self._at.on_event(told)
 
     def died(self, guest: Guest, why: str) -> None:
-        """Reports the unexpected end of a machine."""
+        """Reports the unexpected end of a machine, with the end of its console; its clients no
+        longer count.
+        """
         log = [f"QEMU ended ({why})", f"its console ends: {guest.last_words()}"]
         self._clients.pop(guest.name, None)
         self._at.on_event(
@@ -74,15 +81,16 @@ class Watch:
         )
 
     def starts(self, starts: Starts) -> None:
-        """Reports how machines started, for the manifest."""
+        """Adds how machines started, and reports the sum of all for the manifest."""
         self._starts.add(starts)
         self._at.on_event({"event": "starts", "starts": asdict(self._starts)})
 
     def clock(self, guest: Guest) -> GuestClock:
+        """Returns the machine's clock; one without estimates if it has none yet."""
         return self._clocks.setdefault(guest.name, GuestClock())
 
     def clocks(self) -> dict[str, dict[str, Any]]:
-        """Sends the figures of all estimated clocks to the lab and returns them for the manifest."""
+        """Sends the figures of all clocks with an estimate to the lab and returns them by node."""
         facts = {name: clock.facts() for name, clock in self._clocks.items() if clock.estimates}
         self._at.on_event({"event": "clocks", "clocks": facts})
         return facts
@@ -91,11 +99,13 @@ class Watch:
         return list(self._files.get(guest.name, {}).values())
 
     def log(self, guest: Guest, inside: str, path: str) -> None:
-        """Registers a program's log for fetching, from `inside` the machine to `path`."""
+        """Registers a program's log for fetching, from `inside` the machine to `path`; does nothing if
+        `inside` is registered.
+        """
         self._files.setdefault(guest.name, {}).setdefault(inside, Fetched(inside, appender(Path(path))))
 
     def messages(self, path: Path, fleet: HasGuests) -> None:
-        """Registers the message records of all present machines for fetching into `path`."""
+        """Registers the message records of the machines that exist now for fetching into `path`."""
         self._path = path
         for guest in fleet.guests.values():
             records = self._records.setdefault(guest.name, Records(self.clock(guest)))
@@ -104,7 +114,9 @@ class Watch:
             files.setdefault(GUEST_MESSAGES, Fetched(GUEST_MESSAGES, records.take))
 
     def anew(self, guest: Guest) -> None:
-        """Resets clock and files of a machine that restarts."""
+        """Resets a machine that restarts: drops its clock estimates and clients, and fetches its files from
+        their beginning again.
+        """
         self.clock(guest).forget()
         self._clients.pop(guest.name, None)
         if guest.name in self._records:

@@ -1,5 +1,5 @@
 """Finds devices of machines in the core namespace: those whose carrier a step changes, and those of ended
-machines. Connects or disconnects the wires of a running machine.
+machines. Sets the carrier of a running machine's interface.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from orchestrator.lab.vm.guest import Guest
 
 
 def moved(text: str) -> Iterator[tuple[str, bool]]:
-    """Yields (port, up) for each port that a step of `ip` sets up or down; the machine's carrier must
-    follow.
+    """Yields (port, up) for each line `link set dev PORT up|down` in a step of `ip`; the machine's carrier
+    must follow.
     """
     for line in text.splitlines():
         match line.split():
@@ -27,8 +27,8 @@ def moved(text: str) -> Iterator[tuple[str, bool]]:
 def unplugged(
     core: str, machines: Sequence[Guest], links: Iterable[Link], there: Collection[str]
 ) -> Step | None:
-    """Returns the step that deletes the devices of ended machines (taps, bridges, wires); None if none
-    remain.
+    """Returns the step that deletes the devices of ended machines (taps, bridges, wires) that are in `there`;
+    None if there are none.
     """
     cards = [i for g in machines for i in g.node.interfaces]
     devices = [d for i in cards for d in (i.port, i.bridge) if d in there]
@@ -39,8 +39,8 @@ def unplugged(
 
 
 def set_carrier(libvirt: Any, guest: Guest, card: Interface, up: bool) -> None:
-    """Sets the link state of the interface with the card's MAC; LabError with libvirt's
-    text if that fails.
+    """Sets the link state of the interface with the card's MAC in a running domain; does nothing if there is
+    none. Raises LabError with libvirt's text if that fails.
     """
     try:
         domain = ElementTree.fromstring(guest.domain.XMLDesc(0))

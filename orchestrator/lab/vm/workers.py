@@ -1,4 +1,5 @@
-"""Runs libvirt's slow calls in threads inside the lab's core namespace; each wakes the loop when it is done.
+"""Runs libvirt's slow calls in threads, usually inside the lab's core namespace; each wakes the loop when it
+is done.
 
 libvirt opens a domain's taps, and starts QEMU, in the network namespace of the calling thread.
 """
@@ -18,7 +19,9 @@ T = TypeVar("T")
 
 
 def enter(netns: str) -> None:
-    """Moves the calling thread, and no other, into a named network namespace; OSError if that fails."""
+    """Moves the calling thread, and no other, into a named network namespace; raises OSError if
+    that fails.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = os.open(f"/run/netns/{netns}", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -30,8 +33,8 @@ def enter(netns: str) -> None:
 
 
 class Workers:
-    """A bounded pool of threads, which run in the namespace `netns`, or in that of the process if it is
-    None.
+    """A pool of at most `count` threads, which run in the namespace `netns`, or in that of the process if it
+    is None.
     """
 
     def __init__(self, loop: Loop, count: int, netns: str | None) -> None:
@@ -42,19 +45,22 @@ class Workers:
         self._pool = ThreadPoolExecutor(count, "libvirt", **settle)
 
     def submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Runs a job in a thread; wakes the loop when it is done."""
+        """Runs a job in a thread, without waiting; the loop wakes up when it is done."""
         future = self._pool.submit(work, *arguments)
         future.add_done_callback(lambda _: self._wake())
         return future
 
     def together(self, subject: str, patience_ns: int, jobs: Iterable[Callable[[], T]]) -> list[Future[T]]:
-        """Runs all jobs in parallel while the loop serves; TimedOut(subject) after `patience_ns`."""
+        """Runs all jobs in parallel while the loop serves; returns their futures when all are done. Raises
+        TimedOut(subject) after `patience_ns`; errors of jobs stay in the futures.
+        """
         futures = [self.submit(job) for job in jobs]
         deadline = self._loop.clock.now_ns() + patience_ns
         self._loop.until(deadline, subject, lambda: all(f.done() for f in futures))
         return futures
 
     def close(self) -> None:
+        """Cancels waiting jobs and waits for running ones."""
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._loop.unwatch(self._read)
         os.close(self._read)

@@ -3,8 +3,9 @@
 A server sees all messages of a class as one aggregate and has one delay bound for that class. After each
 server the burst of a stream grows by the spread of its delays so far. The time that end nodes need is added
 before the first server, where it makes bursts largest. The method is that of Le Boudec and Thiran, section
-6.2 (aggregate scheduling), with theorem 1.4.2 for the bound of each server. Servers receive and send whole
-messages (packetised), so bursts hold whole messages.
+6.2 (aggregate scheduling), with theorem 1.4.2 for the bound of each server; a server in any order has its
+longest busy period as the bound. Servers receive and send whole messages (packetised), so bursts hold whole
+messages.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from .network import Bound, Hop, Server, Stream
 
 @dataclass(slots=True)
 class _Way:
-    """A stream with its least and worst delay up to the server under analysis, and each server's share of
-    them.
+    """A stream with its least and worst delay up to the server under analysis, each server's share of the
+    worst one, and the reason if it has no bound.
     """
 
     stream: Stream
@@ -33,7 +34,7 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """The arrival curve of all messages of one class at a server, or the reason why there is none."""
+    """The arrival curve of all messages of one class at a server, or the reason why no curve bounds them."""
 
     arrivals: Bucket
     unbounded: str  # why no curve bounds it
@@ -41,7 +42,7 @@ class _Class:
 
 def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]:
     """Returns one bound for each stream, in the order of `streams`; a bound whose `worst_s` is None holds the
-    reason.
+    reason: an unknown curve, an unstable server, a stream without a bound at a server, or a cycle of servers.
     """
     known = {server.name: server for server in servers}
     ways = [_Way(stream, worst_s=stream.ends_s, why=stream.unknown) for stream in streams]
@@ -62,8 +63,8 @@ def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]
 
 
 def _order(streams: Sequence[Stream]) -> tuple[list[str], tuple[str, ...]]:
-    """Returns the servers in topological order of the streams, and a cycle of servers if there is one. With a
-    cycle, the order holds only the servers that no cycle feeds.
+    """Returns the servers in topological order of the streams, and a cycle of servers if there is one, else
+    (). With a cycle, the order holds only the servers that no cycle feeds.
     """
     graph: dict[str, set[str]] = {}
     for stream in streams:
@@ -85,8 +86,8 @@ def _acyclic(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def _serve(server: Server, here: Sequence[tuple[_Way, int]]) -> None:
-    """Adds the server's delay, jitter and waiting time to the delays of every stream that
-    passes the server.
+    """Adds the server's delay, jitter and waiting time to the delays of every stream that passes it, or the
+    reason why there is no bound.
     """
     least = max(server.delay_s - server.jitter_s, 0.0)
     latest = server.delay_s + server.jitter_s
@@ -127,7 +128,9 @@ def _classes(server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float) 
 
 
 def _together(members: Sequence[tuple[_Way, int]], jitter_s: float) -> Bucket:
-    """Returns the arrival curve of all streams of one source, which carry the same messages."""
+    """Returns the arrival curve of all streams of one source after the server's delay; they carry the same
+    messages, which count once.
+    """
     bits = max(way.stream.hops[place].bits for way, place in members)
     burst = max(way.stream.burst for way, _ in members)
     per_s = max(way.stream.per_s for way, _ in members)
@@ -136,8 +139,8 @@ def _together(members: Sequence[tuple[_Way, int]], jitter_s: float) -> Bucket:
 
 
 def _wait(server: Server, classes: Mapping[int, _Class], band: int) -> tuple[float, str]:
-    """Returns the longest time that a message waits and is sent at the server, in seconds, and "". Without a
-    bound it returns infinity and the reason.
+    """Returns the longest time (s) that a message of class `band` waits and is sent at the server, and "".
+    Without a bound it returns infinity and the reason.
     """
     if unknown := server.unknown or server.unknown_of.get(band):
         return math.inf, f"{server.name}: {unknown}"
@@ -166,6 +169,7 @@ def _matters(server: Server, other: int, band: int) -> bool:
 
 
 def _service(server: Server, classes: Mapping[int, _Class], band: int) -> RateLatency:
+    """Returns the service curve that a class has at a server with the order guarantee, fifo or priority."""
     if server.order == "guarantee":  # one frame of another class may be on its way
         return RateLatency(server.guarantees_bps[band], server.frame_bits / server.bps)
     if server.order == "fifo":

@@ -1,4 +1,4 @@
-"""Computes arrival and service curves of network calculus in closed form, in seconds and bits.
+"""Defines arrival and service curves of network calculus in closed form, in seconds and bits.
 
 Section and theorem numbers refer to Le Boudec and Thiran, Network Calculus, Springer LNCS 2050 (version of
 2022).
@@ -22,8 +22,8 @@ class Bucket:
         return Bucket(self.bits + other.bits, self.bps + other.bps)
 
     def spread(self, jitter_s: float) -> Bucket:
-        """Returns the arrival curve after a system whose delays differ by at most `jitter_s`: what leaves in
-        a time t has arrived in t + jitter.
+        """Returns the arrival curve after a system whose delays differ by at most `jitter_s`: bits that leave
+        in a time t have arrived in t + jitter.
         """
         return Bucket(self.bits + self.bps * jitter_s, self.bps)
 
@@ -53,8 +53,9 @@ class RateLatency:
 def after_priority(bps: float, above: Bucket, blocking_bits: float) -> RateLatency:
     """Returns the service of one class of a link with non-preemptive strict priority (proposition 1.3.4).
 
-    above: the arrivals of all classes served first; blocking_bits: the longest frame of a class served later,
-    for whose end an arriving frame waits. The rate is 0 if `above` uses the whole link.
+    above: the arrivals of all classes with higher priority; blocking_bits: the longest frame of a class with
+    lower priority, for whose end an arriving frame waits. The rate is 0 and the latency infinite if `above`
+    uses the whole link.
     """
     left = bps - above.bps
     return RateLatency(left, (above.bits + blocking_bits) / left) if left > 0 else RateLatency(0.0, math.inf)

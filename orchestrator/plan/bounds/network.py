@@ -1,5 +1,5 @@
-"""Defines the input and the result of the analysis as plain values, without a plan: servers, streams, hops
-and bounds.
+"""Defines the input and the result of the analysis as frozen dataclasses that do not depend on a plan:
+servers, streams, hops and bounds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Server:
     """One direction of a link, or the transmitter that both directions share: first a delay, then a rate.
 
     order: the order in which waiting frames leave. fifo: in order of arrival; priority: by class, 0 first;
-    guarantee: each class has a rate of its own; any: work-conserving, in any order.
+    guarantee: each class has its own rate; any: work-conserving, in any order.
     """
 
     name: str

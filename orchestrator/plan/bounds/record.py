@@ -1,4 +1,4 @@
-"""Writes bounds.json beside the plan in a run directory; the report draws these bounds beside measured
+"""Writes bounds.json beside the plan in a run directory; the report draws these bounds with the measured
 delays.
 """
 
@@ -23,8 +23,9 @@ NODE_NS = {"virtual": 100_000}
 def record_bounds(
     run_dir: Path, plan: Plan, time: str, node_ns: int | None = None, machine_bps: int | None = None
 ) -> None:
-    """Writes bounds.json, unless no flow of the plan has an arrival curve. `node_ns` or `machine_bps` None:
-    keeps the value of an existing file; without one, the default of the run's kind of time, or 0.
+    """Computes the plan's bounds and writes bounds.json; does nothing if no flow of the plan has an arrival
+    curve. `node_ns` or `machine_bps` None: takes the value of an existing file, else for `node_ns` the
+    default of the run's kind of time (100 us in virtual time, else 0), for `machine_bps` 0.
     """
     if not _bounded(plan):
         return

@@ -13,8 +13,8 @@ from .report import Bounds, FlowBound
 
 
 def render_bounds(found: Bounds) -> str:
-    """Returns a table with the worst bound of each traffic class, or the reason why a class has no bound, and
-    the assumptions.
+    """Returns a table with one row for each traffic class (least and worst delay, deadline and largest share,
+    or the reason why there is no bound), and the assumptions. Without flows a sentence replaces the table.
     """
     classes: dict[str, list[FlowBound]] = {}
     for one in found.flows:
@@ -29,6 +29,9 @@ def render_bounds(found: Bounds) -> str:
 
 
 def _row(name: str, members: list[FlowBound]) -> tuple[str, ...]:
+    """Returns the row of one class: the least delay of its flows and the worst of its bounds, or the first
+    flow without a bound.
+    """
     open_ended = next((one for one in members if one.bound.worst_s is None), None)
     worst = open_ended or max(members, key=lambda one: one.bound.worst_s or 0.0)
     least = min(one.bound.least_s for one in members)
@@ -41,7 +44,9 @@ def _row(name: str, members: list[FlowBound]) -> tuple[str, ...]:
 
 
 def _due(one: FlowBound) -> str:
-    """Returns the flow's deadline as text and whether the bounds guarantee it; "-" without a deadline."""
+    """Returns the flow's deadline as text with a verdict: `certain` if the worst delay meets it, `never met`
+    if the least delay exceeds it, else `not certain`; "-" without a deadline.
+    """
     if not one.flow.deadline_ns:
         return "-"
     verdict = "never met" if one.hopeless else "not certain" if one.late else "certain"
@@ -54,7 +59,9 @@ def _text(seconds: float) -> str:
 
 
 def as_document(found: Bounds) -> dict[str, Any]:
-    """Returns the bounds as JSON data in nanoseconds: worst delays rounded up, least delays rounded down."""
+    """Returns the bounds and assumptions as JSON data in nanoseconds: worst delays rounded up, least delays
+    rounded down.
+    """
     return {
         "lab": found.lab,
         "bounds": [_plain(one) for one in found.flows],

@@ -23,9 +23,7 @@ class FlowBound:
 
     @property
     def late(self) -> bool:
-        """Whether the flow has a deadline that the worst delay exceeds, or that has no
-        bound to compare with.
-        """
+        """Whether the flow has a deadline, and its worst delay exceeds the deadline or has no bound."""
         worst = self.bound.worst_s
         return bool(self.flow.deadline_ns) and (worst is None or worst * 1e9 > self.flow.deadline_ns)
 
@@ -48,15 +46,17 @@ NO_TIME = "no link is on its way, and nodes are taken to need no time; say what 
 
 
 def _timed(bound: Bound) -> Bound:
-    """Turns a bound of 0 s into "no bound", since on a segment without links only nodes take time."""
+    """Returns the bound; a bound of 0 s becomes "no bound", since without links and without a time for nodes
+    nothing is known of the delay.
+    """
     return bound if bound.worst_s != 0 else replace(bound, worst_s=None, why=NO_TIME)
 
 
 def bounds_of(plan: Plan, machine_bps: float = 0.0, node_ns: int = 0) -> Bounds:
-    """Returns the bounds of all flows of a plan.
+    """Returns the bounds of all flows of a plan, one for each receiver, and the assumptions.
 
-    machine_bps: the assumed rate of a link without a rate; 0: such a link has no bound. node_ns: the longest
-    time that a node needs to send a message, and again to receive one.
+    machine_bps: the assumed rate (bit/s) of a link without a rate; 0: such a link has no bound. node_ns: the
+    longest time that a node needs to send a message, and again to receive one.
     """
     owed = list(streams(plan, node_ns / 1e9))
     found = analyse({one.name: one for one in servers(plan, machine_bps)}.values(), [o.stream for o in owed])

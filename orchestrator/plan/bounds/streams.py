@@ -37,8 +37,8 @@ class Owed:
 
 
 def servers(plan: Plan, machine_bps: float = 0.0) -> Iterator[Server]:
-    """Yields a server for each direction of each link; `machine_bps` is the assumed rate of a link without
-    one.
+    """Yields a server for each direction of each link; both directions of half duplex have the same name.
+    `machine_bps` is the assumed rate of a link without one; 0: that server has no bound.
     """
     moved = {(node, one.link): one for node, one in _shares(plan)}
     for link in plan.links:
@@ -72,7 +72,9 @@ def _server(plan: Plan, direction: Direction, machine_bps: float, moved: Shares 
 
 
 def _unknown(direction: Direction, machine_bps: float) -> str:
-    """Returns the reason why a direction has no service curve; "" if it has one."""
+    """Returns the first reason why a direction has no service curve (trace, duplication, reordering, slots,
+    kind of queue, no rate); "" if it has one.
+    """
     wanted, queue = direction.impairment, direction.impairment.queue
     reasons = {
         "its trace changes it while it runs": direction.trace is not None,
@@ -105,9 +107,11 @@ def _names(plan: Plan) -> dict[Key, str]:
 
 
 def streams(plan: Plan, node_s: float = 0.0) -> Iterator[Owed]:
-    """Yields a stream for each flow and receiver, and the streams of closed loops, which only delay others.
+    """Yields a stream for each flow and receiver, and the streams of closed loops, which only delay others. A
+    flow without a known sender, receiver, arrival curve or path has a stream with the reason.
 
-    node_s: the longest time that a node needs to send a message, and again to receive one, in seconds.
+    node_s: the longest time (s) that a node needs to send a message, and again to receive one; a request
+    counts both ways.
     """
     names, paths = _names(plan), Paths.of(plan)
     at = {s.session.endpoint: (node, s) for node in plan.nodes for s in node.software if s.session}
@@ -155,6 +159,9 @@ def _stream(
     paths: Paths,
     names: Mapping[Key, str],
 ) -> Stream:
+    """Returns the stream of a flow to one receiver, with the hops of the message and of its reply; a stream
+    with a reason if a path is unknown.
+    """
     name, (here, sender), (there, other) = f"{flow.name} to {receiver}", sends, takes
     out, back = paths.between(here.name, there.name), paths.between(there.name, here.name)
     if out is None or (offered.reply_bytes and back is None):
@@ -167,6 +174,9 @@ def _stream(
 
 
 def _bucket(flow: Flow, offered: Offered) -> tuple[float, float, str]:
+    """Returns burst, messages per second and "" for a flow's arrivals; the reason in place of "" if they are
+    random or greedy.
+    """
     schedule = flow.schedule
     if offered.per_s is not None:
         return float(offered.burst), offered.per_s, ""
@@ -203,7 +213,9 @@ def _hops(
 
 
 def _wire_bytes(way: Path, node: Node, offered: Offered, message_bytes: int, head: int) -> int:
-    """Returns the bytes that a message takes on a link: all its frames with their headers."""
+    """Returns the bytes that a message takes on a link: all its IP fragments with their headers, or one frame
+    of a protocol without IP.
+    """
     if not offered.over_ip:
         return message_bytes + head
     ip = IP_BYTES[family(way.addresses[-1])]
@@ -213,8 +225,8 @@ def _wire_bytes(way: Path, node: Node, offered: Offered, message_bytes: int, hea
 
 
 def _band(direction: Direction, by: Software | None, offered: Offered | None) -> int:
-    """Returns the class of a direction's queue for packets of the software `by`; None:
-    for unmarked packets.
+    """Returns the class of a direction's queue for packets of the software `by` (None: for unmarked packets):
+    the first band that matches, else the band for the rest; 0 without bands.
     """
     bands = direction.impairment.queue.bands if direction.impairment.queue else ()
     matching = (i for i, band in enumerate(bands) if by is not None and _matches(band, by, offered))

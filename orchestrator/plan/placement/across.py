@@ -1,4 +1,4 @@
-"""Spreads a planned network over hosts: assigns each link to its host or hosts, and adds the tunnels."""
+"""Spreads a placed network over hosts: sets each link's host or hosts, and adds the tunnels."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .tunnels import Tunnels
 
 
 def spread(lab: str, network: Network, placement: Placement, port: int) -> tuple[Tunnel, ...]:
-    """Sets the hosts of every link of the network, and returns the tunnels that this needs. port: the
-    tunnels' UDP port.
+    """Sets the hosts of every link of the network, and returns the tunnels that segments and links on several
+    hosts need. port: the tunnels' UDP port.
     """
     tunnels = Tunnels(lab, network.names, port)
     ends = segment_hosts(network, placement)
@@ -37,8 +37,8 @@ def spread(lab: str, network: Network, placement: Placement, port: int) -> tuple
 
 
 def segment_hosts(network: Network, placement: Placement) -> dict[str, tuple[str, ...]]:
-    """Returns, by segment, the hosts that have a bridge of it for its members or links, in the order of the
-    hosts.
+    """Returns, by segment, the hosts that have a bridge of it for its members, its links or its placement, in
+    the order of the hosts; the first host if there is none.
     """
     found: dict[str, dict[str, None]] = {segment.name: {} for segment in network.segments}
     for node, cards in network.interfaces.items():
@@ -78,7 +78,7 @@ def _split(
     lab: str, link: Link, network: Network, tunnels: Tunnels, at: tuple[str, str]
 ) -> tuple[Link, Tunnel]:
     """Splits a link between nodes on two hosts: each host gets a bridge that joins the node's port and the
-    tunnel.
+    tunnel; changes the interfaces of `network`.
 
     The qdisc of packets from a light node stays inside the node; that of a link through the core is on the
     tunnel device.

@@ -40,8 +40,11 @@ NOTHING = Demand()
 
 
 def demand(node: Node, costs: Sequence[Costs], core_mhz: float | None) -> Demand:
-    """Returns the resources of a node. costs: the costs of its software; core_mhz: the lowest clock of the
-    hosts, which converts reserved MHz to cores; None: reserved MHz do not count as work.
+    """Returns the resources of a node. Its work is the reserved CPU in cores, else its virtual CPUs, or 0.05
+    for a light node.
+
+    costs: the costs of its software; core_mhz: the lowest clock of the hosts, which converts reserved MHz to
+    cores; None: reserved MHz do not count as work.
     """
     cores, mhz = node.cpu_reserve_cores or 0.0, node.cpu_reserve_mhz or 0.0
     memory = NODE_BYTES if node.vm is None else VM_BYTES + node.vm.memory_bytes

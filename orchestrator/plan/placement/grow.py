@@ -1,8 +1,9 @@
-"""Makes a first placement: for host after host, grows a region of closely connected items.
+"""Makes a first placement: for host after host, grows a region of closely connected items; or packs items
+tightly.
 
-The next item is the one with the largest share of its traffic to items already on the host; O(E log E). Graph
-growing follows Karypis and Kumar, "A fast and high quality multilevel scheme" (SIAM J. Sci. Comput. 20,
-1998).
+The next item of a region is the one with the largest share of its traffic to items already on the host; O(E
+log E). Graph growing follows Karypis and Kumar, "A fast and high quality multilevel scheme" (SIAM J. Sci.
+Comput. 20, 1998).
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from .items import Load, Problem
 
 
 class NoRoomError(Exception):
-    """Raised if an item fits on no host beside the items that are already placed."""
+    """Raised if an item fits on no host beside the items that are already placed. item: its number; loads:
+    those of all hosts at that time.
+    """
 
     def __init__(self, item: int, loads: Sequence[Load]) -> None:
         super().__init__(item)
@@ -22,8 +25,8 @@ class NoRoomError(Exception):
 
 
 def grown(problem: Problem) -> list[int]:
-    """Returns the host number of each item, placed by growing regions; NoRoomError if an item fits on no
-    host.
+    """Returns the host number of each item, placed by growing regions after the items with only one allowed
+    host; raises NoRoomError if an item fits on no host.
     """
     loads = [Load(number, room) for number, room in enumerate(problem.rooms)]
     where = [-1] * len(problem.items)
@@ -43,8 +46,10 @@ def grown(problem: Problem) -> list[int]:
 
 
 def packed(problem: Problem) -> list[int]:
-    """Returns the host number of each item: the largest item first, each on the fullest host where it fits.
-    This suits labs that barely fit; NoRoomError if an item fits on no host.
+    """Returns the host number of each item: those with the fewest allowed hosts first, then the largest, each
+    on the fullest host where it fits.
+
+    This suits labs that barely fit; raises NoRoomError if an item fits on no host.
     """
     loads = [Load(number, room) for number, room in enumerate(problem.rooms)]
     where = [-1] * len(problem.items)
@@ -66,6 +71,7 @@ def packed(problem: Problem) -> list[int]:
 
 
 def _share(wanted: float, room: float | None) -> float:
+    """Returns the share of `room` that `wanted` takes; 0 if the room is unknown or 0."""
     return wanted / room if room else 0.0
 
 
@@ -75,6 +81,7 @@ def _fullness(load: Load) -> float:
 
 
 def _put(problem: Problem, where: list[int], loads: Sequence[Load], number: int, host: int) -> None:
+    """Places an item on a host; raises NoRoomError if it does not fit."""
     if not loads[host].fits(problem.items[number]):
         raise NoRoomError(number, loads)
     where[number] = host
@@ -82,7 +89,9 @@ def _put(problem: Problem, where: list[int], loads: Sequence[Load], number: int,
 
 
 def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load, target: float) -> None:
-    """Grows the region of one host until its work, in cores, is as near to `target` as whole items allow."""
+    """Grows the region of one host until its work, in cores, reaches `target` or no item fits that would not
+    exceed it by more than half of the item.
+    """
     joined: dict[int, float] = {}
     frontier: list[tuple[float, int]] = []
 
@@ -114,8 +123,8 @@ def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load,
 
 
 def _next(frontier: list[tuple[float, int]], may: Callable[[int], bool]) -> int | None:
-    """Takes the most closely connected item that `may` accepts from the heap; None if there is none. Outdated
-    heap entries of an item come after its newer ones.
+    """Removes items from the heap until `may` accepts one, the most closely connected first, and returns it;
+    None if there is none. An item's outdated heap entries come after its newer ones.
     """
     while frontier:
         _, number = heapq.heappop(frontier)
@@ -125,8 +134,8 @@ def _next(frontier: list[tuple[float, int]], may: Callable[[int], bool]) -> int 
 
 
 def _best(problem: Problem, where: Sequence[int], loads: Sequence[Load], number: int) -> int:
-    """Returns the best host for a remaining item: first within its even share, then with most of the item's
-    traffic, then with least work.
+    """Returns the best host for a remaining item: first one whose work stays near its even share, then with
+    most of the item's traffic, then with least work; raises NoRoomError if the item fits on no host.
     """
     item = problem.items[number]
     joined = dict.fromkeys(range(len(loads)), 0.0)

@@ -1,5 +1,5 @@
-"""Describes the placement problem in numbers: items, the capacity and load of hosts, and traffic between
-items.
+"""Defines the placement problem in numbers: items, the capacity and load of hosts, and traffic
+between items.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Room:
 
 @dataclass(slots=True)
 class Load:
-    """The sum of the items placed on a host so far."""
+    """The sum of the items placed on a host so far: demand, bridge ports by segment, and sides of `apart`
+    rules.
+    """
 
     number: int
     room: Room
@@ -51,7 +53,7 @@ class Load:
     sides: dict[int, Counter[int]] = field(default_factory=dict)
 
     def lack(self, item: Item) -> str:
-        """Returns what the host lacks for the item as text; "" if the item fits."""
+        """Returns the first reason why the item does not fit on the host, as text; "" if it fits."""
         room, wanted = self.room, self.demand + item.demand
         if item.hosts is not None and self.number not in item.hosts:
             return "the file puts it elsewhere"
@@ -69,13 +71,14 @@ class Load:
         return ""
 
     def _opposed(self, item: Item) -> bool:
+        """Returns whether the host has an item of another side of one of the item's `apart` rules."""
         return any(any(side != own for side in self.sides.get(rule, ())) for rule, own in item.sides.items())
 
     def fits(self, item: Item) -> bool:
         return not self.lack(item)
 
     def even(self, item: Item) -> bool:
-        """Returns whether the host's work with the item stays within UNEVEN times its even share."""
+        """Returns whether the host's work with the item stays within 1.25 times its even share."""
         return self.demand.work + item.demand.work <= self.room.even * UNEVEN + _ROUNDING
 
     def add(self, item: Item) -> None:
@@ -98,6 +101,7 @@ def _values(one: Demand) -> tuple[float, float, float, float]:
 
 
 def _mhz(cores: float, room: Room) -> float:
+    """Returns cores in MHz of the host; 0 if its cores or clock are unknown."""
     return cores * room.mhz / room.cores if room.mhz is not None and room.cores else 0.0
 
 
@@ -111,7 +115,7 @@ class Problem:
 
     @cached_property
     def degrees(self) -> list[float]:
-        """Returns each item's traffic with all other items, in bit/s."""
+        """Each item's traffic with all other items, in bit/s."""
         return [sum(others.values()) for others in self.near]
 
 

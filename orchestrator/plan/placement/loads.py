@@ -25,8 +25,8 @@ def between(a: str, b: str) -> str:
 
 
 def host_predictions(plan: Plan, placement: Placement) -> Iterator[Prediction]:
-    """Yields nodes, reserved cores, memory, bridge ports and share of the work of each host, and the bit/s
-    from host to host without the headers of tunnels.
+    """Yields for each host its nodes, reserved cores, memory, bridge ports and share of the work, and for
+    each pair of hosts with traffic the bit/s, without the headers of tunnels.
     """
     total = sum(one.work for one in placement.demands.values())
     demands: dict[str, list[Demand]] = {host.name: [] for host in plan.hosts}
@@ -47,11 +47,12 @@ def host_predictions(plan: Plan, placement: Placement) -> Iterator[Prediction]:
 
 
 def _cores(asked: Demand, host: Host) -> float:
+    """Returns the reserved cores and MHz as cores of the host; MHz do not count if its clock is unknown."""
     return asked.cores + (asked.mhz / host.core_mhz if host.core_mhz else 0.0)
 
 
 def most_ports(plan: Plan) -> dict[str, int]:
-    """Returns, by host, the number of ports of its fullest bridge."""
+    """Returns, by host, the number of ports of its fullest bridge, with those of tunnels."""
     count: dict[str, Counter[str]] = {host.name: Counter() for host in plan.hosts}
     for node in plan.nodes:
         count[node.host].update(card.segment for card in node.interfaces if card.port)
@@ -65,7 +66,7 @@ def most_ports(plan: Plan) -> dict[str, int]:
 
 
 def passing(placement: Placement) -> dict[tuple[str, str], float]:
-    """Returns the traffic in bit/s by (sending host, receiving host)."""
+    """Returns the traffic in bit/s by (sending host, receiving host), without traffic inside a host."""
     found: defaultdict[tuple[str, str], float] = defaultdict(float)
     for (a, b), bps in placement.traffic.items():
         one, other = placement.of[a], placement.of[b]

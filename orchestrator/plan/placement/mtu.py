@@ -35,8 +35,9 @@ def hosts_of(topology: Topology) -> tuple[Host, ...]:
 
 
 def fitted(topology: Topology) -> Topology:
-    """Returns the topology with MTUs lowered to what tunnels carry, if it has several hosts and `oversize:
-    lower`; else unchanged. Raises TopologyError if the lowered MTU is too small for IPv6.
+    """Returns the topology with the MTUs of segments, nodes, groups and links between nodes lowered to what
+    fits into a tunnel, if it has several hosts and `oversize: lower`; else unchanged. Raises TopologyError if
+    the lowered MTU is too small for IPv6 that the lab uses.
     """
     model = topology.model
     if len(model.hosts) < 2 or model.underlay.oversize != "lower":
@@ -61,18 +62,20 @@ def fitted(topology: Topology) -> Topology:
 
 
 def _at_most(part: M, most: int, default: int = 0) -> M:
-    """Returns the part with its MTU lowered to `most`; `default`: the MTU of a part that states none."""
+    """Returns the part with its MTU lowered to `most`, unchanged if it is not larger; `default`: the MTU of a
+    part that states none.
+    """
     mtu = part.mtu if part.mtu is not None else default
     changed: M = part.model_copy(update={"mtu": most}) if mtu > most else part
     return changed
 
 
 def insist_they_fit(topology: Topology, tunnels: Iterable[Tunnel], hosts: Sequence[Host]) -> None:
-    """Raises TopologyError for tunnels whose frames exceed the underlay's MTU, unless the file lowers or
-    fragments them.
+    """Raises TopologyError for tunnels whose frames exceed the underlay's MTU, unless the file lowers MTUs,
+    or fragments packets over IPv4.
 
-    Fragmenting works over IPv4 only: over IPv6, VXLAN packets cannot be fragmented on the way (RFC 8200, 5:
-    only by their sender; ip6_fragment in net/ipv6/ip6_output.c refuses them).
+    Over IPv6, VXLAN packets cannot be fragmented on the way (RFC 8200, 5: only by their sender; ip6_fragment
+    in net/ipv6/ip6_output.c refuses them).
     """
     underlay, six = topology.model.underlay, reached_by(hosts) == "IPv6"
     if underlay.oversize == "lower" or (underlay.oversize == "fragment" and not six):

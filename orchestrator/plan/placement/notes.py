@@ -14,7 +14,9 @@ MOST_NAMES = 3
 
 
 def host_notes(plan: Plan, underlay: Underlay) -> Iterator[Note]:
-    """Yields notes on tunnels, captures and delays, and on unknown memory, cores and clocks of hosts."""
+    """Yields notes on MTUs and tunnels, on captures of segments on several hosts, on delays below the
+    underlay's, and on unknown memory, cores and clocks of hosts.
+    """
     yield from _oversize(plan, underlay)
     yield from _captures(plan)
     yield from _delays(plan, underlay)
@@ -32,12 +34,13 @@ def host_notes(plan: Plan, underlay: Underlay) -> Iterator[Note]:
 
 
 def some(names: Sequence[str]) -> str:
-    """Returns the first MOST_NAMES names as text, and the number of further ones."""
+    """Returns the first three names as text, and the number of further ones."""
     shown, more = ", ".join(names[:MOST_NAMES]), len(names) - MOST_NAMES
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _oversize(plan: Plan, underlay: Underlay) -> Iterator[Note]:
+    """Yields a note if MTUs are lowered, or if frames are longer than the underlay carries in one packet."""
     around = overhead(plan.hosts)
     if underlay.oversize == "lower" and len(plan.hosts) > 1:
         text = f"MTUs above {underlay.mtu - around} are lowered to it, so that frames fit into the tunnels"
@@ -58,6 +61,7 @@ def _oversize(plan: Plan, underlay: Underlay) -> Iterator[Note]:
 
 
 def _captures(plan: Plan) -> Iterator[Note]:
+    """Yields a note for each capture of a segment on several hosts, which sees only one host's bridge."""
     ends = {tunnel.segment: tunnel.ends for tunnel in plan.tunnels}
     for capture in plan.captures:
         kind, _, target = capture.at.partition(" ")
@@ -69,7 +73,9 @@ def _captures(plan: Plan) -> Iterator[Note]:
 
 
 def _delays(plan: Plan, underlay: Underlay) -> Iterator[Note]:
-    """Yields a note on links whose requested delay is lower than the underlay's delay between their hosts."""
+    """Yields a note on links whose requested delay is lower than the underlay's delay between their hosts;
+    none if the file states no such delay.
+    """
     if not underlay.delay:
         return
     wide = {tunnel.segment for tunnel in plan.tunnels}
@@ -83,6 +89,9 @@ def _delays(plan: Plan, underlay: Underlay) -> Iterator[Note]:
 
 
 def _shorter(link: Link, delay_ns: int, wide: set[str]) -> bool:
+    """Returns whether a link over hosts, or an impaired one at a segment on several hosts, has less delay
+    than `delay_ns` in a direction.
+    """
     if not (link.over_hosts or {link.a, link.b} & wide):
         return False
     ways = [way.impairment for way in (link.forward, link.reverse)]

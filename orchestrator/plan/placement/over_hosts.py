@@ -36,7 +36,9 @@ class OverHosts:
     captured: Mapping[str, str]  # by segment the host on whose bridge it is captured
 
     def capture(self, capture: Capture, network: Network) -> Capture:
-        """Returns the capture with the host that records it."""
+        """Returns the capture with the host that records it: of a node its host, of a segment the host in
+        `captured`, of a link that of its forward direction.
+        """
         kind, _, target = capture.at.partition(" ")
         if kind == "segment":
             host = self.captured[target]
@@ -57,7 +59,8 @@ def over_hosts(
     paths: Paths,
 ) -> OverHosts:
     """Places all parts on hosts and returns the parts of the plan that depend on hosts. Changes links and
-    interfaces of `network`; TopologyError if a part fits nowhere.
+    interfaces of `network`; raises TopologyError if a part fits nowhere, or frames do not fit into the
+    tunnels.
     """
     hosts = hosts_of(topology)
     flowing = traffic(nodes, network.links, paths, programme.flows, programme.receivers, programme.relays)
@@ -78,7 +81,7 @@ def over_hosts(
 
 
 def _captured(network: Network, placement: Placement) -> dict[str, str]:
-    """Returns, by segment, the host that has most of its members, the first of several."""
+    """Returns, by segment, the host that has most of its members, the first if several have as many."""
     members: dict[str, Counter[str]] = {segment.name: Counter() for segment in network.segments}
     for node, cards in network.interfaces.items():
         for card in cards:

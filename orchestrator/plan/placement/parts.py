@@ -22,14 +22,16 @@ from .place import place
 from .traffic import Traffic
 
 MOST_LACKS = 4  # hosts that an error names
-# So much does a part count for standing where its segment's other members do, bit/s: it decides where no
+# The traffic (bit/s) that a part counts with its segment, so that members stay together: it decides where no
 # traffic does.
 COMPANY_BPS = 1.0
 
 
 @dataclass(frozen=True)
 class Placement:
-    """The host of each node, of each link between segments, and of each segment that is whole on one host."""
+    """The host of each node, of each link between segments, and of each segment that is whole on one host;
+    and the demands and traffic from which the placement was computed.
+    """
 
     hosts: tuple[Host, ...]
     of: Mapping[Part, str]
@@ -46,8 +48,10 @@ def placed(
     costs: Mapping[str, Sequence[Costs]],
     traffic: Traffic,
 ) -> Placement:
-    """Returns the placement of every part on one host. costs: the costs of the software by node.
-    TopologyError if an item fits on no host.
+    """Returns the placement of every part on one host; parts that must stay together share one. costs: the
+    costs of the software by node.
+
+    Raises TopologyError if an item fits on no host.
     """
     clocks = [host.core_mhz for host in hosts if host.core_mhz is not None]
     demands = {node.name: demand(node, costs[node.name], min(clocks, default=None)) for node in nodes}
@@ -69,7 +73,9 @@ def placed(
 
 
 def _rooms(hosts: Sequence[Host], demands: Mapping[str, Demand], captures: int) -> list[Room]:
-    """Returns the hosts' capacity for nodes, less the memory of the lab's own processes and captures."""
+    """Returns the hosts' capacity for nodes, less the memory of the lab's own processes and captures, and one
+    bridge port for a tunnel if there are several hosts.
+    """
     own_bytes = LAB_BYTES + captures * CAPTURE_BYTES
     known = [host.cores for host in hosts if host.cores is not None]
     usual = sum(known) / len(known) if known else 1.0  # if the file does not say: as the others
@@ -98,6 +104,9 @@ def _items(
     links: Sequence[Link],
     number: Mapping[Part, int],
 ) -> list[Item]:
+    """Returns one item for each cluster of parts: its resources, bridge ports, allowed hosts and sides of
+    `apart` rules.
+    """
     total = [NOTHING] * len(number)
     ports: list[Counter[str]] = [Counter() for _ in number]
     sides: list[dict[int, int]] = [{} for _ in number]
@@ -130,6 +139,9 @@ def _near(
     traffic: Traffic,
     number: Mapping[Part, int],
 ) -> list[dict[int, float]]:
+    """Returns, by item, its traffic with others (bit/s): that of flows, and a little with its segments and
+    wires, so that connected parts stay together without traffic, too.
+    """
     near: list[dict[int, float]] = [{} for _ in number]
 
     def join(a: Part, b: Part, bps: float) -> None:

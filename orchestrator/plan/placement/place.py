@@ -16,8 +16,11 @@ from .refine import refined
 
 
 def place(problem: Problem, families: Sequence[str]) -> list[int]:
-    """Returns the host number of each item. families: items with the same name (except "") are kept together
-    where possible. Raises NoRoomError if no placement is found.
+    """Returns the host number of each item: the best of a placement by regions and one by families, or a
+    tight packing if both fail. families: items with the same name (except "") are kept together where
+    possible.
+
+    Raises NoRoomError if no placement is found.
     """
     found, failed = list[list[int]](), list[NoRoomError]()
     ways: tuple[Callable[[], list[int]], ...] = (
@@ -38,8 +41,8 @@ def place(problem: Problem, families: Sequence[str]) -> list[int]:
 
 
 def _cost(problem: Problem, where: Sequence[int]) -> tuple[float, float, float]:
-    """Returns the cost of a placement, compared in this order: work above the hosts' limits, traffic between
-    hosts, and the share of the fullest host.
+    """Returns the cost of a placement, compared in this order: work above 1.25 times the hosts' even shares,
+    traffic between hosts (bit/s), and the largest ratio of a host's work to its even share.
     """
     work = [0.0] * len(problem.rooms)
     for item, host in zip(problem.items, where, strict=True):
@@ -50,8 +53,8 @@ def _cost(problem: Problem, where: Sequence[int]) -> tuple[float, float, float]:
 
 
 def _by_families(problem: Problem, families: Sequence[str]) -> list[int]:
-    """Returns a placement that keeps whole families on one host; a family that fits whole on no host is
-    placed item by item.
+    """Returns a placement that keeps whole families on one host; a family that fits whole on no empty host is
+    placed item by item. Raises NoRoomError if a group fits on no host.
     """
     group_of, groups = _grouped(problem, families)
     near: list[dict[int, float]] = [{} for _ in groups]
@@ -67,8 +70,8 @@ def _by_families(problem: Problem, families: Sequence[str]) -> list[int]:
 
 
 def _grouped(problem: Problem, families: Sequence[str]) -> tuple[list[int], list[list[int]]]:
-    """Returns each item's group number, and the groups: families that fit whole on a
-    host, and single items.
+    """Returns each item's group number, and the members of each group: a family of several items that fits
+    whole on a host, or a single item.
     """
     members: dict[str, list[int]] = {}
     for number, family in enumerate(families):
@@ -87,6 +90,9 @@ def _grouped(problem: Problem, families: Sequence[str]) -> tuple[list[int], list
 
 
 def _fits_whole(problem: Problem, members: Sequence[int]) -> bool:
+    """Returns whether all members fit together on an empty host, within its even share and without opposed
+    `apart` rules.
+    """
     items = [problem.items[number] for number in members]
     sides: dict[int, int] = {}
     for item in items:
@@ -98,7 +104,9 @@ def _fits_whole(problem: Problem, members: Sequence[int]) -> bool:
 
 
 def _merged(items: Sequence[Item]) -> Item:
-    """Returns one item that stands for several."""
+    """Returns one item with the sum of the items' demands and ports, their common hosts and all
+    their sides.
+    """
     if len(items) == 1:
         return items[0]
     demand, ports, sides = items[0].demand, Counter[str](), dict[int, int]()
@@ -111,5 +119,6 @@ def _merged(items: Sequence[Item]) -> Item:
 
 
 def _common(items: Sequence[Item]) -> tuple[int, ...] | None:
+    """Returns the hosts that all items allow; None if all allow any host."""
     said = [item.hosts for item in items if item.hosts is not None]
     return tuple(host for host in said[0] if all(host in hosts for hosts in said)) if said else None

@@ -14,7 +14,7 @@ PASSES = 8
 
 
 def refined(problem: Problem, where: Sequence[int]) -> list[int]:
-    """Returns the placement after the moves; takes O(PASSES x E)."""
+    """Returns the placement after at most 8 passes of moves; `where` stays unchanged. Takes O(PASSES x E)."""
     found = list(where)
     loads = [Load(number, room) for number, room in enumerate(problem.rooms)]
     for item, host in zip(problem.items, found, strict=True):
@@ -27,8 +27,8 @@ def refined(problem: Problem, where: Sequence[int]) -> list[int]:
 
 
 def _moved(problem: Problem, where: list[int], loads: Sequence[Load], number: int) -> bool:
-    """Moves an item to a host that has more of its traffic and room for it, if there is one; returns whether
-    it moved.
+    """Moves an item to the host that has most of its traffic, more than its own host has, and where it fits
+    within the even share; returns whether it moved.
     """
     here, item = where[number], problem.items[number]
     joined: dict[int, float] = {here: 0.0}
