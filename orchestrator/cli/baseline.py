@@ -26,8 +26,8 @@ def save_command(directory: Path, file: Path, also: tuple[str, ...], as_json: bo
     An earlier baseline of that name is replaced; any other file is not.
 
     \b
-    Example:  vnet baseline save results/mqtt-qos baseline.json
-              vnet compare baseline.json results/mqtt-qos-2
+    Example:  vnet baseline save results/old baseline.json
+              vnet compare baseline.json results/new
     """
     from dataclasses import asdict
 

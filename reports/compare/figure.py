@@ -78,7 +78,7 @@ def keyed(metrics: list[Metric]) -> dict[Key, Metric]:
     """The metrics of a run by name and subject, without fields that may differ between the sides.
 
     The delivery guarantee and the role of a group's software are left out if the subject is unique without
-    them: a class under QoS 1 is compared with the same class under QoS 2.
+    them: a class is compared with the same class under another guarantee.
     """
     short = [(m.name, _short(m.of)) for m in metrics]
     often: dict[Key, int] = {}

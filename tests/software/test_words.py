@@ -31,9 +31,15 @@ ROOMS = (
     "capture/reducer/src/dissect/amqp",
     "capture/reducer/src/dissect.rs",  # the registry
     "reports/papers/",
+    # `qos: 1` is an expectation's short form of a guarantee
+    "orchestrator/language/condition.py",
+    "orchestrator/plan/expectations.py",
+    "orchestrator/topology/checks/expect.py",
+    "orchestrator/topology/expect.py",
     # which kinds send datagrams, segments or bare frames, so that counts of them can be compared
     "capture/conservation/drops.py",
     "capture/conservation/stacks.py",
+    "orchestrator/lab/admission.py",  # which kind's logins are judged
 )
 PARTS = ("orchestrator", "capture", "contract", "reports")
 SUFFIXES = {".py", ".rs", ".j2", ".js", ".css", ".md"}
