@@ -213,7 +213,7 @@ def test_a_stopped_process_of_the_lab_is_found_and_no_other(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("each", "every"), [(EACH, EVERY), (EACH_IN_GUEST, EVERY_IN_GUEST)])
 def test_a_program_that_stood_still_for_less_than_half_a_second_is_found(
-    tmp_path: Path, each: int, every: int
+    tmp_path: Path, each: int, every: int, request: pytest.FixtureRequest
 ) -> None:
     """Shows that a program stopped for 0.4 s (8 beats) is found at any moment, among 700 agents and a
     thousand foreign processes.
@@ -226,6 +226,7 @@ def test_a_program_that_stood_still_for_less_than_half_a_second_is_found(
     for pid in (2700, 2701, 2702):
         there.say(pid, "S", 2000, "mosquitto")
     stopped = StoppedProcesses(10, each, every, tmp_path)
+    request.addfinalizer(lambda: [os.close(file) for file in stopped._files.values()])  # 512 of them
     assert not any(stopped.look() for _ in range(40))
     for broker in (2700, 2702):
         there.say(broker, "T", 2000, "mosquitto")
