@@ -65,7 +65,7 @@ def _together(
     group: Mapping[Way, Direction], ways: Sequence[Way], seen: Mapping[Way, Seen], quantity: str, again: Again
 ) -> Judgement | None:
     """Judges the frames of all `ways` as one direction; None if there are fewer than two, or if the quantity
-    is not judged.
+    has no answer.
     """
     if len(ways) < 2:
         return None
