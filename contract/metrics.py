@@ -37,11 +37,11 @@ TRIAL = ("stream", "frame_bytes")
 def _spread(name: str, what: str) -> dict[str, Metric]:
     """The mean, deviation, percentiles and maximum of a time of messages."""
     estimated = {f"{name}_{one}": Metric(what, CLASS, "estimated", True) for one in ("mean", *PERCENTILES)}
-    exact = {
-        f"{name}_deviation": Metric(what, CLASS, "exact"),
+    others = {
+        f"{name}_deviation": Metric(what, CLASS, "estimated"),
         f"{name}_max": Metric(what, CLASS, "exact", True),
     }
-    return estimated | exact
+    return estimated | others
 
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
@@ -57,7 +57,7 @@ _CONNECTIONS: tuple[tuple[str, str, Known], ...] = (
     ("handshake", "ms", "estimated"),
     ("smoothed_rtt", "ms", "estimated"),
     ("connection_seconds", "s", "estimated"),
-    ("connection_rate", "Mbit/s", "exact"),
+    ("connection_rate", "Mbit/s", "estimated"),
 )
 
 METRICS: Mapping[str, Metric] = {
@@ -75,16 +75,16 @@ METRICS: Mapping[str, Metric] = {
     "link_asked": Metric("Mbit/s", LINK),
     "link_goodput": Metric("Mbit/s", LINK),
     "link_utilisation": Metric("%", LINK, "estimated"),
-    "link_utilisation_p99": Metric("%", LINK),
+    "link_utilisation_p99": Metric("%", LINK, "estimated"),
     "link_dropped": Metric("packets", LINK),
     "link_dropped_share": Metric("% of packets", LINK),
-    "link_queue_p50": Metric("packets", LINK),
-    "link_queue_p99": Metric("packets", LINK),
+    "link_queue_p50": Metric("packets", LINK, "estimated"),
+    "link_queue_p99": Metric("packets", LINK, "estimated"),
     "link_queue_max": Metric("packets", LINK, "exact", True),
     "queue_carried": Metric("Mbit/s", QUEUE, "estimated"),
     "queue_dropped": Metric("packets", QUEUE),
     "queue_marked": Metric("packets", QUEUE),
-    "queue_p50": Metric("packets", QUEUE),
+    "queue_p50": Metric("packets", QUEUE, "estimated"),
     "queue_max": Metric("packets", QUEUE),
     "cpu": Metric("% of a core", NODES, "estimated", True),
     "received": Metric("kB/s", NODES, "estimated", True),

@@ -14,7 +14,7 @@ from contract.plan import Expectation
 from reports.expect import bootstrap
 from reports.expect.span import narrowed, span_of
 from reports.metrics.groups import group_metrics
-from reports.metrics.interruptions import TIMES, interruption_metrics
+from reports.metrics.interruptions import TIMES, interruption_metrics, unended
 from reports.metrics.links import MOST, link_metrics
 from reports.metrics.load import load_metrics
 from reports.metrics.messages import by_guarantee, held_messages, latency_metrics, message_metrics
@@ -175,9 +175,10 @@ def _interval(run: Run, m: Metric, q: float | None) -> Estimate:
 
 def _recoveries(run: Run, one: Expectation) -> list[Value] | str:
     """The time from the event to the end of the pause that it caused, of each class: zero without a pause,
-    infinite if it did not end.
+    infinite if it did not end. Cannot be told if the end of the hold cut it while it was not yet long.
     """
     metrics = [m for m in interruption_metrics(run) if m.of.event == one.after and fits(m.of, one.of)]
+    cut = unended(run)
     by_class: dict[Of, dict[str, Metric]] = {}
     for m in metrics:
         by_class.setdefault(m.of, {})[m.name] = m
@@ -192,6 +193,10 @@ def _recoveries(run: Run, one: Expectation) -> list[Value] | str:
                 found.append(Value(of.words, math.nan, None, None, "s", False, 0, why))
             continue
         lasts = usual is None or pause.value > TIMES * usual.value
+        if of in cut and (until or not lasts):
+            why = "an arrival that was due before the end of the hold did not come, nor a later one"
+            found.append(Value(of.words, math.nan, None, None, "s", False, 0, why))
+            continue
         seconds = until.value if until else math.inf if lasts else 0.0
         found.append(Value(of.words, seconds, seconds, seconds, "s", True, pause.n, pause.method))
     return found or f"no messages were due around the event {one.after}, or it did not happen in the hold"

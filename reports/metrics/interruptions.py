@@ -52,21 +52,34 @@ def interruption_metrics(run: Run) -> list[Metric]:
     event belong to it (see `_sendings`); so does a pause in which the next arrival was due after the
     event.
     """
+    return [metric for one in _by_event(run) for metric in _of_event(*one)]
+
+
+def unended(run: Run) -> frozenset[Of]:
+    """Returns the events and classes with a pause that did not end: an arrival was due before the next event
+    or the end of the hold, and neither it nor a later one of its flow came.
+    """
+    return frozenset(
+        of for of, event, _, pauses, usual in _by_event(run)
+        if _near(event, pauses, usual).get_column("end_ns").null_count()
+    )  # fmt: skip
+
+
+def _by_event(run: Run) -> Iterator[tuple[Of, Happened, pl.DataFrame, pl.DataFrame, Usual]]:
+    """Yields each class and event with the messages sent for it, the class's pauses and its usual pause."""
     table = run.table("messages")
     if table is None:
-        return []
+        return
     there = pl.when(pl.col("pattern") == "request").then("replied_ns").otherwise("received_ns")
     expected = table.filter(pl.col("receiver").is_not_null()).with_columns(there_ns=there)
     happened = events(run)
     classes = expected.partition_by("class", as_dict=True)
-    found: list[Metric] = []
     for (name,), rows in sorted(classes.items(), key=lambda one: str(one[0])):
         pauses = _pauses(rows)
         usual = _usual(rows, pauses, min((event.from_ns for event in happened), default=0))
         for event, sendings in zip(happened, _sendings(happened, usual.way_ns), strict=True):
             sent = rows.filter(_SENT.is_between(*sendings, closed="left"))
-            found += _of_event(Of(traffic_class=str(name), event=event.label), event, sent, pauses, usual)
-    return found
+            yield Of(traffic_class=str(name), event=event.label), event, sent, pauses, usual
 
 
 def events(run: Run) -> list[Happened]:
@@ -146,15 +159,22 @@ def _whole(rows: pl.DataFrame, value: pl.Expr) -> int:
     return int(found or 0)
 
 
+def _near(event: Happened, pauses: pl.DataFrame, usual: Usual) -> pl.DataFrame:
+    """Returns the pauses in which the next arrival was due between the event and the next one, with their
+    lengths; one without an end lasts until the next event.
+    """
+    due = pl.col("start_ns") + usual.pause_ns
+    return pauses.filter(due.is_between(event.from_ns, event.until_ns, closed="left")).with_columns(
+        long_ns=pl.col("end_ns").fill_null(event.until_ns) - pl.col("start_ns")
+    )
+
+
 def _of_event(
     of: Of, event: Happened, sent: pl.DataFrame, pauses: pl.DataFrame, usual: Usual
 ) -> list[Metric]:
     gone = sent.filter(pl.col("there_ns").is_null() & (pl.col("sent_ns") > 0))
     lost = gone.filter(pl.col("received_ns").is_null()).height  # neither arrived nor answered
-    due = pl.col("start_ns") + usual.pause_ns
-    near = pauses.filter(due.is_between(event.from_ns, event.until_ns, closed="left")).with_columns(
-        long_ns=pl.col("end_ns").fill_null(event.until_ns) - pl.col("start_ns")
-    )
+    near = _near(event, pauses, usual)
     found = [count("interruption_lost", of, lost, "messages", sent.height, "sent until the next event")]
     if (requests := sent.filter(pl.col("pattern") == "request").height) > 0:
         unanswered = gone.filter(pl.col("pattern") == "request").height

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
 import pytest
+from judging import cell_of, judgement, verdict
 from synthetic import write_campaign, write_run
 from synthetic_shape import CLASS, Shape
 
@@ -26,9 +26,8 @@ from reports.expect.values import Value
 from reports.junit import junit
 from reports.metrics.links import link_metrics
 from reports.report import report
-from reports.study import study_of_campaign, study_of_run
+from reports.study import study_of_campaign
 
-OF = {"traffic_class": CLASS}
 DOWN = "link uplink down"
 
 
@@ -36,21 +35,6 @@ DOWN = "link uplink down"
 def run(tmp_path_factory: pytest.TempPathFactory) -> Cell:
     shape = Shape(clients=5, ramp_s=5, hold_s=60, loss=0.01, qos=2)
     return cell_of(write_run(tmp_path_factory.mktemp("expect") / "run", shape))
-
-
-def cell_of(directory: Path) -> Cell:
-    (cell,) = study_of_run(directory).cells
-    return cell
-
-
-def verdict(run: Cell, **what: Any) -> str:
-    return judgement(run, **what)[0]
-
-
-def judgement(run: Cell, **what: Any) -> tuple[str, str]:
-    given = {"text": "x", "subject": "metric", "of": OF} | what
-    found = judge.of_run(run, Expectation(**given))
-    return found.verdict, found.reason
 
 
 def measured(run: Cell, name: str) -> float:
@@ -154,22 +138,6 @@ def test_delivered(run: Cell, tmp_path: Path) -> None:
     assert word == "fails" and "1 twice" in reason
 
 
-def test_what_was_still_on_its_way_cannot_be_told(tmp_path: Path) -> None:
-    directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=8))
-    table = pl.read_parquet(directory / "messages.parquet")
-    last = pl.int_range(pl.len()) == table.height - 1
-    gone = [
-        pl.when(last).then(None).otherwise(pl.col(c)).alias(c)
-        for c in ("received_ns", "latency_ns", "settled_ns")
-    ]
-    outcome = pl.when(last).then(pl.lit("unsettled")).otherwise("outcome").alias("outcome")
-    table.with_columns(*gone, outcome).write_parquet(directory / "messages.parquet")
-    run = cell_of(directory)
-    word, reason = judgement(run, subject="delivered", name="exactly-once")
-    assert word == "cannot tell" and "a longer drain would tell" in reason
-    assert verdict(run, subject="delivered", name="at-most-once") == "holds"
-
-
 def test_logs(run: Cell) -> None:
     logs = run.run.path / "raw" / "logs"
     logs.mkdir(parents=True)
@@ -252,61 +220,6 @@ def test_a_long_event_does_not_widen_what_it_does_not_touch() -> None:
     assert median.low is not None and median.high is not None and median.low <= median.value <= median.high
 
 
-def altered(run: Path, **columns: pl.Expr) -> Cell:
-    """The run with other columns of messages, judged by them."""
-    table = pl.read_parquet(run / "messages.parquet")
-    table.with_columns(**columns).write_parquet(run / "messages.parquet")
-    (run / "summary.json").unlink(missing_ok=True)
-    return cell_of(run)
-
-
-def test_where_nothing_was_sent_nothing_is_lost_or_kept(tmp_path: Path) -> None:
-    directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=8))
-    none = pl.lit(None, pl.Int64)
-    run = altered(directory, sent_ns=none, received_ns=none, latency_ns=none)
-    count = {"name": "messages_lost", "unit": "messages", "bounds": Bounds(at_most=0)}
-    assert judgement(run, **count) == ("cannot tell", "no message was sent")
-    several = judge.of_repetitions(
-        [run, replace(run, repetition=2)], Expectation("x", "metric", of=OF, **count)
-    )
-    assert several.verdict == "cannot tell" and "no message was sent" in several.reason
-    assert verdict(run, subject="delivered", name="exactly-once") == "cannot tell"
-    assert verdict(run, **count | {"name": "messages_received", "bounds": Bounds(at_least=1)}) == "fails"
-
-
-def test_an_interval_without_messages_is_no_good_one(tmp_path: Path) -> None:
-    directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=20))
-    hold = json.loads((directory / "manifest.json").read_text())["phases"]["hold"]
-    silent = pl.col("scheduled_ns").is_between(hold[0] + 5 * 10**9, hold[0] + 9 * 10**9)
-    gone = {
-        c: pl.when(silent).then(None).otherwise(pl.col(c)).alias(c) for c in ("received_ns", "latency_ns")
-    }
-    run = altered(directory, **gone)
-    latency = {"name": "latency_p50", "unit": "ms", "mode": "always"}
-    word, reason = judgement(run, **latency, bounds=Bounds(below=10**6), every_ns=2 * 10**9)
-    assert word == "cannot tell" and "of 10 intervals has a latency" in reason
-    assert verdict(run, **latency, bounds=Bounds(below=10**6), every_ns=10**10) == "holds"
-    assert verdict(run, **latency, bounds=Bounds(below=0.001)) == "fails"
-
-
-def test_a_class_that_lost_everything_has_no_good_latency(tmp_path: Path) -> None:
-    """The other class is within the bound, and that says nothing of this one."""
-    directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=20))
-    gone = pl.int_range(pl.len()) % 2 == 0
-    columns = {
-        c: pl.when(gone).then(None).otherwise(pl.col(c)).alias(c) for c in ("received_ns", "latency_ns")
-    }
-    run = altered(directory, **{"class": pl.when(gone).then(pl.lit("dead")).otherwise("class")}, **columns)
-    latency = {"name": "latency_p50", "unit": "ms", "bounds": Bounds(below=10**6)}
-    assert verdict(run, **latency) == "holds"
-    for mode in ("value", "always", "eventually"):
-        word, reason = judgement(run, **latency, mode=mode, of={})
-        assert word == "cannot tell" and "none of" in reason and "messages arrived" in reason, mode
-    assert verdict(run, **latency | {"bounds": Bounds(below=0.001)}, of={}) == "fails"
-    several = judge.of_repetitions([run, replace(run, repetition=2)], Expectation("x", "metric", **latency))
-    assert several.verdict == "cannot tell" and "none of" in several.reason
-
-
 def test_nodes_without_samples_are_not_within_a_bound(run: Cell) -> None:
     table = run.run.table("nodes")
     assert table is not None
@@ -338,26 +251,6 @@ def test_a_link_that_carried_little_is_judged_too(run: Cell) -> None:
     for of in ({"link": "quiet"}, {}):
         assert verdict(cell, **dropped, of=of) == "fails"
     assert verdict(cell, **dropped, of={}, after=DOWN) == "fails"
-
-
-def test_a_class_of_which_nothing_arrived_has_not_recovered(tmp_path: Path) -> None:
-    directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=30))
-    none = pl.lit(None, pl.Int64)
-    run = altered(directory, received_ns=none, latency_ns=none)
-    labels = {event.label for event in run.run.plan.events}
-    recovery = {"name": "recovery", "unit": "s", "bounds": Bounds(below=99)}
-    words = [judgement(run, **recovery, after=label) for label in labels]
-    assert {word for word, _ in words} == {"cannot tell"}
-    assert any("messages were lost, and none arrived" in reason for _, reason in words)
-
-
-def test_a_run_that_did_not_end_cannot_tell(tmp_path: Path) -> None:
-    directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=8))
-    count = {"name": "messages_sent", "unit": "messages", "bounds": Bounds(above=0)}
-    assert verdict(cell_of(directory), **count) == "holds"
-    manifest = json.loads((directory / "manifest.json").read_text())
-    (directory / "manifest.json").write_text(json.dumps(manifest | {"state": "interrupted"}))
-    assert judgement(cell_of(directory), **count) == ("cannot tell", "the run is not complete (interrupted)")
 
 
 def expecting(run: Path, *stated: Expectation) -> Path:
