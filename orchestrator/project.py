@@ -25,12 +25,16 @@ OTHERS_WRITE = 0o022  # modes by which a group and all others write
 
 
 def keep_others_out() -> None:
-    """Sets the umask: only this account can write the files that this process and its children create."""
+    """Sets the umask so that neither the group nor others can write the files that this process and its
+    children create; keeps the other bits.
+    """
     os.umask(os.umask(0o077) | OTHERS_WRITE)
 
 
 def programs_digest() -> str:
-    """SHA-256 over the sources of agent and reducer, or, if vNET is installed, of those it is built from."""
+    """Returns the hexadecimal SHA-256 of the Rust sources of agent and reducer; an installed vNET, which
+    lacks the sources, returns the digest that setup.py wrote.
+    """
     if INSTALLED:
         return NOTED.read_text()
     whole = hashlib.sha256()

@@ -21,8 +21,8 @@ from .vms import has_disk
 NODE_BYTES = 1_000_000
 CAPTURE_BYTES = 20_000_000  # tcpdump with its buffers: 19.5 MB
 LAB_BYTES = 70_000_000  # at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
-NODE_FILES = 1  # of the launcher for each node: the node's socket
-SAMPLED_FILES = 2  # of its sampler, a process beside it, where something runs: CPU time and memory
+NODE_FILES = 1  # that the launcher opens for each node: the node's socket
+SAMPLED_FILES = 2  # that its sampler, a separate process, opens for each node: CPU time and memory
 OWN_FILES = 64
 
 _PCAP_HEADER_BYTES = 24
@@ -43,7 +43,9 @@ def predictions(plan: Plan) -> tuple[Prediction, ...]:
 
 
 def costs_of(nodes: Iterable[Node], flows: Iterable[Flow]) -> dict[str, list[Costs]]:
-    """Returns the costs of each piece of software, by node."""
+    """Returns the costs of each piece of software, by node, in the node's order; a kind computes them from
+    its software and the flows that it sends.
+    """
     of: dict[str, list[Flow]] = {}
     for flow in flows:
         of.setdefault(flow.sender, []).append(flow)
@@ -86,8 +88,8 @@ def _links(plan: Plan) -> Iterator[Prediction]:
 
 
 def _correlated(scope: str, wanted: Impairment) -> Iterator[Prediction]:
-    """Yields the shares of packets that netem affects where a correlation changes them from the requested
-    ones.
+    """Yields the effective shares of lost, duplicated, corrupted and reordered packets for each impairment
+    with a correlation, since a correlation makes netem's share differ from the requested one.
     """
     for name in ("loss", "duplicate", "corrupt", "reorder"):
         chance, correlation = getattr(wanted, name), getattr(wanted, f"{name}_correlation")

@@ -1,4 +1,4 @@
-"""Converts a queue of the file to a queue of the plan, and checks it after changes."""
+"""Converts a queue of the file to a queue of the plan, and finds queues that cannot work after a change."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LIMIT_TO_MAX = 4  # of RED's whole queue, where the file does not say
 
 
 def discipline(source: FileQueue | None, rate_bps: int) -> Discipline | None:
-    """Returns the plan's queue of the kind that the file names, with defaults from the direction's rate; None
-    without one.
+    """Returns the plan's queue of the kind that the file names; None without one. A class of HTB without a
+    ceiling gets the direction's rate, RED without a limit 4 times its `max`.
     """
     if source is None:
         return None
@@ -43,14 +43,20 @@ def _band(name: str, band: FileBand, rate_bps: int = 0, ceil_bps: int = 0) -> Ba
 
 
 def with_bands(wanted: Impairment, bands: tuple[Band, ...]) -> Impairment:
-    """Returns the impairment with these bands (prio) or classes (htb) in its queue."""
+    """Returns the impairment with these bands as its queue, which is `prio` if the old queue was,
+    else `htb`.
+    """
     prio = wanted.queue is not None and wanted.queue.prio is not None
     queue = Discipline(prio=Prio(bands)) if prio else Discipline(htb=Htb(bands))
     return dataclasses.replace(wanted, queue=queue)
 
 
 def impossible(wanted: Impairment) -> str | None:
-    """Returns the reason why the impairment's queue cannot work; None if it can, or if there is no queue."""
+    """Returns the reason why the impairment's queue cannot work: no rate, a band of 0 packets, or HTB rates
+    that do not fit. HTB needs 0 < guaranteed rate <= ceiling <= link rate, and no more guaranteed than the
+    link has.
+    Returns None if the queue can work, or if there is no queue.
+    """
     if wanted.queue is None:
         return None
     if not wanted.rate_bps:

@@ -20,7 +20,9 @@ LONGEST_WAY = 80
 
 
 def render(plan: Plan, *, steps: bool = False) -> str:
-    """Returns the plan's text; with `steps`, also the exact input of `ip -batch` and `tc -batch`."""
+    """Returns the plan's text, without tables that have no row; with `steps`, also the exact input of `ip
+    -batch` and `tc -batch`.
+    """
     parts = [_head(plan), _segments(plan), _nodes(plan), _links(plan)]
     parts += [table(*one) for one in host_tables(plan)]
     parts += [_nics(plan), _captures(plan)]
@@ -149,8 +151,8 @@ def _links(plan: Plan) -> str:
 
 
 def _paths(plan: Plan) -> str:
-    """Returns the table of paths between groups; "" if no node forwards, since the table of links then shows
-    all.
+    """Returns the table of paths, in both directions, between the groups that `pairs` chooses; "" if no node
+    forwards, since the table of links then shows all.
     """
     if not any(node.forward for node in plan.nodes):
         return ""
@@ -226,7 +228,9 @@ def _few(plan: Plan) -> list[Prediction]:
 
 
 def amount(prediction: Prediction) -> str:
-    """Returns a predicted value as text, with a unit that suits its size."""
+    """Returns a predicted value as text, with a unit that suits its size; "no delay added" for a round trip
+    of 0.
+    """
     value, unit = prediction.value, prediction.unit
     if prediction.name == "round trip" and value == 0:
         return "no delay added"

@@ -35,8 +35,8 @@ class Moment:
 
 def moments(trace: Trace) -> Iterator[Moment]:
     """Yields the states of a trace in the order of time, without end if the trace repeats.
-
-    During an outage (a rate of 0) the state is yielded repeatedly, at shorter intervals towards its end.
+    During an outage (a rate of 0) the state is yielded repeatedly, with `again`, at shorter intervals towards
+    its end, until less than 2 ms of the outage remain.
     """
     spans = _spans(trace)
     begin_ns = 0
@@ -55,10 +55,11 @@ def moments(trace: Trace) -> Iterator[Moment]:
 
 
 def impairment(base: Impairment, moment: Moment) -> Impairment:
-    """Returns the direction's impairment from that moment on.
-
+    """Returns the direction's impairment from that moment on: `base` with the rate, delay and loss that the
+    state gives. Classes of HTB change in proportion to the rate.
     A queue cannot have a rate of zero. In an outage the queue gets the rate at which one frame takes the rest
-    of the outage: the first waiting or arriving frame is sent, and the next one when the outage is over.
+    of the outage (at most LONGEST_FRAME_NS): the first waiting or arriving frame is sent, and the next one
+    when the outage is over.
     """
     state, changed = moment.state, dict[str, Any]()
     if state.rate_bps is not None:
@@ -93,8 +94,8 @@ def _shares(base: Impairment, rate_bps: int) -> Htb:
 
 
 def _spans(trace: Trace) -> list[tuple[State, int, int]]:
-    """Returns for each state its length and the time in which nothing is sent from its
-    beginning on, in ns.
+    """Returns for each state (state, its length, the time from its beginning until a state with a rate other
+    than 0), in ns. A trace that repeats continues with its first state.
     """
     states, n = trace.states, len(trace.states)
     ends = [state.at_ns for state in states[1:]] + [trace.length_ns]

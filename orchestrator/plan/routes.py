@@ -36,7 +36,7 @@ class Graph:
 
     family: Family = "IPv4"
     hops: dict[str, list[Hop]] = field(default_factory=dict)
-    subnets: dict[str, frozenset[str]] = field(default_factory=dict)  # by node: those it is on
+    subnets: dict[str, frozenset[str]] = field(default_factory=dict)  # node -> subnets that it is on
     forwards: frozenset[str] = frozenset()
 
 
@@ -59,8 +59,10 @@ class Tables:
         self._shared: dict[object, tuple[Route, ...]] = {}
 
     def of(self, node: str) -> tuple[Route, ...]:
-        """Returns the node's routes to all subnets that it is not on. A node that does not forward and has
-        one next hop gets a default route instead. Nodes with equal hops share one result.
+        """Returns the node's routes to each reachable subnet that a forwarding node is on and the node itself
+        is not, with subnets of the same next hops merged. A node that does not forward and would have only
+        one route by its next hops gets a default route instead. Nodes with equal hops and subnets share one
+        result.
         """
         hops, on = self._graph.hops.get(node, []), self._graph.subnets[node]
         forwards = node in self._graph.forwards

@@ -14,11 +14,13 @@ from .network import Network
 from .routes import Graph, Hop, Tables
 from .segment_paths import FULL_FRAME_BYTES, SegmentPaths
 
-HOP_BITS = 20  # hops are counted below the cost: of ways that cost the same the one of fewer hops is shorter
+HOP_BITS = 20  # low bits that count hops: of paths with equal costs, the one with fewer hops is shorter
 
 
 def plan_routes(model: File, names: Expansion, network: Network) -> dict[str, tuple[Route, ...]]:
-    """Returns the routes by node; nodes without routes are left out."""
+    """Returns the routes by node; nodes without routes are left out. A node with `routes` in the file has
+    exactly these. The others have computed routes, unless no node forwards or the file says `by: none`.
+    """
     routing = model.routing or Routing.model_validate({})
     found: dict[str, tuple[Route, ...]] = {}
     written = {node: machine.routes for node, machine in names.nodes.items() if machine.routes is not None}
@@ -34,8 +36,8 @@ def plan_routes(model: File, names: Expansion, network: Network) -> dict[str, tu
 
 
 def _written(network: Network, node: str, route: FileRoute) -> Iterator[Route]:
-    """Yields the plan's route for one of the file; a default route becomes one for each address family of the
-    neighbours.
+    """Yields the plan's route for one of the file; a default route becomes one for each address family. A
+    family in which no neighbour has an address gets none.
     """
     kinds = FAMILIES if route.to == DEFAULT else (family(route.to),)
     for kind in kinds:
@@ -89,7 +91,7 @@ class _Costs:
         delay, cost = self._hop(a, b)
         if self._routing.by == "delay":
             return (delay << HOP_BITS) + 1
-        if self._routing.ecmp:  # as a routing daemon has it: nothing else counts
+        if self._routing.ecmp:  # as in a routing daemon, nothing else decides
             return 1 if self._routing.by == "hops" else cost
         if self._routing.by == "hops":
             return (1 << 2 * HOP_BITS) + delay // 1000
@@ -97,7 +99,8 @@ class _Costs:
 
     def _hop(self, a: tuple[str, Interface], b: tuple[str, Interface]) -> tuple[int, int]:
         """Returns the time in ns of a full frame and the cost, from one interface to another in the same
-        subnet.
+        subnet. The cost is that of the link between the nodes, or 1 between nodes of segments; without a
+        known path the time is 0.
         """
         (node, here), (other, there) = a, b
         link = self._wires.get(here.segment)
@@ -108,8 +111,8 @@ class _Costs:
 
 
 def _frame_ns(direction: Direction) -> int:
-    """Returns the delay and the sending time of a full frame at the direction's rate, for
-    any kind of queue.
+    """Returns the sum in ns of the direction's delay and the time to send a full frame at its rate, for any
+    kind of queue.
     """
     wanted = direction.impairment
     return wanted.delay_ns + (FULL_FRAME_BYTES * 8 * 10**9 // wanted.rate_bps if wanted.rate_bps else 0)

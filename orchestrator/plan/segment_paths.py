@@ -16,8 +16,9 @@ FULL_FRAME_BYTES = 1514
 
 
 def one_way_ns(impairment: Impairment, frame_bytes: int, tables: Tables) -> int:
-    """Returns the mean delay of a frame without other traffic: the link's delay and the time to send the
-    frame.
+    """Returns the mean delay in ns of a frame without other traffic: the link's delay, the time to send the
+    frame and, if the direction has slots, the wait for a slot. Without `tables` for the jitter, the wait is
+    left out.
     """
     sending_ns = queueing.sending_ns(impairment, frame_bytes)
     slotted_ns = lone_ns(impairment, sending_ns, tables)
@@ -45,8 +46,8 @@ class SegmentPaths:
         self._between = cache(self._walk)
 
     def directions(self, a: str, at_a: str, b: str, at_b: str) -> tuple[Direction, ...] | None:
-        """Returns the directions from node `a` on segment `at_a` to node `b` on `at_b`; None if no path is
-        known.
+        """Returns the directions from node `a` on segment `at_a` to node `b` on `at_b`, with the nodes' own
+        links and the media of half-duplex segments; None if no path is known.
         """
         between = self._between(at_a, at_b)
         if between is None:

@@ -20,7 +20,9 @@ POINTS = 256  # of a jitter, equally likely
 
 
 def planned(source: FileSlot | None) -> Slot | None:
-    """Returns the plan's slots for those of the file; None without slots."""
+    """Returns the plan's slots for those of the file; None without slots. Slots without `max` have `max`
+    equal to `min`; slots by a file of delays have the least and the largest delay of the file.
+    """
     if source is None:
         return None
     packets, size = source.packets or 0, source.bytes or 0
@@ -70,8 +72,8 @@ def slotted_ns(due_ns: float, slot: Slot, times_ns: Sequence[float] = ()) -> flo
 
 
 def _dues_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> list[float] | None:
-    """Returns equally likely departure times of a frame without slots; None if the
-    jitter's table is unknown.
+    """Returns equally likely times in ns from the arrival of a frame to its departure without slots: one time
+    without jitter, else POINTS times. None: the jitter's table is unknown.
     """
     if not wanted.jitter_ns:
         return [wanted.delay_ns + sending_ns]

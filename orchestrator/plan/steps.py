@@ -37,9 +37,10 @@ def network_steps(
     vms: Collection[str] = (),
     first: int = 0,
 ) -> tuple[Step, ...]:
-    """Returns the steps that create bridges, links between segments and nodes, and a port for every
-    interface.
-
+    """Returns the `ip` steps that create the bridges, the links between segments, the links of nodes to their
+    segments with an own bridge, a port and an interface for each card, tagged interfaces, links between nodes
+    and the media of half-duplex segments. Links that a bridge VM carries get no veth pair; a link to a node
+    of another host gets its end here.
     vms: nodes whose ports are tap devices for their virtual machines. first: the first number for MAC
     addresses of bridges and links; each host of a multi-host lab has another one.
     """
@@ -97,8 +98,8 @@ def impair_steps(
     interfaces: Iterable[Interface] = (),
     media: Iterable[Link] = (),
 ) -> tuple[Step, ...]:
-    """Returns one `tc -batch` step for each namespace that has an impaired device.
-
+    """Returns one `tc -batch` step for each host and namespace that has an impaired device. It sets the
+    impairments and redirects half-duplex directions to their shared device.
     media: the lab's links; the new ports in `interfaces` are connected to the half-duplex media among them.
     """
     lines: dict[tuple[str, str], list[str]] = {}
@@ -132,7 +133,7 @@ def _narrow(card: Interface, segments: dict[str, Segment]) -> bool:
 
 def _bridges(segments: Iterable[Segment], first: int) -> Iterable[str]:
     for index, segment in enumerate(segments, first):
-        # A spanning tree only on request (else check refuses loops), no snooping: it forwards and learns.
+        # No spanning tree unless `stp` asks for it (`vnet check` refuses loops without), and no snooping.
         options = f"{STP if segment.stp else 'stp_state 0'} mcast_snooping 0"
         mac = bridge_mac(index)
         yield f"link add name {segment.bridge} address {mac} mtu {segment.mtu} type bridge {options}"
@@ -180,9 +181,9 @@ def _medium(index: int, link: Link, segment: Segment) -> Iterable[str]:
 
 def _own(link: Link | None, card: Interface, segments: dict[str, Segment]) -> Iterable[str]:
     """Yields the lines for an interface's own bridge and, unless a bridge VM carries the link, a veth pair to
-    the segment's bridge.
-
-    link: the node's own link at that interface; None: no lines.
+    the segment's bridge and the shared transmitter of a half-duplex link.
+    link: the node's own link at that interface. No lines if it is None, or if the interface has no own
+    bridge.
     """
     if card.bridge is None or link is None:
         return
@@ -203,7 +204,9 @@ def _own(link: Link | None, card: Interface, segments: dict[str, Segment]) -> It
 
 
 def tap_again(plan: Plan, node: str, card: Interface) -> tuple[Step, ...]:
-    """Returns the steps that configure a tap device again after it returned to the core namespace."""
+    """Returns the steps that configure a VM's tap device again after it returned to the core namespace: all
+    steps of its port but the creation, and its redirection to a half-duplex medium.
+    """
     by_name = {segment.name: segment for segment in plan.segments}
     lines = [li for li in _port(plan.lab, node, card, by_name, True) if not li.startswith("tuntap ")]
     host = next(one.host for one in plan.nodes if one.name == node)
@@ -213,7 +216,7 @@ def tap_again(plan: Plan, node: str, card: Interface) -> tuple[Step, ...]:
 
 def _port(lab: str, node: str, card: Interface, segments: dict[str, Segment], tap: bool) -> Iterable[str]:
     if card.nic is not None and card.cable is None:
-        return  # what its other end is plugged into is not the lab's
+        return  # the NIC's other end is outside the lab
     if card.cable is not None:
         yield f"link set dev {card.port} mtu {card.mtu}"
     else:
@@ -262,7 +265,7 @@ def _through_core(
     lab: str, link: Link, cards: Sequence[tuple[str, Interface]], vms: Collection[str]
 ) -> Iterable[str]:
     """Yields the lines of a link between nodes by two bridges in the core, joined by a veth pair or a bridge
-    VM.
+    VM: bridges, ports, the pair, the ports of the bridge VM and a half-duplex transmitter.
     """
     ways = {link.a: link.forward, link.b: link.reverse}
     ends = [(node, ways[node], card) for name in ways for node, card in cards if node == name]

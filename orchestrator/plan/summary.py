@@ -31,7 +31,9 @@ class GroupView:
 
 @dataclass(frozen=True)
 class LinkView:
-    """Links that differ only in their node, shown as one."""
+    """Links that `link_views` shows as one: their ends, impairments and traces are equal, but for the nodes
+    of one group.
+    """
 
     name: str
     links: tuple[Link, ...]
@@ -48,7 +50,9 @@ def groups(plan: Plan) -> list[GroupView]:
 
 
 def link_views(plan: Plan) -> list[LinkView]:
-    """Returns the plan's links; links of one group's members with equal impairments are one view."""
+    """Returns the plan's links as views. Links between the same ends with equal impairments and traces are
+    one view; for an access link, the node's group is the end. A link between two nodes is a view of its own.
+    """
     group_of = {node.name: node.group for node in plan.nodes}
     found: dict[tuple[object, ...], list[Link]] = {}
     for link in plan.links:
@@ -67,7 +71,9 @@ def _shared_name(links: Sequence[Link]) -> str:
 
 
 def impairment_words(wanted: Impairment) -> list[str]:
-    """Returns an impairment as short texts, delay and rate first: ["10 ms ± 1 ms", "1 Gbit/s"]."""
+    """Returns an impairment as short texts, delay and rate first: ["10 ms ± 1 ms", "1 Gbit/s"]. Values of 0
+    and the queue limit are left out.
+    """
     words = []
     if wanted.delay_ns:
         jitter = f" \u00b1 {text_ns(wanted.jitter_ns)}" if wanted.jitter_ns else ""
@@ -98,7 +104,9 @@ def _slot_words(slot: Slot) -> str:
 
 
 def queue_words(queue: Discipline) -> str:
-    """Returns a queue as text: `prio (control: PCP 6, 7; rest)`."""
+    """Returns a queue as text, with bands, RED's sizes or the limit of a fifo: `prio (control: PCP 6, 7;
+    rest)`; of `fq_codel` and `cake` only the kind.
+    """
     details = "; ".join(_band_words(band) for band in queue.bands)
     if queue.red is not None:
         sizes = f"{text_bytes(queue.red.min_bytes)} to {text_bytes(queue.red.max_bytes)}"
@@ -151,6 +159,6 @@ def _shape(wanted: Impairment) -> str:
 
 
 def software_words(software: Software, flows: Sequence[Flow]) -> str:
-    """Returns one piece of software as a short text; `flows` are the plan's."""
+    """Returns a piece of software as its name and the short text of its kind; `flows` are the plan's."""
     own = [f for f in flows if software.session is not None and f.sender == software.session.endpoint]
     return f"{software.name}: {KINDS[software.kind].words(software, own)}"

@@ -21,7 +21,9 @@ _UNDO = {"stop": "start", "kill": "start"}
 
 
 def cut_nodes(model: File, names: Expansion) -> set[str]:
-    """Returns the nodes that a partition of the timeline disconnects from the network."""
+    """Returns the nodes that the timeline's partitions name, directly or by group; segments in a partition
+    are ignored.
+    """
     found: set[str] = set()
     for event in model.timeline:
         machines = [t for t in event.partition or [] if t not in model.segments]

@@ -31,8 +31,8 @@ PRICES = {
 
 
 def predictions(nodes: Sequence[Node]) -> Iterator[Prediction]:
-    """Yields memory, boot CPU and idle CPU of the machines whose images were measured; the scope is their
-    count.
+    """Yields the memory, boot CPU and idle CPU, each added up, of the VM nodes whose images were measured;
+    their scope is "3 of 5 machines". Yields nothing without such nodes.
     """
     machines = [node.vm for node in nodes if node.vm is not None]
     prices = [PRICES[vm.image] for vm in machines if vm.image in PRICES]

@@ -16,8 +16,8 @@ MEMORY_OF_OTHERS = 512 << 20
 
 
 def vm(machine: Machine, topology: str) -> Vm | None:
-    """Returns the settings of a VM node; None for a light node. A relative image path is relative to the
-    topology.
+    """Returns the settings of a VM node, with the built-in image and its memory as defaults; None for a light
+    node. A relative image path is relative to the topology file's directory.
     """
     if machine.kind != "vm":
         return None
@@ -30,8 +30,8 @@ def vm(machine: Machine, topology: str) -> Vm | None:
 
 @cache
 def memory(image: str) -> int:
-    """Returns the default memory of a node with this image in bytes; for a built-in image, that of its
-    recipe.
+    """Returns the default memory in bytes of a node with this image: that of a built-in image's recipe, else
+    MEMORY_OF_OTHERS.
     """
     from ..images.recipe import recipes  # here, because a lab of light nodes needs no images
 
@@ -47,8 +47,8 @@ def has_disk(image: str) -> bool:
 
 
 def _image(image: str, topology: str) -> str:
-    """Returns the name of an image unchanged, and a path as an absolute one, since the lab process runs in
-    another directory.
+    """Returns the name of an image unchanged, and a path (text with "/", ".qcow2" or ".img") as an absolute
+    one, since the lab process runs in another directory.
     """
     if "/" not in image and not image.endswith((".qcow2", ".img")):
         return image

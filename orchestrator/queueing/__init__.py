@@ -24,8 +24,8 @@ _STACKS = {
 
 
 def queue_of(wanted: Impairment) -> Queue | None:
-    """Returns the kind of queue that applies an impairment; None for a wire without impairment.
-
+    """Returns the queue that applies an impairment: a Stack for a stated queue, tbf for a rate with
+    backpressure alone, else netem; None for a wire without impairment.
     netem stands in front of every rate, because it removes packets from the sending socket's account
     (skb_orphan_partial in netem_enqueue). Otherwise waiting packets would count against the socket, across
     bridges too, and stop the sender before the queue is full. Only `backpressure` leaves netem out, to behave
@@ -85,8 +85,8 @@ def parts(wanted: Impairment) -> tuple[Part, ...]:
 
 
 def forget_text(device: str, wanted: Impairment) -> str:
-    """Returns lines for `tc -batch` that reset what past packets have left in a queue's state; "" for most
-    kinds.
+    """Returns lines for `tc -batch` that reset what past packets have left in a queue's state, which is RED's
+    mean queue length; "" for other kinds.
     """
     queue = queue_of(wanted)
     lines = queue.forget(device, wanted) if isinstance(queue, Stack) else []
@@ -112,8 +112,8 @@ def found(entries: list[Entry], device: str, like: Impairment) -> Impairment:
 
 
 def mismatches(asked: Impairment, entries: list[Entry], device: str) -> list[Mismatch]:
-    """Returns (field, requested, read) for each difference between a device and the request; field "": the
-    queue is of another kind.
+    """Returns (field, requested, read) for each difference between a device and the request. Field "": the
+    qdisc is of another kind; field "queue": the device has a queue that was not requested.
     """
     mine = [e for e in entries if e.get("dev") == device]
     queue = queue_of(asked)

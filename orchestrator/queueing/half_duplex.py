@@ -26,19 +26,21 @@ _ALL = "u32 match u32 0 0 action mirred egress redirect dev"
 
 
 def hook(device: str) -> str:
-    """Returns a line for `tc -batch` that prepares a device for redirection."""
+    """Returns a line for `tc -batch` that adds to a device the qdisc `clsact`, which redirections need."""
     return f"qdisc add dev {device} {HOOK}\n"
 
 
 def redirect(device: str, shared: str, way: Way = "egress") -> str:
-    """Returns a line that redirects what leaves or enters a device to the shared device, by u32 as in
-    `matching`.
+    """Returns a line that redirects all packets that leave (`egress`) or enter (`ingress`) a device to the
+    shared device.
     """
     return f"filter add dev {device} {way} protocol all pref {WAYS[way]} {_ALL} {shared}\n"
 
 
 def join(ports: Iterable[str], block: int) -> str:
-    """Returns lines that apply the filters of one block to the frames that enter these ports."""
+    """Returns lines that add to each port the qdisc `clsact`, and so apply the filters of a block to the
+    frames that enter the port.
+    """
     return "".join(f"qdisc add dev {port} ingress_block {block} {HOOK}\n" for port in ports)
 
 
@@ -57,18 +59,22 @@ def leave_proof(device: str) -> str:
 
 
 def entries(of: Entry, shown: str) -> list[Entry]:
-    """Returns one entry, with the keys of `of`, for each redirection in the output of `tc filter show`."""
+    """Returns one entry for each redirection in the output of `tc filter show`: the keys of `of`, and the
+    target as `redirect`.
+    """
     return [{**of, "redirect": to} for to in _REDIRECT.findall(shown)]
 
 
 def mismatches(device: str, shared: str, read: Sequence[Entry]) -> list[Mismatch]:
-    """Returns a mismatch unless everything that the device sends is redirected to `shared`."""
+    """Returns a mismatch unless the device's egress has exactly one redirection, to `shared`."""
     there = _redirected(read, device, "egress")
     return [] if there == [shared] else [("duplex", shared, ", ".join(there) or "nothing")]
 
 
 def port_mismatches(ports: Iterable[str], shared: str, read: Sequence[Entry]) -> list[Mismatch]:
-    """Returns a mismatch for each port whose incoming frames are not redirected to `shared`."""
+    """Returns a mismatch for each port whose incoming frames are not redirected to `shared`, by a filter of
+    the port itself or else of its block.
+    """
     whole = {e["block"]: e["redirect"] for e in read if "block" in e}
     blocks = {e["dev"]: e["ingress_block"] for e in read if e.get("kind") == HOOK and "ingress_block" in e}
     found: list[Mismatch] = []

@@ -1,8 +1,8 @@
 """Assigns packets to bands by tc's filters, and reads the filters back.
-
 DSCP and ports are matched by u32, which every kernel with HTB has; PCP is matched by flower, since u32 does
-not see a VLAN tag that the kernel keeps outside the packet data. Filters are numbered in the order of the
-bands, and the first that matches decides.
+not see a VLAN tag that the kernel keeps outside the packet data. A port matches as source or destination of
+TCP or UDP over IPv4 without header options. Filters are numbered in the order of the bands, and the first
+that matches decides.
 """
 
 from __future__ import annotations

@@ -75,9 +75,8 @@ _NOTHING = Impairment()
 
 def text(wanted: Impairment, before: Impairment = _NOTHING) -> str:
     """Returns netem's arguments for `tc qdisc`, for example `netem limit 1000 delay 10ms 1ms rate 1gbit`.
-
-    A change keeps settings that the command does not name (netem_change in the kernel). The arguments
-    therefore name all settings of `before`, with zero where `wanted` has none.
+    A change keeps correlations, probabilities and a rate that the command does not name (netem_change in the
+    kernel). The arguments therefore also name those of `before`, with zero where `wanted` has none.
     """
     found = ["netem", f"limit {wanted.limit_packets}"]
     if wanted.delay_ns:
@@ -106,8 +105,8 @@ def _rate(wanted: Impairment) -> int:
 
 
 def _orderly(wanted: Impairment) -> bool:
-    """Whether netem gets a rate that delays no packet. Slots without a delay need one, since netem_enqueue
-    removes packets from their socket's account only with a delay or a rate.
+    """Whether netem gets the rate ORDERLY_BPS if the impairment has none. Slots without a delay need one,
+    since netem_enqueue removes packets from their socket's account only with a delay or a rate.
     """
     return wanted.netem_stays or (wanted.slot is not None and not wanted.delay_ns)
 
@@ -143,8 +142,9 @@ def _chance(
 
 
 def from_options(options: Entry, like: Impairment = _NOTHING) -> Impairment:
-    """Returns the impairment for the options of a netem qdisc (`tc -j`). The distribution comes from `like`,
-    since the kernel does not report it.
+    """Returns the impairment for the options of a netem qdisc (`tc -j`). The distribution and fields that
+    concern no netem option come from `like`, since the kernel does not report them; ORDERLY_BPS becomes 0 if
+    `like` needs it.
     """
     delay, loss = options.get("delay", {}), options.get("loss-random", {})
     gemodel = options.get("loss-gemodel")

@@ -27,7 +27,9 @@ def qdisc(at: Place, handle: str) -> str:
 
 
 def rate(device: str, handle: str, wanted: Impairment) -> str:
-    """Returns a line that sets or changes the shaper's rate."""
+    """Returns a line that sets or changes the shaper's rate. With the queue's `least_bytes`, each frame
+    counts as at least so many bytes, and none passes above the rate.
+    """
     assert wanted.queue is not None
     bits, least = words.bits(wanted.rate_bps), wanted.queue.least_bytes
     burst = 1 if least else bucket_bytes(wanted.rate_bps, wanted.frame_bytes)

@@ -68,7 +68,9 @@ class Tbf:
 
 
 def bucket_bytes(rate_bps: int, frame_bytes: int) -> int:
-    """Returns the size in bytes of the token bucket for that rate."""
+    """Returns the size in bytes of the token bucket: what the rate sends in 250 us, but at least a frame and
+    ROUNDING_BYTES.
+    """
     return max(frame_bytes + ROUNDING_BYTES, round(rate_bps / 8 * LATE_S))
 
 

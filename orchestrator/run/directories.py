@@ -10,7 +10,9 @@ from pathlib import Path
 
 
 class RunError(Exception):
-    """A run cannot get its directory, or failed after its start; the text names the place and the reason."""
+    """Raised when a run cannot get its directory, or fails after its start; the text names the place and the
+    reason.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,9 @@ def new_run_dir(lab_dir: Path, now: datetime | None = None) -> Path:
 
 
 def named_run_dir(out: Path) -> Path:
-    """Makes the directory that the user names with `--out` for one run; returns `out`.
-
-    Raises RunError if the directory is not empty, cannot be made, or lies below another user's symbolic link.
+    """Makes the directory that the user names with `--out` for one run, and its parents; returns `out`.
+    Raises RunError if the directory is not empty or cannot be made, or if its parent is another user's
+    symbolic link.
     """
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -24,8 +24,8 @@ def planned(plan: Plan) -> list[Problem]:
 
 
 def written(document: Document) -> list[Problem]:
-    """As `planned`, for a file that has other errors and therefore no plan.
-
+    """Returns one Problem for each capture filter that tcpdump refuses, with its line, for a file that has
+    other errors and therefore no plan.
     Leaves out filters with `${` parameters, and those that the check of the file refuses itself.
     """
     data: Any = document.data

@@ -51,7 +51,9 @@ CODE = (
 
 
 def identical_set(run_dir: Path) -> dict[str, str]:
-    """Returns path -> SHA-256 of each file of the run that equal inputs must reproduce (PATTERNS)."""
+    """Returns path -> SHA-256 of each file of the run that equal inputs must reproduce (PATTERNS without
+    EXCEPT).
+    """
     found = {path for pattern in PATTERNS for path in run_dir.glob(pattern) if path.is_file()}
     names = sorted(str(path.relative_to(run_dir)) for path in found)
     return {name: digest(run_dir / name) for name in names if name not in EXCEPT}
@@ -59,8 +61,7 @@ def identical_set(run_dir: Path) -> dict[str, str]:
 
 def complete_manifest(run_dir: Path, prepared: Prepared) -> None:
     """Adds to the manifest the run's directory, the real machine, the reason for the kernel, and the inputs.
-
-    Does nothing for a run in real time.
+    Does nothing for a run in real time, or if the kernel has no binary.
     """
     kernel = prepared.kernel
     if not isinstance(kernel, VirtualKernel) or kernel.binary is None:
@@ -103,7 +104,9 @@ def common(kernel: Path, agent: Path) -> dict[str, str]:
 
 
 def _code() -> str:
-    """SHA-256 over vNET's own files that run inside the lab kernel (CODE)."""
+    """Returns the SHA-256 over the paths and contents of vNET's own files that run inside the lab kernel
+    (CODE).
+    """
     roots = [CODE_ROOT / name for name in CODE]
     files: Iterable[Path] = (p for r in roots for p in ([r] if r.is_file() else sorted(r.rglob("*.py"))))
     whole = hashlib.sha256()
@@ -113,6 +116,6 @@ def _code() -> str:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Returns the hexadecimal SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -62,14 +62,18 @@ class Prepared:
 
     @classmethod
     def of(cls, request: Request, plan: Plan, kernel: LabKernel, why: str) -> Prepared:
-        """Returns the run of a plan in the chosen kernel."""
+        """Returns the run of a plan in the chosen kernel; KernelError if there is no agent. The time is
+        virtual only if the request says so and does not ask for the fake kernel.
+        """
         time: Time = "virtual" if request.time == "virtual" and request.kernel != "fake" else "real"
         state_dir = state_root() / (request.state or plan.lab)
         return cls(request, plan, kernel, why, agent_binary(), time, state_dir)
 
 
 def begin(request: Request, place: Place) -> tuple[Prepared, Path]:
-    """Prepares a run as `prepare` does, and makes its directory; RunError if a lab of that name runs here."""
+    """Prepares a run as `prepare` does, makes its directory and returns both. Raises RunError if a lab of
+    that name runs here or the directory cannot be made, and the errors of `prepare`.
+    """
     prepared = prepare(request, place.out or place.results)
     lab = prepared.plan.lab
     if lab in running_labs():
@@ -94,7 +98,9 @@ def prepare(request: Request, out: Path, topology: Topology | None = None) -> Pr
 
 
 def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
-    """As `prepare`, for a plan that exists, for example one that a worker received."""
+    """Checks the capture filters of a plan that exists, chooses a kernel and returns the prepared run. Raises
+    TopologyError and KernelError as `prepare` does.
+    """
     if any(point.filter for point in plan.captures) and (wrong := filters.planned(plan)):
         raise TopologyError(wrong)
     choice = choose(plan, Wish(request.kernel, request.time, out, with_bridge_vms, agent_binary))

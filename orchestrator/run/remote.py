@@ -43,9 +43,8 @@ OWNER_S = 60.0  # within which an owner without a client tears its lab down
 
 
 def check() -> int:
-    """Prints as JSON which kernel of this machine can carry the plan on standard input, or why none can.
-
-    Changes nothing; returns 0.
+    """Prints as JSON which kernels this machine has, which of them can carry the plan on standard input, and
+    the problems of the plan there, or why no kernel can carry it. Changes nothing; returns 0.
     """
     told = json.load(sys.stdin)
     plan, kernel = codec.build(Plan, told["plan"]), told["kernel"]
@@ -91,8 +90,8 @@ def _start(home: Path) -> Start:
 
 
 def down(home: Path) -> int:
-    """Takes the lab of `home` down, by request first, so that its results stay; then ends its owner.
-
+    """Takes the lab of `home` down: requests its end, so that its results stay, waits up to OWNER_S for its
+    owner, then ends the owner and removes by force what is left.
     Returns 0. Does nothing to another lab of the same name.
     """
     if not (home / LAUNCH).exists():

@@ -55,10 +55,9 @@ def execute(
     tables: bool = True,
 ) -> Outcome:
     """Runs a prepared run in `run_dir` (must exist and be empty): lab, scenario, teardown, tables and report.
-
     keep: the lab stays up after its scenario. tables: reduce the records, if the scenario had begun. page:
-    write the report then. Raises KernelError if the lab does not start, RunError or CaptureError if the
-    results cannot be evaluated.
+    write the report then. In virtual time, adds the hashes of the run's files to the manifest. Raises
+    KernelError if the lab does not start, RunError or CaptureError if the results cannot be evaluated.
     """
     launch = _launch(prepared, run_dir, scenario=True, keep=keep)
     record_bounds(run_dir, prepared.plan, prepared.time)
@@ -78,10 +77,10 @@ def execute(
 
 
 def _launch(prepared: Prepared, run_dir: Path, *, scenario: bool, keep: bool = False) -> Launch:
-    """Returns what a kernel needs to start the lab, which writes to the empty directory `run_dir`.
-
-    Copies the topology file to `run_dir`, and unpacks container images. scenario: the lab runs its scenario.
-    keep: the lab stays up afterwards. Raises TopologyError if an image is refused.
+    """Returns the kernel's settings to start the lab, which writes to the empty directory `run_dir`.
+    Copies the topology file to `run_dir`, and unpacks container images unless the kernel is the fake one.
+    scenario: the lab runs its scenario. keep: the lab stays up afterwards. Raises TopologyError if an image
+    is refused.
     """
     (run_dir / "topology.yaml").write_bytes(prepared.request.file.read_bytes())
     kept, plan = prepared.request.snapshots, prepared.plan
@@ -92,7 +91,9 @@ def _launch(prepared: Prepared, run_dir: Path, *, scenario: bool, keep: bool = F
 
 
 def _drawing(plan: Plan, run_dir: Path) -> threading.Thread:
-    """Starts and returns a thread that draws the topology to `run_dir`/topology.svg."""
+    """Starts and returns a thread that draws the topology to `run_dir`/topology.svg; it leaves no file if
+    that fails.
+    """
 
     def draw() -> None:
         path = run_dir / "topology.svg"
@@ -107,7 +108,9 @@ def _drawing(plan: Plan, run_dir: Path) -> threading.Thread:
 
 
 def bring_up(prepared: Prepared, run_dir: Path, observe: Observe) -> Followed:
-    """Starts a lab without its scenario and leaves it running; it is up if `last` of the result is set."""
+    """Starts a lab without its scenario and leaves it running; it is up if `last` of the result is set.
+    Otherwise `errors` of the result has at least one text. Takes the lab down by force after a second signal.
+    """
     launch = _launch(prepared, run_dir, scenario=False)
     _drawing(prepared.plan, run_dir)
     followed = follow(partial(prepared.kernel.start, launch), observe, scenario_over)
@@ -186,7 +189,9 @@ def settle(run_dir: Path, found: Manifest, followed: Followed) -> Manifest:
 
 
 def last_words(run_dir: Path) -> str:
-    """Returns a sentence on a lab process that ended without an error event, with the end of its log."""
+    """Returns a sentence on a lab process that ended without an error event, with the last three lines of its
+    first log that is not empty.
+    """
     for name in ("lab.log", "owner.log", "console.log", "remote.log"):
         log = run_dir / "raw" / name
         if log.exists() and (text := log.read_text(errors="replace").strip()):

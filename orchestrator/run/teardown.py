@@ -37,11 +37,10 @@ def tear_down(
     *,
     ended: bool,
 ) -> None:
-    """Removes what the run's lab left behind, if its process was killed or ended without a teardown; warns if
-    that fails.
-
-    ended: the lab recorded its end, and so tore itself down. Leaves alone another run's lab of that name, and
-    labs on other machines.
+    """Removes what the run's lab left behind, if its process was killed or ended without a teardown. If that
+    fails, raises TeardownError after a kill, and otherwise passes a warning to `observe`.
+    ended: the lab recorded its end, and so tore itself down. Leaves alone a lab that stays up, another run's
+    lab of that name, and labs on other machines.
     """
     lab = state_dir.name
     if followed.killed:

@@ -1,6 +1,4 @@
-"""Holds what brokers and their clients share: a client's keys, the protocols of a broker, the costs of a
-client.
-"""
+"""Defines the keys, services, checks and costs that brokers and their clients have in common."""
 
 from __future__ import annotations
 
@@ -106,8 +104,8 @@ def services_at(scene: Scene, node: str, protocol: str) -> list[Service]:
 def check_broker(
     report: Checks, here: Here, path: Path, node: str, port: int | None, protocol: str, example: str
 ) -> Service | None:
-    """Returns the broker service of `node` that a client names; reports a missing or ambiguous one.
-
+    """Returns the broker service of `node` that a client names. Reports a node that is unknown or cannot be
+    reached, and, without `port`, a node with no broker or several brokers of the protocol.
     `path` is that of the key that names the node, `example` a line of a file with a broker that speaks the
     protocol. Returns None for an unknown node, or a port that no broker in the file has.
     """

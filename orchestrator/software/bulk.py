@@ -38,7 +38,7 @@ MOST_STREAMS = 128
 LEAST_WINDOW_NS = 1_000_000  # a round trip in a lab; a kernel's timers are not finer
 MOST_WINDOWS = 100_000  # of a transfer: 5 MB of records
 _HEADER_BYTES = {"tcp": TCP_HEADERS_BYTES, "udp": UDP_HEADERS_BYTES}
-_FASTEST_BPS = 10**9  # what a greedy transfer is reckoned with where no link has a rate
+_FASTEST_BPS = 10**9  # of a greedy transfer if no link on its path has a rate
 
 
 class BulkOptions(peers.MarkedPeer):
@@ -220,8 +220,8 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 
 
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
-    """Returns the packets of a transfer at worst: each segment is acknowledged alone, and greedy TCP fills
-    the whole path.
+    """Returns the costs of a transfer at worst: each TCP segment is acknowledged alone, and a greedy transfer
+    fills the whole path until its end or volume.
     """
     spec, packets = software.spec, list[tuple[float, int]]()
     for flow in sent:

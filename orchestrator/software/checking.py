@@ -105,8 +105,8 @@ def light(report: Checks, here: Here, path: Path, why: str) -> None:
 
 
 def joined(report: Checks, here: Here, path: Path, name: str, node: str) -> bool:
-    """Returns whether packets of the software's nodes can reach `node`; reports a node that they cannot
-    reach, under the file's word `name`.
+    """Returns False, and reports `node`, if packets of the software's nodes cannot reach it; True if they
+    can, or if other mistakes hide the answer. `name` is the value that the message shows.
     """
     if report.reachable(here.nodes, node) is not False:
         return True

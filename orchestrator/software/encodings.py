@@ -47,8 +47,9 @@ def payload_of(wanted: Encoded, otherwise: Payload) -> Payload:
 
 
 def check_encoded(report: Checks, wanted: Encoded, path: Path, size: str, *kinds: str) -> bool:
-    """Returns whether the sender's messages carry signals, and reports keys that do not go together; `size`
-    is the key for a length, `kinds` are the keys for another payload.
+    """Returns whether the sender's messages carry signals. Reports keys that do not go together, and a length
+    in the file that is not the exact one; `size` is the key for a length, `kinds` are the keys for another
+    payload.
     """
     encoding, signals = wanted.encoding, wanted.signals
     if encoding is None:

@@ -1,4 +1,4 @@
-"""Defines what a kind of software provides to the rest of vNET: its keys in files, checks, plan, costs and
+"""Defines the interface of a kind of software to the rest of vNET: its keys in files, checks, plan, costs and
 load. The module `registry` lists the kinds.
 """
 
@@ -31,7 +31,7 @@ class Planned:
     flows: tuple[Flow, ...] = ()
     receivers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # sets that `flows` name
     notes: tuple[Note, ...] = ()
-    relay: str | None = None  # the node by way of which its messages go
+    relay: str | None = None  # the node that relays its messages
 
 
 @dataclass(frozen=True, slots=True)

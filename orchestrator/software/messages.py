@@ -98,7 +98,7 @@ def flows(
 
 
 def timeout_ns(placed: Placed) -> int:
-    """Returns how long the software waits for a reply, in nanoseconds; 0 without requests."""
+    """Returns the time in nanoseconds for which the software waits for a reply; 0 without requests."""
     request = getattr(options_of(placed.model, placed.kind), "request", None)
     return request.timeout if request is not None else 0
 

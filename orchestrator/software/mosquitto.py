@@ -103,8 +103,8 @@ def _check(report: Checks, here: Here, broker: Broker) -> None:
 
 
 def _users(report: Checks, here: Here, broker: Broker) -> None:
-    """Reports names that mosquitto does not read as they are: it skips lines that begin with #, and removes
-    blanks around a name (src/security_default.c, pwfile__parse).
+    """Reports user names that mosquitto's password file cannot hold: empty ones, and names with a colon, a
+    leading #, blanks at an end or unprintable characters (src/security_default.c, pwfile__parse).
     """
     for name in broker.users:
         if not name or name != name.strip() or name[0] == "#" or ":" in name or not name.isprintable():
@@ -113,7 +113,9 @@ def _users(report: Checks, here: Here, broker: Broker) -> None:
 
 
 def _own_config(report: Checks, here: Here, broker: Broker, config: str) -> None:
-    """Reports a port that the own configuration does not open."""
+    """Reports the broker's port if the own configuration opens ports, but not this one; a configuration with
+    template expressions is not checked.
+    """
     ports = {int(port) for port in _LISTENER.findall(config)}
     if ports and broker.port not in ports and "{" not in config:
         rule = f"`config` listens on {', '.join(map(str, sorted(ports)))} only"
@@ -180,7 +182,9 @@ def _certificates(scene: Scene, placed: Placed, tls: BrokerTls) -> list[File]:
 
 
 def _password_file(scene: Scene, placed: Placed, users: Mapping[str, str]) -> str:
-    """Returns mosquitto's password file: `NAME:$7$ROUNDS$SALT$HASH`, PBKDF2 with SHA-512."""
+    """Returns mosquitto's password file: `NAME:$7$ROUNDS$SALT$HASH`, PBKDF2 with SHA-512; the salts follow
+    from the lab's seed.
+    """
     lines = []
     for name, password in users.items():
         salt = scene.seed_for("salt", placed.node, placed.name, name).to_bytes(12, "big")

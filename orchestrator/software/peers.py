@@ -117,7 +117,9 @@ def targets(scene: Scene, placed: Placed) -> tuple[Target, ...]:
 
 
 def set_name(placed: Placed) -> str:
-    """Returns the name of the set of receivers of `placed`."""
+    """Returns the name of the set of receivers of `placed`: the names in `to`, the kind, and `port` if the
+    file states it.
+    """
     peer: Peer = options_of(placed.model, placed.kind)
     port = "" if peer.port is None else f" port {peer.port}"
     return f"{', '.join(peer.to or ())} by {placed.kind}{port}"

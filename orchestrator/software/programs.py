@@ -14,12 +14,14 @@ StopSignal = Annotated[
 ]
 
 
-READY = "vnet: ready"  # as programs of ours say it, by themselves on a line
+READY = "vnet: ready"  # vNET's programs print this line when they are ready
 
 
 @cache
 def template(path: Path) -> Any:
-    """Loads a jinja2 template of ours; imports jinja2 only on the first call."""
+    """Loads a jinja2 template of vNET, which fails on unknown variables; imports jinja2 only on the first
+    call.
+    """
     import jinja2
 
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)

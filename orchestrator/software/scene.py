@@ -99,7 +99,9 @@ class Scene:
         return {name: cards[0].address for name, cards in self.interfaces.items()}
 
     def values(self, node: str) -> dict[str, Any]:
-        """Returns the variables of a node's templates."""
+        """Returns the variables of a node's templates: the lab, the node with its group, index, count and
+        address, the addresses of all nodes, and the parameters.
+        """
         return {
             "lab": self.lab,
             "node": node,

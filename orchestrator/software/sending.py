@@ -131,8 +131,9 @@ def make_flow(
     reply: Payload | None = None,
     spread: Spread = "all",
 ) -> Flow:
-    """Returns the flow of what `placed` sends; it begins when the sender and its receivers (`heard_ns`)
-    have connected. `name` tells several flows of one software apart.
+    """Returns the flow of the messages that `placed` sends. It begins `wanted.settle` after the sender and
+    its receivers (`heard_ns`) have connected, and ends with the load. `name` tells several flows of one
+    software apart.
     """
     group = scene.group_of[placed.node]
     parts = [placed.name, name] if name else [placed.name]

@@ -1,6 +1,5 @@
-"""Returns the `ip` steps of each host of a multi-host lab, made as on one machine but for the host's own
-parts.
-
+"""Plans the `ip` steps of a multi-host lab: each host gets the steps of its own segments, interfaces and
+links.
 Steps of tunnels are not included, since the addresses between hosts are known only after the hosts were
 asked.
 """
@@ -23,7 +22,10 @@ APART = 1 << 20
 
 
 def host_steps(lab: str, network: Network, placement: Placement, vms: Collection[str]) -> Iterator[Step]:
-    """Yields the steps of `ip`, host by host."""
+    """Yields the `ip` steps of `network_steps` for each host, with `Step.host` set to its name. A segment
+    that spans hosts, and a link with its ends on two hosts, have steps on each of them; the numbers of
+    hardware addresses begin APART higher on each next host.
+    """
     on = segment_hosts(network, placement)
     segments: dict[str, list[str]] = {}
     for name, ends in on.items():

@@ -1,8 +1,8 @@
 """Predicts the traffic of a lab's flows between its parts, in bit/s.
-
-A message counts with its payload and the headers of its packets, at the highest rate of its schedule, once
-for each receiver. A greedy flow counts with the lowest rate on its path. Acknowledgements and traffic that
-programs send without a flow are not predicted.
+A message counts with its payload and the headers of its packets, at the highest rate of its schedule: once
+for each receiver if the flow spreads to all, else once in all, divided evenly among the receivers. A reply
+counts with its own size. A greedy flow counts with the lowest rate on its path. Acknowledgements and traffic
+that programs send without a flow are not predicted.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ...software.kind import TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES
 from ...topology.together import Part
 from ..paths import Path, Paths
 
-GREEDY_BPS = 10**9  # where no link on the way has a rate
-MOST_PAIRS = 200_000  # senders and receivers looked at; of more an even sample stands for all
+GREEDY_BPS = 10**9  # of a greedy flow on whose path no link has a rate
+MOST_PAIRS = 200_000  # of a sender and a receiver; of more, an even sample stands for all
 
 Traffic = dict[tuple[Part, Part], float]
 
@@ -32,9 +32,8 @@ def traffic(
     receivers: Mapping[str, tuple[str, ...]],
     relays: Mapping[str, str],
 ) -> Traffic:
-    """Returns the bit/s between neighbouring parts (nodes, and links between segments) along the paths of the
-    flows.
-
+    """Returns the bit/s from each part (node, or link between segments) to the next one along the paths of
+    the flows. Where no path is known, the traffic counts directly from the sending to the receiving node.
     relays: flow name -> node that relays its messages.
     """
     at = {s.session.endpoint: node.name for node in nodes for s in node.software if s.session is not None}
@@ -90,8 +89,10 @@ def _pairs(
     at: Mapping[str, str],
     ways: _Ways,
 ) -> dict[tuple[str, str], float]:
-    """Returns the bit/s by (sending node, receiving node); flows from one node to the same receivers are
-    added up first.
+    """Returns the bit/s by (sending node, receiving node), with replies as traffic in the other direction. A
+    relayed flow counts to the relay, and from there to the receivers; its replies go directly. Flows whose
+    sender runs on no node are left out. Of more than MOST_PAIRS receivers, an even sample carries the traffic
+    of all.
     """
     found: defaultdict[tuple[str, str], float] = defaultdict(float)
     fans: defaultdict[tuple[str, str, bool], float] = defaultdict(float)
@@ -128,7 +129,10 @@ def _bps(
     at: Mapping[str, str],
     ways: _Ways,
 ) -> float:
-    """Returns the rate of a flow's messages in bit/s, each message counted once."""
+    """Returns the rate of a flow's messages with headers in bit/s, each message counted once. Without a
+    schedule (a greedy flow), it is the lowest rate on the path to the relay or the first receiver, or
+    GREEDY_BPS without one.
+    """
     if flow.schedule is None:
         here = at[flow.sender]
         names = [at[n] for d in flow.deliveries for n in receivers[d.receivers] if n in at]

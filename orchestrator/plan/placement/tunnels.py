@@ -20,7 +20,7 @@ _IDENTIFIERS = 1 << 24
 
 class Tunnels:
     """Makes the tunnels of one lab with free device names. VXLAN identifiers are hashes of the lab's and the
-    segment's name, so that labs which share hosts get different ones.
+    segment's name, so that labs which share hosts get different ones, and are unique within the lab.
     """
 
     def __init__(self, lab: str, names: InterfaceNames, port: int) -> None:
@@ -28,7 +28,9 @@ class Tunnels:
         self._taken: set[int] = set()
 
     def make(self, segment: str, bridge: str, mtu: int, ends: tuple[str, ...]) -> Tunnel:
-        """Returns the tunnel of a segment, or of a link between nodes."""
+        """Returns the tunnel of a segment, or of a link between nodes, between the hosts `ends`, with a new
+        device name and a new identifier.
+        """
         device = self._names.allot(f"vx-{segment}")
         return Tunnel(
             segment, bridge, self._identifier(segment), device, mtu, ends, self._port, len(ends) > 2
@@ -46,7 +48,9 @@ class Tunnels:
 
 
 def overhead(hosts: Iterable[Host]) -> int:
-    """Returns the bytes that a tunnel between these hosts adds to a frame, counted as for MTUs."""
+    """Returns the bytes by which a tunnel between these hosts makes a packet longer: the sum of the frame's
+    own Ethernet header and the headers of VXLAN, UDP and IP (IPv6 if `reached_by` returns it).
+    """
     return OVERHEAD[reached_by(hosts)]
 
 

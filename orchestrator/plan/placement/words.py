@@ -1,5 +1,5 @@
-"""Writes a plan's hosts as tables: the place of each part, the load of each host, and the traffic between
-hosts.
+"""Writes a plan's hosts as tables: the load of each host, the place of each part, the tunnels, and the
+traffic between hosts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..summary import groups, link_views
 from .loads import TRAFFIC, of_host
 from .notes import some
 
-MOST_WAYS = 20  # between hosts, the widest first
+MOST_WAYS = 20  # rows of traffic between hosts, the highest rates first; one more row adds up the rest
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 
 
@@ -34,7 +34,9 @@ def host_tables(plan: Plan) -> Iterator[Table]:
 
 
 def of_hosts(plan: Plan) -> set[str]:
-    """Returns the scopes of the predictions that these tables show."""
+    """Returns the scopes of the predictions that `host_tables` shows: the hosts, and the pairs of hosts with
+    traffic.
+    """
     ways = {p.scope for p in plan.predictions if p.name == TRAFFIC}
     return ways | {of_host(host.name) for host in plan.hosts}
 
@@ -75,7 +77,9 @@ def _links(plan: Plan) -> Iterator[Sequence[str]]:
 
 
 def _shares(hosts: Iterable[str]) -> str:
-    """Returns the hosts as text: `lab1`, or `lab1 (120), lab2 (80)`."""
+    """Returns the host of each part as one text: `lab1`, or the number of parts of each host, `lab1 (120),
+    lab2 (80)`.
+    """
     count = Counter(hosts)
     if len(count) == 1:
         return next(iter(count))

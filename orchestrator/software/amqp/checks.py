@@ -19,7 +19,7 @@ LONGEST_HEARTBEAT_S = 65535  # two bytes in connection.tune
 LONGEST_TEXT = 255  # bytes of a short text
 SMALLEST_PAYLOAD = {"bytes": SMALLEST_BYTES, "metering-xml": 256}  # as the agent's generators need
 LARGEST_PAYLOAD = 1 << 20
-# Those that every broker has made before, durable; other names of theirs are refused.
+# Every broker has the durable exchanges MADE from its start; it refuses other names that begin with RESERVED.
 RESERVED = "amq."
 MADE = {"amq.topic": "topic", "amq.direct": "direct", "amq.fanout": "fanout"}
 

@@ -187,10 +187,10 @@ def _flow(
 
 def guarantee(wanted: AmqpPublish, consumer: Consumer) -> Guarantee:
     """Returns the delivery guarantee of a publisher's messages at one consumer.
-
-    With confirms and acknowledgements no message is lost, but both sides repeat messages of unknown fate;
-    with neither, none arrives twice. The guarantee outlasts connections and brokers if queue and messages
-    are durable.
+    With confirms no message is lost, but messages may be repeated. Without confirms nothing is guaranteed,
+    or, if the consumer does not acknowledge either, no message arrives twice. The guarantee outlasts
+    connections only if the queue has a name and is durable, messages are persistent, and the consumer
+    acknowledges.
     """
     kept = consumer.queue != "" and consumer.durable and wanted.persistent and consumer.acknowledge
     confirmed = "confirmed" if wanted.confirms else "unconfirmed"

@@ -33,8 +33,9 @@ def _addresses(config: str) -> dict[str, list[str]]:
 
 
 def _software(config: str, interfaces: Mapping[str, str], addresses: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the keys of the router with the configuration; lines with addresses are dropped, because the
-    topology sets them, but kept for `lo`.
+    """Returns the keys of the router with the configuration, in which interfaces and addresses have the names
+    and values of the lab. Lines with addresses are dropped, because the topology sets them, but kept for
+    `lo`.
     """
     kept = []
     for stanza, line in _lines(config):
@@ -60,12 +61,14 @@ def _words(line: str, renamed: Mapping[str, str]) -> str:
 
 
 _START = re.compile(r"(/etc/init\.d/(frr|quagga|zebra) (re)?start|(systemctl|service) .*(frr|quagga|zebra))")
-_LOG = re.compile(r"^\s*(log file|debug)\b.*\n?", re.MULTILINE)  # what daemons say is the lab's to keep
+_LOG = re.compile(r"^\s*(log file|debug)\b.*\n?", re.MULTILINE)  # the lab records the daemons' output
 _PROTOCOL = re.compile(r"^router ", re.MULTILINE)
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """Joins the configurations of all daemons into one for FRR; "" if none of them configures a protocol."""
+    """Joins the configurations of all daemons into one for FRR, without their `log file` and `debug` lines;
+    "" if none of them configures a protocol.
+    """
     kept = [_LOG.sub("", text).rstrip("\n") for text in texts]
     return "\n!\n".join(kept) + "\n" if any(_PROTOCOL.search(text) for text in kept) else ""
 

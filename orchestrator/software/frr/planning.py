@@ -47,7 +47,9 @@ class Peer:
 
 
 def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    """Plans every router of the lab; raises SoftwareError if routers contradict each other."""
+    """Plans every router of the lab; raises SoftwareError if routers contradict each other or a template
+    fails.
+    """
     places = {node: place for place, node in enumerate(scene.interfaces, 1)}
     speakers = [Speaker(placed, scene.interfaces[placed.node], places[placed.node]) for placed in all_of_it]
     domain = Domain(scene, [s for s in speakers if s.wanted.config is None])
@@ -136,8 +138,8 @@ def _interface(port: Port) -> dict[str, Any]:
 
 
 def _peers(domain: Domain, speaker: Speaker) -> list[Peer]:
-    """Returns the BGP neighbours of a router: those of other ASs on each shared subnet, and each router of
-    its own AS once; none without BGP.
+    """Returns the BGP neighbours of a router, by address family: each address of routers of other ASs on
+    shared subnets, and each router of its own AS once; none without BGP.
     """
     if speaker.wanted.bgp is None:
         return []

@@ -1,4 +1,6 @@
-"""Checks rules over several routers: equal timers of neighbours, and an AS whose routers reach each other."""
+"""Checks rules over several routers: distinct router ids, equal OSPF timers of neighbours, and an AS whose
+routers are all neighbours or have OSPF.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from .domain import Domain, Speaker
 
 
 def insist(domain: Domain) -> None:
-    """Raises SoftwareError for the first rule that the lab's routers break."""
+    """Raises SoftwareError for the first rule that the lab's routers break: two with one router id, OSPF
+    neighbours with different timers, or a BGP router without OSPF that is no neighbour of a router of its AS.
+    """
     taken: dict[str, str] = {}
     for speaker in domain.speakers:
         other = taken.setdefault(speaker.router_id, speaker.node)
@@ -39,8 +43,8 @@ def _timers(domain: Domain, speaker: Speaker) -> None:
 
 
 def _mesh(domain: Domain, speaker: Speaker) -> None:
-    """Raises SoftwareError unless a router reaches every router of its AS; iBGP does not pass routes on, so
-    all must be neighbours.
+    """Raises SoftwareError unless the router shares a subnet with every router of its AS; iBGP does not pass
+    routes on, so all must be neighbours.
     """
     near = {other.node for port in domain.bgp_ports(speaker) for other, _ in port.others}
     for fellow in domain.fellows(speaker):

@@ -24,7 +24,9 @@ GUARANTEE = Guarantee("FTP", "FTP: no file comes twice", single=True)
 
 
 def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    """Plans every FTP server and client of the lab, in the order given."""
+    """Plans every FTP server and client of the lab, in the order given; raises SoftwareError if a flow has
+    more than LONGEST_SCHEDULE files.
+    """
     for placed in all_of_it:
         options: FtpOptions = placed.model.ftp
         to = peers.targets(scene, placed)

@@ -41,7 +41,10 @@ def shared(overlay: Overlay | None, band: Band) -> dict[str, Any] | None:
 
 
 def mistake(overlay: Overlay, band: Band) -> tuple[str, str] | None:
-    """Returns a conflict between an overlay and its class as (rule, remedy); None if there is none."""
+    """Returns a conflict between an overlay and its class as (rule, remedy): the class selects packets
+    otherwise than by ports, has other ports than the overlay, or has a ceiling other than its rate. None if
+    there is none.
+    """
     if band.pcp or band.dscp or not band.ports:
         return (
             "an overlay tells flows by their ports, and its class has others",
@@ -63,8 +66,8 @@ def _ports(overlay: Overlay) -> list[int]:
 
 
 def _filters(device: str, tap: str, ports: Sequence[int]) -> list[str]:
-    """Returns the tc lines that take packets of these ports before the link's delay and classes, with or
-    without a VLAN tag.
+    """Returns the tc lines that redirect packets from or to these ports to the device `tap`, before the
+    link's delay and classes, with or without a VLAN tag.
     """
     taken = enumerate((key for port in ports for key in _keys(port)), 1)
     return [
@@ -79,7 +82,9 @@ def _filters(device: str, tap: str, ports: Sequence[int]) -> list[str]:
 
 
 def _keys(port: int) -> Iterator[tuple[str, str]]:
-    """Yields (protocol, u32 match) for each form of a packet with this port."""
+    """Yields (protocol, u32 match) for each form of a packet with this port: TCP or UDP, from or to the port,
+    untagged or tagged, over IPv4 without header options.
+    """
     for transport in (TCP, UDP):
         head = f"match u32 0x45000000 0xff000000 at 0 match u32 0x{transport << 16:08x} 0x00ff0000 at 8"
         for value, mask in ((port << 16, 0xFFFF0000), (port, 0x0000FFFF)):

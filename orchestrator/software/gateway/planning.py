@@ -21,7 +21,9 @@ READY_WITHIN_NS = 10 * 10**9
 
 
 def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    """Plans every gateway of the lab, in the order given."""
+    """Plans every gateway of the lab, in the order given. Raises SoftwareError if a gateway's link, a flow's
+    class, upstream node or overlay, or the broker does not fit.
+    """
     for placed in all_of_it:
         options: GatewayOptions = placed.model.gateway
         direction = _governed(scene, placed)
@@ -146,8 +148,9 @@ def _least_bps(options: GatewayOptions, flow: Governed, band: Band) -> int:
 
 
 def _upstream(scene: Scene, placed: Placed, name: str, flow: Governed) -> str | None:
-    """Returns the address at which the flow's upstream node listens; None if the flow names no upstream
-    node.
+    """Returns the address at which the flow's upstream node listens, a gateway with this flow or a UDP sender
+    with `rate_limits_from`; None if the flow names no upstream node. Raises SoftwareError if the node has
+    neither.
     """
     if flow.upstream is None:
         return None
@@ -174,7 +177,9 @@ def _broker(scene: Scene, placed: Placed, node: str | None) -> str | None:
 
 
 def _reserved(scene: Scene, broker: Placed, gateway: Placed) -> dict[str, Any]:
-    """Returns the broker's settings for one of its gateways."""
+    """Returns the broker's settings for one of its gateways: its address, the rate of its link without the
+    classes that it does not govern, and the rate of each of its flows.
+    """
     direction = _governed(scene, gateway)
     classes = _classes(gateway, direction)
     flows = gateway.model.gateway.flows

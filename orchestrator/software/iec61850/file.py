@@ -23,7 +23,9 @@ def _group(value: Any) -> str:
 
 
 def _appid(value: Any) -> int:
-    """Returns an APPID as a number; accepts a number or the hexadecimal text of the standards."""
+    """Returns an APPID as a number; accepts an integer or a text of 0x and one to four hexadecimal digits,
+    and fails for any other value.
+    """
     if isinstance(value, str) and re.fullmatch(r"0x[0-9A-Fa-f]{1,4}", value):
         return int(value, 16)
     if isinstance(value, bool) or not isinstance(value, int):

@@ -112,8 +112,8 @@ def _receivers(scene: Scene, all_of_it: Sequence[Placed]) -> Mapping[tuple[str, 
 
 
 def destination(wanted: Published) -> dict[str, Any]:
-    """Returns the destination of a publisher's frames in the agent's settings: group address, APPID and
-    VLAN tag.
+    """Returns the destination of a publisher's frames in the agent's settings: group address, APPID and VLAN
+    tag, which is None without `vlan` and has priority 4 without `pcp`.
     """
     group = [int(part, 16) for part in wanted.destination.split("-")]
     tag = None if wanted.vlan is None else [wanted.vlan, 4 if wanted.pcp is None else wanted.pcp]

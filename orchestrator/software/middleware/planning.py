@@ -24,7 +24,9 @@ HERE = Path(__file__).parent
 
 
 def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    """Plans every middleware side of the lab, in the order given."""
+    """Plans every middleware side of the lab, in the order given; raises SoftwareError if a flow has more
+    than LONGEST_SCHEDULE messages.
+    """
     for placed in all_of_it:
         yield _side(scene, placed, all_of_it)
 
@@ -94,8 +96,8 @@ def _servers_bytes(placed: Placed, all_of_it: Sequence[Placed]) -> int:
 def _sent(
     scene: Scene, placed: Placed, at: Placed, all_of_it: Sequence[Placed]
 ) -> list[tuple[Flow, list[Placed]]]:
-    """Returns the flows that a side sends, with their receivers: no flow, one, or a second one for its
-    greedy phase.
+    """Returns the flows that a side sends, with their receivers: no flow, one, or a second one for its greedy
+    phase. Raises SoftwareError if the first one has more than LONGEST_SCHEDULE messages.
     """
     options: MiddlewareOptions = placed.model.middleware
     wanted = options.request or options.push or options.publish
@@ -147,8 +149,8 @@ def _flow(scene: Scene, placed: Placed, at: Placed, wanted: Sending, to: str) ->
 
 
 def _address(scene: Scene, at: Placed, all_of_it: Sequence[Placed]) -> str:
-    """Returns the address at which clients reach the listening side: one for all, because some libraries
-    announce only one.
+    """Returns the address at which all clients reach the listening side, seen from the first client, because
+    some libraries announce only one; without clients the node's first address.
     """
     mine = _connected(at, all_of_it)
     return scene.address(at.node, mine[0].node) if mine else scene.interfaces[at.node][0].address

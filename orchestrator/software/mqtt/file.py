@@ -143,7 +143,7 @@ class MqttOptions(Base):
 
     @property
     def expiry_s(self) -> int:
-        """How long the broker keeps the session after a lost connection; NEVER_S: for ever."""
+        """The seconds for which the broker keeps the session after a lost connection; NEVER_S: for ever."""
         if self.session_expiry is None:
             return 0 if self.clean_session else NEVER_S
         return min(self.session_expiry // 10**9, NEVER_S)
@@ -155,7 +155,7 @@ class MqttOptions(Base):
 
 
 def spoken(tls: object | None) -> str:
-    """Returns what a capture sees on a port of MQTT, as the reducer calls it."""
+    """Returns the reducer's name of the traffic on a port of MQTT: "mqtt", or "tls" if it is encrypted."""
     return PROTOCOL if tls is None else "tls"
 
 

@@ -76,7 +76,9 @@ def numberless(wanted: Publish) -> bool:
 
 
 def planned_payload(scene: Scene, client: Placed, wanted: Publish) -> Payload:
-    """Returns kind and length of the payload in the plan."""
+    """Returns kind and length of the payload in the plan; for JSON the length with the longest numbers that
+    the agent fills in.
+    """
     if wanted.json_text is not None:
         return Payload("json", len(_with(_json_of(scene, client, wanted.json_text), _LONGEST).encode()))
     if wanted.file is not None:

@@ -1,4 +1,4 @@
-"""Checks what an MQTT client says in CONNECT: login, session, will; and its back-off."""
+"""Checks the session of an MQTT client: login, TLS, expiry, properties, will and back-off."""
 
 from __future__ import annotations
 

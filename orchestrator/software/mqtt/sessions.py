@@ -1,4 +1,4 @@
-"""Plans what a client says in CONNECT, and when it connects again: login, session, will and back-off."""
+"""Plans the session of an MQTT client: client identifier, login, TLS, expiry, will and back-off."""
 
 from __future__ import annotations
 

@@ -31,7 +31,9 @@ class Subscribed:
 
 @dataclass
 class Subscriptions:
-    """All subscriptions of a lab; filters without wildcards are found by a dictionary look-up."""
+    """All subscriptions of a lab; filters without wildcards are found by a dictionary look-up. A shared
+    subscription matches no topic here, since each message reaches only one of its subscribers.
+    """
 
     exact: dict[tuple[str, str], list[Subscribed]] = field(default_factory=dict)
     wild: dict[str, list[Subscribed]] = field(default_factory=dict)
@@ -48,7 +50,7 @@ class Subscriptions:
 
     def to(self, broker: str, topic: str, sender: str) -> list[Subscribed]:
         """Returns the subscriptions that match a topic of `sender`, one for each client: the one with the
-        highest QoS.
+        highest QoS. Leaves out the sender's own subscriptions with `no_local`.
         """
         found = [
             *self.exact.get((broker, topic), ()),

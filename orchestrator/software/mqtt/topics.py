@@ -6,7 +6,7 @@ SHARED = "$share/"  # one of a group of subscribers gets each message, which one
 
 
 def inner(pattern: str) -> str:
-    """Returns the topic filter of a subscription: of a shared one, what is behind its group."""
+    """Returns the topic filter of a subscription; for $share/GROUP/FILTER, it is FILTER."""
     return pattern.split("/", 2)[-1] if pattern.startswith(SHARED) else pattern
 
 
@@ -24,7 +24,9 @@ def matches(pattern: str, topic: str) -> bool:
 
 
 def share_fault(pattern: str) -> str | None:
-    """Returns why a text is no valid shared subscription; None if it is one, or none of this form."""
+    """Returns the reason why a text is no valid shared subscription; None if it is one, or does not begin
+    with $share/.
+    """
     parts = pattern.split("/", 2)
     if not pattern.startswith(SHARED) or (len(parts) == 3 and all(parts) and not set(parts[1]) & set("+#")):
         return None
@@ -32,7 +34,7 @@ def share_fault(pattern: str) -> str | None:
 
 
 def filter_fault(pattern: str) -> str | None:
-    """Returns why a text is no valid topic filter; None if it is one."""
+    """Returns the reason why a text is no valid topic filter; None if it is one."""
     levels = pattern.split("/")
     if any("#" in level and level != "#" for level in levels) or "#" in levels[:-1]:
         return "# stands alone, as the last level"

@@ -90,7 +90,9 @@ def _process(values: dict[str, Any], name: str, broker: Rabbit) -> Process:
 
 
 def _configuration(values: dict[str, Any], broker: Rabbit) -> str:
-    """Returns the broker's configuration file in Erlang terms."""
+    """Returns the broker's configuration file in Erlang terms: the user's own `config`, else the rendered
+    one.
+    """
     if broker.config is not None:
         return render(broker.config, values)
     options: dict[str, dict[str, str]] = {}

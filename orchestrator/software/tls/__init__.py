@@ -1,1 +1,1 @@
-"""Holds the TLS settings of software, and makes the certificates of a lab."""
+"""Defines the TLS settings of software, and makes the certificates of a lab."""

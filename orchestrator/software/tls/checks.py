@@ -1,4 +1,4 @@
-"""Checks TLS settings: files that belong together, and what the two ends need of each other."""
+"""Checks TLS settings: files that belong together, server names, and whether a client and its broker fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _HOST = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*") 
 
 
 def check_tls(report: Checks, path: Path, tls: Tls) -> None:
-    """Reports files of `tls` that miss another, or have the wrong content."""
+    """Reports a certificate without its key or the reverse, a file without the right PEM block or with an
+    encrypted key, and an invalid `server_name`.
+    """
     for one, other in (("cert", "key"), ("key", "cert")):
         if getattr(tls, one) is not None and getattr(tls, other) is None:
             report.add((*path, one), getattr(tls, one), f"has no `{other}`", f"write `{other}:`, too")
@@ -44,7 +46,9 @@ def _is_address(text: str) -> bool:
 def check_both_ends(
     report: Checks, path: Path, client: ClientTls | None, broker: Tls | None, node: str
 ) -> None:
-    """Reports a client whose TLS does not fit that of its broker on `node`."""
+    """Reports a client that has TLS where its broker on `node` has none or the reverse, or that has no
+    certificate where the broker demands one.
+    """
     if (client is None) != (broker is None):
         rule, remedy = (
             (f"the broker of {node} speaks TLS only", "write `tls: lab` here")

@@ -35,7 +35,9 @@ def trusted(scene: Scene, tls: Tls) -> str:
 
 
 def server_identity(scene: Scene, node: str, tls: Tls) -> Identity:
-    """Returns the identity of a server on `node`, for the node's name, localhost and its addresses."""
+    """Returns the identity of a server on `node`: the file's, else one of the lab's authority for the node's
+    name, localhost and its addresses.
+    """
     from .certificates import Identity
 
     if tls.cert is not None:
@@ -45,7 +47,9 @@ def server_identity(scene: Scene, node: str, tls: Tls) -> Identity:
 
 
 def client_spec(scene: Scene, tls: ClientTls, broker: str, name: str) -> dict[str, Any]:
-    """Returns the agent's TLS settings of a client; `name` is that of its certificate, `broker` a node."""
+    """Returns the agent's TLS settings of a client of the broker on node `broker`; `name` is the name in a
+    certificate of the lab's authority, which it has with `mutual`.
+    """
     spec: dict[str, Any] = {
         "ca": trusted(scene, tls),
         "server_name": tls.server_name or broker,

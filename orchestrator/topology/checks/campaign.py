@@ -6,7 +6,9 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks the names in the campaign block; the levels are checked when the cells are loaded."""
+    """Reports factors and parameters of the campaign block that are not declared, unless it names topologies,
+    and names that are both; the levels are checked when the cells are loaded.
+    """
     block = report.model.campaign
     if block is None:
         return

@@ -1,6 +1,5 @@
 """Transfers files by FTP (ftplib) one after the other, each at its scheduled time or as soon as the transfer
-before has ended.
-
+before has ended. A transfer whose turn comes after its flow's end is recorded as unsent.
 Usage: client.py SETTINGS
 """
 
