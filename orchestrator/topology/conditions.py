@@ -1,4 +1,6 @@
-"""Reads expectations that do not stand in a topology file: those of `--fail-if`, `vnet expect` and pytest."""
+"""Reads expectations from outside the `expect` section of a file: of `--fail-if`, `vnet expect`, pytest, and
+the searches of a campaign.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,16 @@ Read = Callable[[str], dict[str, Any]]
 
 
 def failing(texts: Sequence[str]) -> Stated:
-    """Returns, for each condition, the expectation that it does not come true."""
+    """Returns, for each condition, the expectation that it does not come true; raises TopologyError if one is
+    wrong.
+    """
     return _read(texts, FAIL_IF, lambda text: condition.negated(condition.mapping(text)))
 
 
 def expected(texts: Sequence[str], place: str) -> Stated:
-    """Returns the expectations in lines of text; `place` names them in error messages."""
+    """Returns the expectations in lines of text; `place` names them in error messages. Raises TopologyError
+    if one is wrong.
+    """
     return _read(texts, place, condition.mapping)
 
 

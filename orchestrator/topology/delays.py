@@ -153,8 +153,8 @@ Tables = dict[str, tuple[int, ...]]
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any, Tables]:
-    """Replaces every `delays: FILE` in the data by delay, jitter and a table's name; returns the data and the
-    tables by name.
+    """Replaces every `delays: FILE` of a direction by delay, jitter and a table's name, and that of a slot by
+    OwnDelays. Returns the data and the tables of directions and slots by name; reports invalid files.
     """
     tables: Tables = {}
     if not isinstance(data, dict):

@@ -120,7 +120,9 @@ WIRE_PREFIX: dict[Family, int] = {"IPv4": 30, "IPv6": 126}
 
 
 def wire_subnets(model: File, names: Expansion) -> dict[str, str]:
-    """Returns the subnet of each link between two nodes: its own, else the next free small one."""
+    """Returns the subnet of each link between two nodes: its own, else the next free small one. That is IPv6
+    if `routing` says so, or says nothing and all subnets of the file are IPv6.
+    """
     given = [s.subnet for s in model.segments.values()] + [link.subnet for link in model.links.values()]
     known = sorted({subnet for subnet in given if subnet is not None})
     wanted = model.routing.family if model.routing else None

@@ -43,7 +43,9 @@ def _or_short(schema: dict[str, Any]) -> None:
 
 
 def line(value: Any) -> Any:
-    """Reads an expectation that is one line of text as the mapping it stands for."""
+    """Reads an expectation that is one line of text as the mapping it stands for; returns any other value
+    unchanged.
+    """
     if not isinstance(value, str):
         return value
     try:

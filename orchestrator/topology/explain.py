@@ -86,7 +86,9 @@ def _at(parts: list[str]) -> list[Entry]:
 
 
 def _ending(parts: list[str]) -> list[Entry]:
-    """Returns the entries with the shortest paths that end in these parts, the user's own names left out."""
+    """Returns the entries with the shortest paths that end in these parts, the user's own names left out;
+    without one, those of `_below_the_last`. Returns nothing for a single part.
+    """
     if len(parts) < 2:
         return []
     _, models = _whole()
@@ -227,7 +229,9 @@ def _keys(schema: Schema, models: dict[str, Schema], before: str = "") -> Iterat
 
 
 def _near(asked: str, parts: list[str]) -> str:
-    """Returns the remedy for an unknown path: its longest known part, and the nearest keys there."""
+    """Returns the remedy for an unknown path: the key that replaces a retired one, the nearest keys below its
+    longest known part, paths with another first key, or the nearest of all keys.
+    """
     for key in TABLE:
         if parts and parts[-1] == key.old:
             return f'"{asked}" is retired; the key is {key.whole(key.new)} (`vnet migrate` rewrites files)'

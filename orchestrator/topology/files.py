@@ -14,7 +14,10 @@ _PLACES = {"tls": ("ca", "cert", "key"), "publish": ("file",)}
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
-    """Returns the data with each file read; a file that cannot be read is a problem."""
+    """Returns the data in which each name of a file at software (`tls`: ca, cert, key; `publish`: file) is
+    replaced by TextBeside, the name with the file's text. Reports files that cannot be read; their text is
+    None.
+    """
     for section in ("nodes", "groups"):
         for name, machine in _mapping(_mapping(data).get(section)).items():
             for program, software in _mapping(_mapping(machine).get("software")).items():

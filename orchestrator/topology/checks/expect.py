@@ -39,25 +39,31 @@ def examine(report: Report, place: Path, one: Expect) -> None:
 
 
 def known(one: Expect) -> Metric | None:
-    """Returns what is known of the metric of an expectation, by the name that summary.json has for it."""
+    """Returns the entry of METRICS for an expectation's metric: its unit, columns and series; None without
+    one.
+    """
     return METRICS.get(column_name(one))
 
 
 def column_name(one: Expect) -> str:
-    """Returns the name in summary.json of the metric: `recovery` and `throughput` of a link have others."""
+    """Returns the metric's name in summary.json: `interruption_until` for `recovery`, `link_carried` for
+    `throughput` with a `link`, else the metric itself.
+    """
     if one.metric == RECOVERY:
         return "interruption_until"
     return "link_carried" if one.metric == LINK_RATE and one.link is not None else str(one.metric)
 
 
 def nearest(name: str) -> str:
-    """Returns the remedy for an unknown metric: the nearest name, or those that contain it."""
+    """Returns the remedy for an unknown metric: the nearest of the names that contain it, or of all names if
+    none does.
+    """
     names = [*METRICS, RECOVERY]
     return closest(name, [known for known in names if name in known] or names, what=LISTED)
 
 
 def modes(one: Expect) -> dict[str, Series]:
-    """Returns always, eventually and never, as far as they are written."""
+    """Returns the conditions that the expectation has of always, eventually and never, by these names."""
     return {mode: found for mode in MODES if (found := getattr(one, mode)) is not None}
 
 
@@ -79,7 +85,9 @@ def _metric(report: Report, place: Path, one: Expect) -> None:
 
 
 def _narrowed(report: Report, place: Path, one: Expect, found: Metric) -> None:
-    """Checks that `during` and `after` can narrow the metric: to a time, or by `after` to an event."""
+    """Reports `during` and `after` at a metric that summary.json has for the whole run only; `after` is
+    allowed if the metric has values for each event.
+    """
     for key in ("during", "after"):
         label = getattr(one, key)
         of_event = key == "after" and "event" in found.of
@@ -146,7 +154,7 @@ def _no_text(report: Report, place: Path, series: Series) -> None:
 
 
 def _only(report: Report, place: Path, one: Expect, allowed: tuple[str, ...]) -> None:
-    """Adds a problem for each key that does not go with the subject."""
+    """Adds a problem for each key that is not in `allowed`, the keys that go with the subject."""
     written = [key for key, _, _ in given(one)]
     written += [key for key in (*BOUNDS, *MODES, "during", "after") if getattr(one, key) is not None]
     for key in written:

@@ -94,8 +94,8 @@ def _libvirt(report: Report) -> None:
 
 
 def _together(report: Report) -> None:
-    """Reports contradictory constraints of placement, unless nodes, groups, segments or links have problems
-    already.
+    """Reports contradictory constraints of placement, and NICs in hosts that no host lists, unless nodes,
+    groups, segments or links have problems already.
     """
     if any(report.lost(section) for section in ("nodes", "groups", "segments")) or report.unsure(
         "links", "between"

@@ -61,7 +61,7 @@ def one(report: Report, impairment: Impairment | None, path: Path) -> None:
         report.add((*path, "rate"), "0", "would never send a packet", "use link-down, or leave `rate` out")
 
 
-# Netem does it, and takes packets out of their sockets' account (skb_orphan_partial in netem_enqueue).
+# netem applies these, and removes packets from their sockets' account (skb_orphan_partial in netem_enqueue).
 _NETEMS = ("delay", "jitter", "loss", "gilbert_elliott", "duplicate", "corrupt", "reorder", "slot")
 
 

@@ -1,4 +1,6 @@
-"""Checks links: ends, directions, keys that fit the ends, duplicates, loops, names."""
+"""Checks links: ends, directions, keys that fit the ends, duplicates, loops without a spanning tree,
+names.
+"""
 
 from __future__ import annotations
 

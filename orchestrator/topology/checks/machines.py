@@ -71,7 +71,9 @@ def _light(report: Report, section: str, name: str, machine: Machine) -> None:
 
 
 def _contained(report: Report, section: str, name: str, machine: Machine) -> None:
-    """Checks the image, mounts and software of a light node with a container image."""
+    """Reports a light node's image that is no container image. With a container image, reports mounts, and
+    software that is neither in the agent nor a `command:`.
+    """
     if machine.image is None or not machine.image.startswith(SCHEME):
         rule, remedy = "is only for kind vm", "write `kind: vm`, `image: oci:PATH`, or leave it out"
         report.add((section, name, "image"), machine.image, rule, remedy)

@@ -7,7 +7,9 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Reports names used twice, unknown segments of nodes, and a file without nodes."""
+    """Reports names used twice, segments of nodes that are unknown or named twice, and a file without
+    nodes.
+    """
     seen: dict[str, str] = {}
     for section in ("segments", "nodes", "groups"):
         for name in getattr(report.model, section):

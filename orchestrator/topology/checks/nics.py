@@ -16,7 +16,9 @@ CABLE = "give the link `nics: {a: ..., b: ...}`: the node's port, and the port c
 
 
 def check(report: Report) -> None:
-    """Checks segments of `nic`, ends of `nics`, NICs named twice, and keys that need both ends in the lab."""
+    """Checks segments of `nic`, ends of `nics`, NICs named twice, and links, captures and partitions that
+    need both ends of a cable in the lab.
+    """
     for name, node in report.model.nodes.items():
         for segment in node.nic or {}:
             if not node.segment:

@@ -57,7 +57,9 @@ def _marks(report: Report) -> None:
 def _marked(
     report: Report, options: object, here: Path, served: dict[str, set[int]], *, tagged: bool
 ) -> None:
-    """Checks the marks that one piece of software sets on its packets."""
+    """Reports a PCP without `vlan` at the node, and each mark of one piece of software that no queue serves,
+    except PCP 0.
+    """
     for mark, value in marks(options).items():
         if mark == "pcp" and not tagged:
             rule = "is of a tag, and this node's frames have none"

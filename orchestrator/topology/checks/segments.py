@@ -16,7 +16,9 @@ WITHOUT_IPV6 = "builtin-tiny"  # images/guest/tiny.config
 
 
 def check(report: Report) -> None:
-    """Checks subnets, MTUs, spanning trees, fixed addresses, free addresses and bridge ports."""
+    """Checks subnets, MTUs, spanning trees, IPv6, fixed addresses, free addresses and, without hosts, bridge
+    ports. Checks nothing if segments or ends of links have problems already.
+    """
     if report.lost("segments") or report.unsure("links", "between"):
         return
     found = {domain.segments: domain for domain in report.domains.values()}

@@ -11,13 +11,15 @@ from ..traces import LEAST_BPS
 from .report import Report
 
 SIDES = ("forward", "reverse", "both")
-# In an outage one frame goes, however short those behind it are. Of htb each class would send one; what cake
-# counts shorter frames as ends at 256 bytes (iproute2's tc/q_cake.c).
+# In an outage exactly one frame may be sent. With htb each class would send one; cake can count a short frame
+# as 256 bytes at most (iproute2's tc/q_cake.c), so that more than one would be sent.
 WITHOUT_OUTAGES = ("htb", "cake")
 
 
 def check(report: Report) -> None:
-    """Checks every trace of links and half-duplex segments."""
+    """Checks every trace of links and half-duplex segments, and reports timeline events that change a
+    direction with a trace.
+    """
     played: dict[str, list[str]] = {}
     for name, link in report.model.links.items():
         found = [side for side in SIDES if _traced(getattr(link, side))]
@@ -53,7 +55,9 @@ def _one(report: Report, way: Impairment, path: Path) -> None:
 
 
 def _queue(report: Report, way: Impairment, queue: Queue, path: Path) -> None:
-    """Checks that the queue can work at all rates of the trace."""
+    """Reports a queue that cannot work at all rates of the trace: HTB or CAKE at a rate of 0, and HTB classes
+    whose share is less than 1 kbit/s.
+    """
     rates = [state.rate_bps for state in way.trace.trace.states]
     for kind in [one for one in queue.kinds if one in WITHOUT_OUTAGES and 0 in rates]:
         rule = "stands behind a rate that is 0 for a while, in which it would go on sending"
