@@ -13,7 +13,9 @@ MORE = 8  # threads more than processors: polars starts some beside its workers
 
 
 def insist_on_threads() -> None:
-    """Starts and ends as many threads as polars uses; RuntimeError if that fails."""
+    """Starts and ends as many threads as polars uses: one for each processor, and MORE; RuntimeError if that
+    fails.
+    """
     over = threading.Event()
     begun: list[threading.Thread] = []
     try:

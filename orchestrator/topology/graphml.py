@@ -1,6 +1,7 @@
-"""Converts a GraphML file (as in the Topology Zoo) into a topology of routers.
-
+"""Converts a GraphML file (as in the Topology Zoo) into a topology of routers, with a link for each edge.
+Nodes without an edge and edges from a node to itself are left out.
 The delay of a link is that of light in fibre between the positions of its ends, or 1 ms if one is unknown.
+Its rate is the edge's `LinkSpeedRaw`, if the file has one.
 """
 
 from __future__ import annotations

@@ -82,8 +82,9 @@ def expand(
     notes: list[Note],
     inventory: Inventory | None = None,
 ) -> Any:
-    """Returns the file's data with complete hosts. asked: host names from `--hosts` that
-    replace the file's.
+    """Returns the file's data with hosts completed from the inventory; reports hosts that have no `machine`
+    and are not in it. If the inventory cannot be read, reports that and leaves `hosts` out.
+    asked: host names from `--hosts` that replace the file's.
     """
     if not isinstance(data, dict):
         return data
@@ -130,7 +131,9 @@ def _unknown(name: Any, body: Any, document: Document, inventory: Inventory) -> 
 
 
 def _whole(name: str, body: Any, inventory: Inventory) -> Any:
-    """Merges file and inventory; an unknown host becomes this machine, so that the checks can go on."""
+    """Returns a host's values: those of the file alone if it names the machine, else those of the inventory
+    with the file's in their place. An unknown host becomes this machine, so that the checks can go on.
+    """
     return body if _said(body) else {**inventory.hosts().get(name, {"machine": LOCAL}), **(body or {})}
 
 

@@ -53,8 +53,8 @@ def declared(document: Document, problems: list[Problem]) -> dict[str, Parameter
 def resolve(
     document: Document, known: Mapping[str, Parameter], overrides: Mapping[str, Any], problems: list[Problem]
 ) -> dict[str, Any]:
-    """Returns each parameter's value; quantities remain text with their unit. Reports and leaves out invalid
-    values.
+    """Returns each parameter's value; quantities remain text with their unit. Reports unknown names in
+    `overrides`, and reports and leaves out missing and invalid values.
     """
     for name in overrides.keys() - known.keys():
         remedy = closest(name, known, what="parameters")
@@ -141,7 +141,9 @@ def _magnitude(kind: str, value: Any) -> Any:
 
 
 class Substitution:
-    """Replaces `${name}` in the file's data; a value that is only `${name}` keeps the parameter's type."""
+    """Replaces `${name}` in the file's data, and `$$` by `$`; a value that is only `${name}` keeps the
+    parameter's type.
+    """
 
     def __init__(self, document: Document, values: Mapping[str, Any], known: Mapping[str, Parameter]) -> None:
         self.document, self.values, self.known = document, values, known

@@ -54,7 +54,9 @@ def clients(names: Expansion) -> list[tuple[str, str]]:
 
 
 def interval_ns(model: File, count: int) -> int:
-    """Returns the time between the connects of two clients, in ns."""
+    """Returns the time between the connects of two clients, in ns: `ramp` divided by `count`, else
+    `connect_interval`, else DEFAULT_INTERVAL_NS.
+    """
     if model.run.ramp is not None:
         return model.run.ramp // max(count, 1)
     return DEFAULT_INTERVAL_NS if model.run.connect_interval is None else model.run.connect_interval

@@ -64,8 +64,8 @@ def wrong(searches: Mapping[str, Search], document: Document) -> Iterator[Proble
 
 
 def following(search: Search, tried: Mapping[int, bool]) -> int | None:
-    """Returns the next value to try, from the results (value -> held) so far; None when
-    the search is over.
+    """Returns the next value to try, from the results (value -> held) so far. Returns None when the search is
+    over: the least value failed, the largest passed, or the two ends are within the resolution.
     """
     if not tried:
         return search.low

@@ -24,8 +24,8 @@ _REPLACED = {"rate_bps": ("rate",), "delay_ns": ("delay", "delays"), "loss": ("l
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
-    """Returns the data with traces read from their files; runs before profiles, so that a trace overrides
-    them.
+    """Returns the data with each `trace:` read from its file; reports invalid files and leaves those traces
+    out. Runs before profiles, so that a trace overrides them.
     """
     for section, sides in PLACES.items():
         known = data.get(section) if isinstance(data, dict) else None

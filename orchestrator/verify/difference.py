@@ -42,7 +42,10 @@ class Difference:
 
 
 def first_difference(name: str, before: Path, again: Path) -> Difference | None:
-    """Returns the first difference; None if the files are equal byte for byte."""
+    """Returns the first difference of two files, which may be that one is absent; None if they are equal byte
+    for byte. The form follows from the name: packets for .pcap, rows for .parquet, bytes for .png, else
+    lines.
+    """
     if not before.exists() or not again.exists():
         sides = ["there" if path.exists() else "absent" for path in (before, again)]
         return Difference(name, "the whole file", *sides)
@@ -127,6 +130,6 @@ def _byte(name: str, before: Path, again: Path) -> Difference:
 
 
 def clock(time_ns: int) -> str:
-    """Writes a lab time as time of day with nanoseconds."""
+    """Writes a lab time as time of day in UTC with nanoseconds."""
     whole = datetime.fromtimestamp(time_ns // 1_000_000_000, UTC)
     return f"{whole:%H:%M:%S}.{time_ns % 1_000_000_000:09d}"

@@ -42,7 +42,7 @@ Inputs = dict[str, tuple[str, str]]  # name -> (then, now)
 
 
 class VerifyError(Exception):
-    """The run cannot be verified; the text gives the reason and a remedy."""
+    """Raised if a run cannot be verified; the text gives the reason and a remedy."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ def verify(
     observe: Callable[[dict[str, Any]], None],
     told: Callable[[Inputs], None],
 ) -> Comparison:
-    """Runs the plan again in a temporary directory and compares; first passes differing inputs to `told`.
-
+    """Runs the plan again in a temporary directory beside `run_dir` and compares; first passes the inputs
+    that differ to `told`. Removes the new run afterwards.
     Raises VerifyError if `run_dir` is no finished run in virtual time; a failing run raises as in `execute`.
     """
     manifest = recorded(run_dir)
@@ -90,7 +90,9 @@ def compare(
     state: str = "complete",
     error: str | None = None,
 ) -> Comparison:
-    """Compares the recorded run in `run_dir` with the new one in `fresh`."""
+    """Compares the recorded run in `run_dir` with the new one in `fresh`, by the SHA-256 of the files that
+    equal inputs must reproduce; also finds files of `run_dir` that were changed after the run.
+    """
     then, now = manifest.hashes, identical_set(fresh)
     here = {name: digest(run_dir / name) for name in then if (run_dir / name).exists()}
     touched = [*seal.altered(run_dir), *seal.altered_records(run_dir)]
@@ -105,7 +107,9 @@ def compare(
 
 
 def recorded(run_dir: Path) -> Manifest:
-    """Returns the manifest of a complete run in virtual time; VerifyError for anything else."""
+    """Returns the manifest of a complete run in virtual time; VerifyError for anything else, and for a
+    directory with other entries than regular files and directories.
+    """
     if run_dir.is_dir() and (other := regular.other_entry(run_dir)):
         raise VerifyError(f"{run_dir}: {other}; a run has regular files and directories only; remove it")
     try:
@@ -125,7 +129,7 @@ def recorded(run_dir: Path) -> Manifest:
 
 def again(run_dir: Path, manifest: Manifest) -> Prepared:
     """Prepares the same plan with the same system call cost and, if this machine has it, the identical
-    kernel; else the first one found. Raises NoKernel if none can run it.
+    kernel; else the first one found. Raises NoKernel if no kernel is built, or this one cannot run the plan.
     """
     plan = rundir.read_plan(run_dir)
     kernel = VirtualKernel([_kernel(manifest)], int(manifest.kernel["syscall_ns"]))

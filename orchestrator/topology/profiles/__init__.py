@@ -141,8 +141,8 @@ def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
 
 
 def _owner(owner: Any, path: Path, directory: FilePath, document: Document, problems: list[Problem]) -> Any:
-    """Expands the profiles of a link or an event; a direction with an invalid profile is left out and
-    reported.
+    """Expands the profiles of a link or an event; a link also gets the profile's keys of the link. A
+    direction with an invalid profile is left out and reported.
     """
     if not isinstance(owner, dict):
         return owner
