@@ -71,8 +71,9 @@ def _round_trips(plan: Plan) -> Iterator[Prediction]:
 
 
 def _links(plan: Plan) -> Iterator[Prediction]:
-    """Yields, for each impaired direction of a link, its bandwidth-delay product if it has a rate, its queue
-    limit if netem holds the queue, and the shares of packets that a correlation changes.
+    """Yields, for each impaired direction of a link, its bandwidth-delay product in bytes if it has a rate,
+    its queue limit in packets unless the file states a kind of queue, and the shares of packets that a
+    correlation changes.
     """
     for link in plan.links:
         for name, direction in (("forward", link.forward), ("reverse", link.reverse)):

@@ -79,7 +79,9 @@ def impairment(base: Impairment, moment: Moment) -> Impairment:
 
 
 def _shares(base: Impairment, rate_bps: int) -> Htb:
-    """Returns the classes with their guaranteed and highest rates scaled to the new rate."""
+    """Returns the classes of `base` with their guaranteed and highest rates scaled in proportion to the new
+    rate.
+    """
     assert base.queue is not None and base.queue.htb is not None
     return Htb(
         tuple(

@@ -48,7 +48,7 @@ def _written(network: Network, node: str, route: FileRoute) -> Iterator[Route]:
 
 def _neighbour(network: Network, node: str, via: str, kind: Family) -> str | None:
     """Returns a neighbour's address of that family in a subnet that both share; None if there is none. `via`
-    may also be the address itself.
+    may also be the address itself, which is returned if it is of that family.
     """
     if is_address(via):
         return via if family(via) == kind else None

@@ -311,6 +311,8 @@ def _quiet(device: str, segment: Segment | None, mtu: int) -> Iterable[str]:
 
 
 def _silent(device: str, mtu: int) -> Iterable[str]:
-    """Yields the line that keeps a device from having an IPv6 address, where its MTU allows one."""
+    """Yields the line that keeps a device from giving itself an IPv6 address; nothing if its MTU is too small
+    for IPv6.
+    """
     if mtu >= IPV6_LEAST_MTU:
         yield f"link set dev {device} addrgenmode none"

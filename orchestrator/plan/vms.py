@@ -40,7 +40,9 @@ def memory(image: str) -> int:
 
 
 def has_disk(image: str) -> bool:
-    """Whether machines of this image have a disk; False for a built-in initramfs, which lives in memory."""
+    """Returns whether machines of this image have a disk; False for a built-in initramfs, which lives in
+    memory.
+    """
     from ..images.recipe import Recipe, recipes
 
     return not isinstance(recipes().get(image), Recipe)

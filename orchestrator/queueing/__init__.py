@@ -53,7 +53,9 @@ def lone_bps(wanted: Impairment) -> int:
 
 
 def sending_ns(wanted: Impairment, frame_bytes: int) -> int:
-    """Returns the nanoseconds that the rate adds to a frame when there is no other traffic."""
+    """Returns the nanoseconds that the rate adds to a frame when there is no other traffic: 0 behind a token
+    bucket, which is full then, and without a rate.
+    """
     queue = queue_of(wanted)
     return queue.sending_ns(wanted, frame_bytes) if queue is not None else 0
 

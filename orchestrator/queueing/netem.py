@@ -105,8 +105,8 @@ def _rate(wanted: Impairment) -> int:
 
 
 def _orderly(wanted: Impairment) -> bool:
-    """Whether netem gets the rate ORDERLY_BPS if the impairment has none. Slots without a delay need one,
-    since netem_enqueue removes packets from their socket's account only with a delay or a rate.
+    """Returns whether netem gets the rate ORDERLY_BPS if the impairment has none. Slots without a delay need
+    one, since netem_enqueue removes packets from their socket's account only with a delay or a rate.
     """
     return wanted.netem_stays or (wanted.slot is not None and not wanted.delay_ns)
 
@@ -195,7 +195,7 @@ def _slots(asked: Slot | None, read: Slot | None) -> list[Mismatch]:
 
 
 def _matters(asked: Impairment, field: str) -> bool:
-    """Whether tc reports the field: tc leaves out the correlation of an impairment that is zero."""
+    """Returns whether tc reports the field: tc leaves out the correlation of an impairment that is zero."""
     quantity = field.removesuffix("_correlation")
     if quantity == field:
         return True

@@ -29,8 +29,7 @@ class Place:
 
 def new_run_dir(lab_dir: Path, now: datetime | None = None) -> Path:
     """Makes the directory of a new run below `lab_dir`, named by the local time `now`: `20260131T120000`.
-
-    If that name exists, appends `-2`, `-3` and so on. Raises RunError if it cannot be made.
+    If that name exists, appends `-2`, `-3` and so on, up to `-999`. Raises RunError if it cannot be made.
     """
     stamp = (now or datetime.now()).strftime("%Y%m%dT%H%M%S")
     return make_dir(lab_dir, stamp)

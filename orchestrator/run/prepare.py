@@ -156,8 +156,7 @@ def with_images(plan: Plan) -> Plan:
 
 def agent_binary() -> Path:
     """Returns the agent's path: $VNET_AGENT, else the project's release build, else `vnet-agent` on the PATH.
-
-    Raises KernelError if there is none.
+    Raises KernelError if there is none, or if $VNET_AGENT is no program.
     """
     if given := os.environ.get("VNET_AGENT"):
         if not os.access(given, os.X_OK):

@@ -124,9 +124,8 @@ def bring_up(prepared: Prepared, run_dir: Path, observe: Observe) -> Followed:
 def _evaluated(
     run_dir: Path, ended: Manifest, failure: BaseException | None, observe: Observe, *, page: bool
 ) -> Path | None:
-    """Calls `evaluate`, unless its modules could not be imported (`failure`); returns its result.
-
-    If it fails for a run that is not complete, raises RunError with the run's error first, as the likely
+    """Calls `evaluate` and returns its result; raises `failure` instead if its modules could not be imported.
+    If either fails for a run that is not complete, raises RunError with the run's error first, as the likely
     cause.
     """
     try:
@@ -164,12 +163,16 @@ def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
 
 
 def scenario_over(event: Event) -> bool:
-    """Whether the event shows that the lab stays up and serves requests, after its scenario if it has one."""
+    """Returns whether the event shows that the lab stays up and serves requests, after its scenario if it has
+    one.
+    """
     return event.get("event") == "phase" and event.get("serving") is True
 
 
 def close(prepared: Prepared, run_dir: Path, ended: Manifest) -> Manifest:
-    """Completes the manifest after the lab's end; seals the run if its scenario had begun."""
+    """Completes the manifest after the lab's end, and seals the run if its scenario had begun; returns
+    `ended`.
+    """
     if prepared.time == "virtual":
         complete_manifest(run_dir, prepared)
     if measured(run_dir, ended):  # the first reduction finds later changes by the seal
@@ -202,7 +205,7 @@ def last_words(run_dir: Path) -> str:
 
 
 def measured(run_dir: Path, found: Manifest) -> bool:
-    """Whether the run has begun its scenario and has a plan, so that there are records to reduce."""
+    """Returns whether the run has begun its scenario and has a plan, so that there are records to reduce."""
     return bool(found.t0_ns) and (run_dir / "plan.json").exists()
 
 

@@ -26,7 +26,7 @@ POLL_S = 0.02
 
 
 class TeardownError(Exception):
-    """A part of a lab could not be removed; the text names the part and the reason."""
+    """Raised if a part of a lab could not be removed; the text names the part and the reason."""
 
 
 def tear_down(

@@ -74,8 +74,8 @@ class Serving(Base):
 
 
 def check_own_setup(report: Checks, path: Path, broker: Serving, rendered: Iterable[str]) -> None:
-    """Reports the mistakes in a broker's own configuration, program, files and environment. `rendered` are
-    the keys of the rendered configuration, which an own one replaces.
+    """Reports a broker's invalid environment variables, files and program, a `config` that is no template,
+    and keys of the rendered configuration (`rendered`) beside `config`, which replaces it.
     """
     check_env(report, (*path, "env"), broker.env)
     check_files(report, (*path, "files"), broker.files)
@@ -125,7 +125,7 @@ def check_features(
     report: Checks, service: Service | None, node: str, used: Iterable[tuple[Path, str, str]]
 ) -> None:
     """Reports each feature that a client uses and its broker lacks; `used` has (place, feature, remedy) of
-    each.
+    each. Reports nothing if `service` is None.
     """
     for path, feature, remedy in used:
         if service is not None and (why := service.lacks.get(feature)):

@@ -1,5 +1,5 @@
-"""Describes and plans bulk transfers: greedy or paced TCP with a chosen congestion control, or UDP at a
-rate.
+"""Defines the keys of bulk transfers, and checks and plans them: greedy or paced TCP with a chosen congestion
+control, or UDP at a rate.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ def _times(report: Checks, wanted: BulkOptions, path: Path) -> None:
 
 
 def _window(report: Checks, wanted: BulkOptions, path: Path) -> None:
-    """Checks the interval at which the congestion window is recorded: TCP only, and so long that its
-    records stay few beside those of messages.
+    """Reports an interval between records of the congestion window that is of UDP, is below 1 ms, or makes
+    more than MOST_WINDOWS records.
     """
     if wanted.window is None:
         return

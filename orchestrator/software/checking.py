@@ -80,7 +80,7 @@ class Checks(Protocol):
         """The metric by which the plan computes routes; "none" if it computes no routes."""
 
     def forwards(self, node: str) -> bool:
-        """Returns whether a node is a router."""
+        """Returns whether a node forwards packets."""
 
     def image(self, node: str) -> str | None:
         """Returns the image of a VM node; None for a light node."""

@@ -1,4 +1,6 @@
-"""Describes messages of signals in VILLASnode's formats: their keys in the file, and their exact length."""
+"""Defines messages of signals in VILLASnode's formats: their keys in the file, checks, and their exact
+length.
+"""
 
 from __future__ import annotations
 

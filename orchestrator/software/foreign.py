@@ -1,4 +1,6 @@
-"""Defines how a kind describes its program in files of other tools: its names and its configuration there."""
+"""Defines the description of a kind's program in files of other tools: its names and its
+configuration there.
+"""
 
 from __future__ import annotations
 

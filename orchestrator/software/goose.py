@@ -1,5 +1,5 @@
-"""Describes and plans GOOSE (IEC 61850-8-1): events whose state is repeated in frames directly above
-Ethernet.
+"""Defines the keys of GOOSE (IEC 61850-8-1), and checks and plans it: events whose state is repeated in
+frames directly above Ethernet.
 """
 
 from __future__ import annotations

@@ -53,7 +53,9 @@ class Request(Push):
 
 
 def check_messages(report: Checks, here: Here, wanted: Push, path: Path, largest: int) -> None:
-    """Reports the mistakes in one flow; `largest` is the greatest allowed message in bytes."""
+    """Reports mistakes in one flow: in its rate and times, its encoding, a size or reply that is not 28 to
+    `largest` bytes, and a timeout of 0.
+    """
     check_sending(report, here, wanted, path, "leave it out where nothing is sent")
     _check_encoding(report, wanted, path)
     for key in ("size", "reply"):

@@ -1,4 +1,6 @@
-"""Describes the broker mosquitto: starts it in the foreground, with a configuration rendered for its node."""
+"""Defines the keys of the broker mosquitto, and checks and plans it: a program in the foreground, with a
+configuration rendered for its node.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ class Broker(Serving):
 
     @property
     def anonymous(self) -> bool:
-        """Whether the rendered configuration admits clients without a password."""
+        """Returns whether the rendered configuration admits clients without a password: `allow_anonymous`,
+        or, if that is left out, whether there are no `users`.
+        """
         return not self.users if self.allow_anonymous is None else self.allow_anonymous
 
 

@@ -1,5 +1,5 @@
-"""Describes roles of the agent that exchange messages with other nodes: one side listens, the other names
-its peers.
+"""Defines and plans roles of the agent that exchange messages with other nodes: one side listens, the other
+names its peers.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ def options_of(model: Any, kind: str) -> Any:
 
 
 def check_peer(report: Checks, here: Here, peer: Peer, kind: str, sends: Sequence[str]) -> None:
-    """Reports the mistakes of a listening or sending side; a sending side has at least one of the keys
-    `sends`.
+    """Reports a side without exactly one of `listen` and `to`, a listening side with keys of the sender, a
+    sending side that has none of the keys `sends`, and receivers that are the node itself, do not listen, are
+    ambiguous or cannot be reached. With empty `sends`, a sending side needs no such key.
     """
     path = (*here.path, kind)
     said = [key for key in sends if getattr(peer, key) is not None]
@@ -131,8 +132,8 @@ def deliveries(placed: Placed, to: Sequence[Target], guarantee: Guarantee) -> tu
 
 
 def session(scene: Scene, placed: Placed, patience_ns: int | None = None) -> Session:
-    """Returns the session, which lasts to the end: from the start for a side that listens, else from its
-    turn in the ramp.
+    """Returns the session, which lasts to the end: from the start for a side that listens, else from its turn
+    in the ramp and with `patience_ns`.
     """
     if options_of(placed.model, placed.kind).listen is not None:
         return Session(placed.endpoint, 0, scene.end_ns, listens=True)

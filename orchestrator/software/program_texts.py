@@ -25,14 +25,16 @@ def check_text(report: Checks, where: Path, text: str) -> None:
 
 
 def check_word(report: Checks, where: Path, text: str) -> None:
-    """Reports an argument or variable that execve cannot take, or that is not a template."""
+    """Reports an argument or variable with a zero byte, or one that is not a template."""
     if "\0" in text:
         report.add(where, text, "holds a zero byte, where the kernel ends a text", "leave it out")
     check_text(report, where, text)
 
 
 def check_env(report: Checks, path: Path, env: Mapping[str, str]) -> None:
-    """Reports the mistakes in the environment variables at `path`."""
+    """Reports names of environment variables at `path` that are empty or have "=" or a zero byte, and values
+    that `check_word` refuses.
+    """
     for key, value in env.items():
         if not key or "=" in key or "\0" in key:
             report.add((*path, key), key, "is not the name of a variable", "write for example GREETING")
@@ -40,7 +42,9 @@ def check_env(report: Checks, path: Path, env: Mapping[str, str]) -> None:
 
 
 def check_files(report: Checks, path: Path, files: Mapping[str, str]) -> None:
-    """Reports the mistakes in the files at `path`: their names and their contents."""
+    """Reports contents of the files at `path` that are not templates, a file with another one below it, and
+    names that are empty, contain ".." or have a zero byte.
+    """
     for key, content in files.items():
         where = (*path, key)
         check_text(report, where, content)

@@ -1,5 +1,5 @@
-"""Describes and plans sampled values (IEC 61850-9-2): streams of samples directly above Ethernet, and their
-subscribers.
+"""Defines the keys of sampled values (IEC 61850-9-2), and checks and plans them: streams of samples directly
+above Ethernet, and their subscribers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Holds the data of a lab with which a kind plans its software: names, addresses, phases, other software."""
+"""Defines the data of a lab with which a kind plans its software: names, addresses, phases, other
+software.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ class Scene:
 
     @property
     def stop_ns(self) -> int:
-        """The end of the load, in nanoseconds from the scenario's start."""
+        """Returns the end of the load, in nanoseconds from the scenario's start."""
         return self.ramp_ns + self.hold_ns
 
     @property
@@ -91,7 +93,9 @@ class Scene:
         )
 
     def address(self, of: str, seen_from: str) -> str:
-        """Returns an address of node `of` in a subnet that both nodes share, else one that routes reach."""
+        """Returns an address of node `of` in a subnet that both nodes share, else its first one of a common
+        family, else its first one.
+        """
         return spoken_to(self.interfaces[of], self.interfaces[seen_from], self.subnets)
 
     @cached_property

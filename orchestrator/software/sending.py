@@ -1,4 +1,6 @@
-"""Defines the keys that all senders share (rate, arrivals, end), and makes a flow from them."""
+"""Defines and checks the keys that all senders share (rate, arrivals, burst, deadline, class, settle), and
+makes a flow from them.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ class Sending(Base):
 def check_sending(
     report: Checks, here: Here, wanted: Sending, path: tuple[str | int, ...], silent: str
 ) -> None:
-    """Reports the mistakes in a sender's keys; `silent` is the remedy for a rate that is always zero."""
+    """Reports a rate that is always zero, a deadline of 0, `together` with a rate of the whole group, and
+    steps of the rate after the load or out of order. `silent` is the remedy for a rate that is always zero.
+    """
     if all(step.rate <= 0 for step in wanted.rate):
         report.add((*path, "rate"), None, "must be more than zero", silent)
     if wanted.deadline == 0:
@@ -184,7 +188,9 @@ def _share(schedule: Schedule) -> str:
 
 
 def expected_messages(flow: Flow) -> float:
-    """Returns the mean number of messages that a flow schedules; 0 for a greedy flow."""
+    """Returns the mean number of messages that a flow schedules, of a shared schedule its sender's part; 0
+    for a greedy flow.
+    """
     schedule = flow.schedule
     if schedule is None:
         return 0.0

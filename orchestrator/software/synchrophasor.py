@@ -1,5 +1,5 @@
-"""Describes and plans synchrophasors (IEEE C37.118.2): measuring stations, and concentrators that request
-their data.
+"""Defines the keys of synchrophasors (IEEE C37.118.2), and checks and plans them: measuring stations, and
+concentrators that request their data.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Describes and plans TCP messages of the agent: requests, answers and pushes over connections that
-reconnect.
+"""Defines the keys of the agent's TCP messages, and checks and plans them: requests, answers and pushes over
+connections that reconnect.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 
 
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
-    """Returns the packets at worst: each segment is acknowledged alone."""
+    """Returns the costs at worst: each segment of messages and answers is acknowledged alone."""
     to = len(software.spec["to"])
     packets: list[tuple[float, int]] = [(to * _CONNECTION_PACKETS, TCP_HEADERS_BYTES)]
     for flow in sent:

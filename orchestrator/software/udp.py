@@ -1,5 +1,5 @@
-"""Describes and plans UDP messages of the agent: requests and answers, pushes, streams; delivery is not
-guaranteed.
+"""Defines the keys of the agent's UDP messages, and checks and plans them: requests and answers, pushes,
+streams; delivery is not guaranteed.
 """
 
 from __future__ import annotations

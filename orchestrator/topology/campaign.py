@@ -134,7 +134,9 @@ def load_cell(path: str | os.PathLike[str], overrides: Mapping[str, Any], index:
 
 
 def _checked(path: str | os.PathLike[str], overrides: Mapping[str, Any]) -> _Source:
-    """Reads and checks the campaign block and its points, but loads no cell; raises TopologyError."""
+    """Reads and checks the campaign block with its points and searches, but loads no cell; raises
+    TopologyError.
+    """
     source = _source(os.fspath(path), read_bytes(path), overrides)
     points, wrong = points_of(source.block, source.document)
     source = replace(source, points=tuple(points))

@@ -88,7 +88,9 @@ def read(text: str) -> Delays:
 
 
 def table(delays_ns: list[float]) -> Delays:
-    """Converts equally likely delays (ns, rising) to netem's form."""
+    """Converts equally likely delays (ns, rising) to netem's form: their mean in whole microseconds, a jitter
+    of which no delay is more than four times away, and each delay's distance from the mean.
+    """
     delay = round(math.fsum(delays_ns) / len(delays_ns) / 1000) * 1000
     furthest = max(abs(d - delay) for d in (delays_ns[0], delays_ns[-1]))
     jitter = math.ceil(furthest / (HIGHEST / SCALE) / 1000) * 1000

@@ -47,8 +47,8 @@ class Inventory:
 
 
 def usual() -> FilePath:
-    """Returns the inventory's path: $VNET_INVENTORY, else inventory/hosts.yml here if it exists, else the
-    project's own.
+    """Returns the inventory's path: $VNET_INVENTORY, else inventory/hosts.yml in the working directory if it
+    exists, else the project's own.
     """
     if given := os.environ.get(VARIABLE):
         return FilePath(given)

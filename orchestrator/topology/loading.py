@@ -84,7 +84,9 @@ def load(
 def parse(
     file: str, content: bytes, overrides: Mapping[str, Any] | None = None, hosts: Sequence[str] = ()
 ) -> Topology:
-    """Parses and checks a topology in memory, as `load` does; `file` is its name in messages."""
+    """Parses and checks a topology in memory and returns it; `file` is its name in messages. Raises
+    TopologyError with every problem found.
+    """
     document = read_document(file, content)
     if not isinstance(document.data, dict):
         rule, remedy = "a topology is a mapping", "begin with `name: my-experiment`"
@@ -148,7 +150,9 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 def _model(
     document: Document, data: dict[str, Any], failed: set[Path], problems: list[Problem]
 ) -> File | None:
-    """Builds the model without the invalid parts, so that the other checks can run; None if that fails."""
+    """Builds the model without the invalid parts, so that the other checks can run, and adds the mistakes to
+    `problems`; None if that fails.
+    """
     remaining = data
     for _ in range(4):  # wrong parts go first, then what cannot be without them
         try:

@@ -160,7 +160,7 @@ def variables(
     given: Mapping[str, Any], prefix: str, document: Document, at: Path, notes: list[Note]
 ) -> dict[str, Any]:
     """Returns a host's variables of an inventory, with retired keys of `hosts` under their present names, and
-    adds notes.
+    adds notes. A present key that is there as well keeps its value.
     """
     found = dict(given)
     for key in TABLE:

@@ -69,8 +69,8 @@ class OwnTrace(str):
 
 
 def read(text: str, repeat: bool, bin_ns: int) -> Read:
-    """Parses the text of a trace file; TraceError at the first mistake. bin_ns: the length of the bins of a
-    packet-delivery trace.
+    """Parses the text of a trace file; TraceError at the first mistake. repeat: the last line of a CSV file
+    only states the end. bin_ns: the length of the bins of a packet-delivery trace.
     """
     lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:

@@ -25,7 +25,9 @@ MADE = {"amq.topic": "topic", "amq.direct": "direct", "amq.fanout": "fanout"}
 
 
 def check(report: Checks, here: Here, client: Amqp) -> None:
-    """Reports the mistakes in the settings of one AMQP client."""
+    """Reports an AMQP client that neither publishes nor consumes, a heartbeat that is not whole seconds, an
+    unknown or unreachable broker, and invalid names, keys, payloads, exchanges and queues.
+    """
     amqp, path = client.amqp, (*here.path, "amqp")
     if amqp.publish is None and amqp.consume is None:
         report.add(path, None, "neither publishes nor consumes", "write `publish:` or `consume:`")

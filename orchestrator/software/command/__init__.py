@@ -1,1 +1,1 @@
-"""Describes commands: any program that is started on its node and may record its own messages."""
+"""Checks and plans commands: any program that is started on its node and may record its own messages."""

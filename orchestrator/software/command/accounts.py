@@ -19,7 +19,10 @@ PAYLOAD = "own"  # the program makes it; the agent generates nothing
 
 
 def check_flow(report: Checks, here: Here, wanted: CommandFlow, path: Path) -> None:
-    """Reports the mistakes in one flow of a program."""
+    """Reports mistakes in one flow of a program: in its rate and times, a request without a reply or the
+    reverse, a size of 0, and receivers that do not exist, do not receive, are ambiguous, are the program
+    itself or cannot be reached.
+    """
     check_sending(report, here, wanted, path, "leave it out where nothing is sent")
     if wanted.pattern == "request" and wanted.reply is None:
         report.add(path, None, "has a request without a reply", "write `reply: SIZE`, or `pattern: push`")
@@ -53,7 +56,9 @@ def _target(report: Checks, here: Here, target: str, path: Path) -> None:
 
 
 def accounting(scene: Scene, placed: Placed, software: Software) -> Planned:
-    """Returns the software with its session, its flows and, in `spec`, the settings of those flows."""
+    """Returns the software with its session, its flows and, in `spec`, the settings of those flows. The
+    session begins with the ramp, or with the hold if the command does.
+    """
     command: Command = placed.model
     placed = dataclasses.replace(placed, connect_ns=_start_ns(scene, command))
     flows: list[Flow] = []

@@ -1,4 +1,4 @@
-"""Enters commands in the registry: their checks, their description for readers and their costs."""
+"""Defines the registry entry of commands: their checks, their description for readers and their costs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ MEMORY_BYTES = 10_000_000  # a guess: the program is unknown
 
 
 def _check(report: Checks, here: Here, command: Command) -> None:
-    """Reports the mistakes in the settings of one program."""
+    """Reports mistakes in a command's readiness probe, arguments, environment, working directory, files and
+    flows.
+    """
     path = here.path
     if command.ready is not None:
         _ready(report, command.ready, (*path, "ready"))

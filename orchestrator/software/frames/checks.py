@@ -13,7 +13,10 @@ LONGEST_TRIAL_NS = 3600 * 10**9
 
 
 def check(report: Checks, here: Here, software: Frames) -> None:
-    """Reports the mistakes in the settings of one RFC 2544 test."""
+    """Reports an RFC 2544 test in a group, a receiver that does not exist, is the node itself or is on no
+    common segment, frames longer than the MTU, latency without throughput, a test named twice, and settings
+    out of range.
+    """
     wanted, path = software.frames, (*here.path, "frames")
     if here.in_group:
         rule = "trials run one after another, between two nodes"

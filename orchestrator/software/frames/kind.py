@@ -1,4 +1,4 @@
-"""Enters the RFC 2544 test of a path in the registry, with its description for readers."""
+"""Defines the registry entry of the RFC 2544 test of a path, with its description for readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Plans RFC 2544 tests of a path: their two interfaces, and whether links between them have impairments."""
+"""Plans RFC 2544 tests of a path: their two interfaces, and whether the sender bypasses the qdisc of
+its NIC.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def plan(scene: Scene, tests: Sequence[Placed]) -> Iterator[Planned]:
 
 
 def _trials(scene: Scene, node: str, wanted: FramesOptions) -> Frames:
-    """Returns the trials from `node`; relies on the checks that the two nodes share a segment or a link."""
+    """Returns the trials from `node`; relies on the checks that the two nodes share a segment or a link.
+    Frames bypass the qdisc of the node's interface if that is a NIC without an impairment.
+    """
     ours, theirs = scene.ends(node, wanted.to)
     return Frames(
         to=wanted.to,

@@ -112,7 +112,10 @@ class Domain:
         return found
 
     def announced(self, speaker: Speaker) -> set[str]:
-        """Returns the subnets that a router learns by OSPF and BGP, its own among them."""
+        """Returns the subnets that a router learns by OSPF and BGP, its own among them: by BGP those of all
+        routers that it reaches by BGP, and their OSPF routes if they redistribute them. BGP routes that other
+        routers redistribute into OSPF are left out.
+        """
         found = set(self.costs(speaker)) if speaker.wanted.ospf else set[str]()
         if speaker.wanted.bgp:
             for other in self._bgp_reach(speaker):

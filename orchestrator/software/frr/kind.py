@@ -1,4 +1,4 @@
-"""Enters routers in the registry: their checks, description for readers and costs."""
+"""Defines the registry entry of routers: their checks, description for readers, costs and programs."""
 
 from __future__ import annotations
 

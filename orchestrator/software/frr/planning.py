@@ -34,7 +34,9 @@ _PROTOCOL = re.compile(r"^router ([a-z0-9]+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Peer:
-    """A BGP neighbour; `source` is our address towards a neighbour that is not on a shared subnet."""
+    """A BGP neighbour; `source` is the router's own address towards a neighbour that is not on a shared
+    subnet.
+    """
 
     node: str
     address: str

@@ -1,1 +1,3 @@
-"""Describes file transfers by FTP: a real server and a real client whose transfers are all recorded."""
+"""Checks and plans file transfers by FTP: a real server and a real client whose transfers are all
+recorded.
+"""

@@ -1,4 +1,4 @@
-"""Enters FTP in the registry: its checks, description for readers, costs and the programs that it needs."""
+"""Defines the registry entry of FTP: its checks, description for readers, costs and programs."""
 
 from __future__ import annotations
 

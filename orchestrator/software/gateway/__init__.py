@@ -1,1 +1,3 @@
-"""Describes cooperative congestion control: gateways on routed nodes, and the broker of a control centre."""
+"""Checks and plans cooperative congestion control: gateways on routed nodes, and the broker of a control
+centre.
+"""

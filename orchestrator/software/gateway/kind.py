@@ -1,5 +1,5 @@
-"""Enters gateways and their broker in the registry: checks, descriptions for readers, and the ports they
-use.
+"""Defines the registry entries of gateways and of their broker: checks, descriptions for readers, costs and
+ports.
 """
 
 from __future__ import annotations

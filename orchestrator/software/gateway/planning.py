@@ -67,7 +67,9 @@ def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned
 
 
 def plan_reservations(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    """Plans every reservation broker of the lab, with the gateways that report to it."""
+    """Plans every reservation broker of the lab, with the gateways that report to it; raises SoftwareError if
+    a gateway's link, class or overlay does not fit.
+    """
     for placed in all_of_it:
         options: ReservationsOptions = placed.model.reservations
         callers = [
@@ -141,7 +143,7 @@ def _classes(placed: Placed, direction: Direction) -> dict[str, Band]:
 
 def _least_bps(options: GatewayOptions, flow: Governed, band: Band) -> int:
     """Returns the rate below which a flow never falls: its minimum, or its class's rate if it is high
-    real-time or does not cooperate.
+    real-time or the gateway does not cooperate.
     """
     victim = options.cooperate and flow.service != "high-real-time"
     return flow.minimum if victim else band.rate_bps

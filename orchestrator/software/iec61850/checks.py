@@ -16,7 +16,10 @@ MOST_NAME_BYTES = {"sv_id": 34, "gocb_ref": 65}  # 9-2LE; an object reference of
 
 
 def check(report: Checks, here: Here, options: Any, rules: Rules) -> None:
-    """Reports the mistakes of one publisher or subscriber."""
+    """Reports software without exactly one of publish and subscribe; of a publisher an APPID, group address,
+    tag, segment or name that is invalid or not unique; of a subscriber names of nodes that do not publish,
+    are the node itself or are not joined to it without a router.
+    """
     path = (*here.path, rules.kind)
     if (options.publish is None) == (options.subscribe is None):
         rule = "has exactly one of the keys publish and subscribe"

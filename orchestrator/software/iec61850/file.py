@@ -16,7 +16,7 @@ _GROUP = re.compile(r"01([:-])0C\1CD\1(0[14])\1([0-9A-F]{2})\1([0-9A-F]{2})", re
 
 
 def _group(value: Any) -> str:
-    """Returns a group address of IEC 61850 in upper case with dashes; fails for any other text."""
+    """Returns a group address of IEC 61850 in upper case with dashes; fails for any other value."""
     if isinstance(value, str) and _GROUP.fullmatch(value):
         return value.upper().replace(":", "-")
     raise fail("is no group address of IEC 61850", 'write for example "01-0C-CD-04-00-01"')

@@ -54,7 +54,7 @@ def _heard(scene: Scene, placed: Placed, other: Placed, form: Form) -> dict[str,
 
 
 def numbered(software: Software, ledger: Ledger) -> Software:
-    """Returns the software with the numbers of its flows in place of their names."""
+    """Returns the software with the numbers of the flows that it subscribes to in place of their names."""
     streams = [{**stream, "flow": ledger.numbers[stream["flow"]]} for stream in software.spec["subscribe"]]
     return replace(software, spec={**software.spec, "subscribe": streams})
 

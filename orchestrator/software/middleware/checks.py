@@ -1,4 +1,6 @@
-"""Checks that both sides of a middleware exchange fit: known libraries, a side that listens, one task."""
+"""Checks that both sides of a middleware exchange fit: known libraries, a side that listens, one task, a
+light node with IPv4 and enough memory.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ _LEAST_HEAP = 64 << 20  # with less, the larger libraries do not start
 
 
 def check(report: Checks, here: Here, model: Middleware) -> None:
-    """Reports the mistakes of one side of a middleware exchange."""
+    """Reports a side without exactly one of listen and to, keys of the other side, unknown libraries, a
+    missing or unreachable partner, mistakes in flows and greedy phases, too little memory, VM nodes, and
+    IPv6.
+    """
     options, path = model.middleware, (*here.path, "middleware")
     if (options.listen is None) == (options.to is None):
         rule = "has exactly one of the keys listen and to"

@@ -1,4 +1,6 @@
-"""Enters middleware in the registry: its description for readers, its costs and the ports it uses."""
+"""Defines the registry entry of middleware: its description for readers, its costs, and the ports and
+programs that it uses.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,10 @@ LONGEST_KEEPALIVE_S = 65535  # two bytes in CONNECT, MQTT 3.1.1 section 3.1.2.10
 
 
 def check(report: Checks, here: Here, client: Client) -> None:
-    """Reports the mistakes in the settings of one MQTT client."""
+    """Reports an MQTT client that neither publishes nor subscribes, a keepalive that is not 1 to 65535 whole
+    seconds, a broker that is unknown, unreachable or lacks a feature, and mistakes in session, topics and
+    payload.
+    """
     mqtt, path = client.mqtt, (*here.path, "mqtt")
     if mqtt.publish is None and not mqtt.subscribe:
         report.add(path, None, "neither publishes nor subscribes", "write `publish:` or `subscribe:`")

@@ -143,14 +143,16 @@ class MqttOptions(Base):
 
     @property
     def expiry_s(self) -> int:
-        """The seconds for which the broker keeps the session after a lost connection; NEVER_S: for ever."""
+        """Returns the seconds for which the broker keeps the session after a lost connection; NEVER_S: for
+        ever.
+        """
         if self.session_expiry is None:
             return 0 if self.clean_session else NEVER_S
         return min(self.session_expiry // 10**9, NEVER_S)
 
     @property
     def outlives_connections(self) -> bool:
-        """Whether nothing but the client itself ends the session."""
+        """Returns whether the broker keeps the session for ever after a lost connection."""
         return self.expiry_s == NEVER_S
 
 

@@ -1,4 +1,6 @@
-"""Enters the MQTT client in the registry: its description for readers and its costs."""
+"""Defines the registry entry of the MQTT client: its description for readers, its costs and its turn in the
+ramp.
+"""
 
 from __future__ import annotations
 

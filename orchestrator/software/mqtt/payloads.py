@@ -25,7 +25,9 @@ _IN_JSON = re.compile(r"\{([A-Za-z_]\w*)\}")  # objects have no such form: their
 
 
 def check_payload(report: Checks, wanted: Publish, path: Path, version: str) -> None:
-    """Reports the mistakes in a publisher's payload."""
+    """Reports a publisher's payload with two sources, without the message's number in MQTT 3.1.1, with a text
+    that is no JSON or has unknown placeholders, or with a size out of range.
+    """
     if wanted.encoding is not None and wanted.json_text is not None:
         report.add((*path, "json"), None, "conflicts with `encoding`", "leave one of them out")
     if check_encoded(report, wanted, path, "payload_size", "payload", "file"):

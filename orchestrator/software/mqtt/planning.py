@@ -98,7 +98,9 @@ def _wills(scene: Scene, clients: Sequence[Placed]) -> dict[str, tuple[str, ...]
 
 
 def _heard(filters: Sequence[str], wills: Sequence[str]) -> dict[str, Any]:
-    """Returns the agent's setting with the wills that a client may receive, so that it records them."""
+    """Returns the agent's setting with those topics of wills that one of the client's filters matches, so
+    that it records them; {} if none does.
+    """
     heard = [topic for topic in wills if any(matches(inner(one), topic) for one in filters)]
     return {"wills": heard} if heard else {}
 

@@ -15,7 +15,10 @@ LONGEST_TEXT = 65535  # bytes; MQTT 3.1.1 section 1.5.3
 
 
 def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Service | None, path: Path) -> None:
-    """Reports the mistakes in the session of one client; `service` is its broker's, None if not known."""
+    """Reports mistakes in one client's texts, TLS, intervals, user properties, will and back-off, keys that
+    need MQTT 5, and a login that the broker refuses. `service` is its broker's, None if not known. TLS and
+    login of a client with `admission: refused` need not fit the broker.
+    """
     for key, text in (("client_id", mqtt.client_id), ("user", mqtt.user), ("password", mqtt.password)):
         if text is not None:
             check_text(report, (*path, key), text)
@@ -45,7 +48,9 @@ def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Servic
 
 
 def check_text(report: Checks, where: Path, text: str, what: str = "a text of MQTT") -> None:
-    """Reports placeholders that do not exist, and a text that MQTT cannot carry."""
+    """Reports placeholders that do not exist, and a text with control characters or more than LONGEST_TEXT
+    bytes.
+    """
     for name in unknown(text):
         report.add(where, text, f"no placeholder is called {{{name}}}", REMEDY)
     _string(report, where, text, what)
@@ -58,7 +63,9 @@ def _string(report: Checks, where: Path, text: str, what: str) -> None:
 
 
 def check_topic(report: Checks, where: Path, topic: str) -> None:
-    """Reports the mistakes in the topic of a message."""
+    """Reports mistakes in the topic of a message: unknown placeholders, control characters, length, and
+    wildcards.
+    """
     check_text(report, where, topic, "a topic")
     if any(sign in topic for sign in "+#"):
         report.add(where, topic, "a message's topic has no wildcards", "name one topic")
@@ -123,7 +130,9 @@ def _backoff(report: Checks, mqtt: MqttOptions, path: Path) -> None:
 
 
 def _login(report: Checks, here: Here, mqtt: MqttOptions, users: dict[str, str], path: Path) -> None:
-    """Reports the first node whose login the broker refuses."""
+    """Reports a client without a user, or the first node whose user or password differs from the broker's
+    `users`.
+    """
     if mqtt.user is None:
         rule = f"the broker of {mqtt.broker} admits only its `users`"
         report.add(

@@ -1,1 +1,3 @@
-"""Describes the broker RabbitMQ: AMQP, and MQTT by its plugin, started in the foreground of its node."""
+"""Checks and plans the broker RabbitMQ: AMQP, and MQTT by its plugin, started in the foreground of
+its node.
+"""

@@ -1,4 +1,4 @@
-"""Enters RabbitMQ in the registry: its checks, its files and program, and its costs."""
+"""Defines the registry entry of RabbitMQ: its checks, its files and program, and its costs."""
 
 from __future__ import annotations
 

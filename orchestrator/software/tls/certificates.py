@@ -35,14 +35,16 @@ class Authority:
 
     @property
     def certificate(self) -> str:
-        """The authority's own certificate in PEM, signed by itself."""
+        """Returns the authority's own certificate in PEM, signed by itself."""
         made = self._builder(self.name, self._key).add_extension(
             x509.BasicConstraints(True, None), critical=True
         )
         return self._signed(made.add_extension(_usage(key_cert_sign=True, crl_sign=True), critical=True))
 
     def issue(self, name: str, dns: Sequence[str] = (), addresses: Sequence[str] = ()) -> Identity:
-        """Returns the identity of a server or client with these names and addresses."""
+        """Returns the identity of a server or client with these names and addresses; equal ones give equal
+        bytes.
+        """
         # A user may have a node's name: the key, and the serial number made of it, are of all names.
         key = _key(b"\0".join((self.seed, *(text.encode() for text in (name, *dns, *addresses)))))
         purposes = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])

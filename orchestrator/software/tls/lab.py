@@ -1,4 +1,4 @@
-"""Gives software its certificates: those of the file, else those of the lab's authority."""
+"""Provides software with its certificates: those of the file, else those of the lab's authority."""
 
 from __future__ import annotations
 

@@ -13,7 +13,10 @@ LARGEST_BYTES = 1 << 20
 
 
 def check(report: Checks, here: Here, model: Zeromq) -> None:
-    """Reports the mistakes in the settings of one ZeroMQ socket."""
+    """Reports a socket without exactly one of router, dealer, pub and sub; of a sender missing or wrong
+    flows, and settings that do not fit its transport; of a receiver keys of the sender, and a partner that is
+    missing, ambiguous, unreachable or, by multicast, on no common segment.
+    """
     options, path = model.zeromq, (*here.path, "zeromq")
     socket = socket_of(options)
     if not socket:

@@ -1,4 +1,4 @@
-"""Enters ZeroMQ in the registry: its description for readers, its costs and the ports it uses."""
+"""Defines the registry entry of ZeroMQ: its description for readers, its costs and the ports it uses."""
 
 from __future__ import annotations
 

@@ -6,7 +6,9 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks the target and the filter of each capture point."""
+    """Reports capture points whose node, segment or link does not exist, and filters that begin with "-". A
+    target that may belong to a part with a problem already is not reported.
+    """
     nodes = set(report.names.nodes) | report.declared("nodes")
     known = {"node": nodes, "segment": report.declared("segments"), "link": _links(report)}
     for name, capture in report.model.captures.items():

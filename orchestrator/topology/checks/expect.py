@@ -23,7 +23,10 @@ def check(report: Report) -> None:
 
 
 def examine(report: Report, place: Path, one: Expect) -> None:
-    """Adds the problems of one expectation at `place`."""
+    """Adds the problems of one expectation at `place`: not exactly one subject and one condition, keys that
+    do not go with them, unknown metrics, bounds of the wrong unit or without a value between, and invalid
+    regular expressions.
+    """
     subjects = [name for name in SUBJECTS if getattr(one, name) is not None]
     if len(subjects) != 1:
         rule = f"has {' and '.join(subjects) or 'no subject'}"
@@ -96,7 +99,9 @@ def _narrowed(report: Report, place: Path, one: Expect, found: Metric) -> None:
 
 
 def _condition(report: Report, place: Path, one: Expect, found: Metric) -> None:
-    """Checks that a metric has bounds, once, in its unit; and a series where one is needed."""
+    """Reports a metric without exactly one of bounds, always, eventually and never, a series of a metric that
+    has none, and bounds that are missing, of the wrong unit or contradictory.
+    """
     written = modes(one)
     direct = [key for key in BOUNDS if getattr(one, key) is not None]
     if len(written) + bool(direct) != 1:

@@ -10,7 +10,9 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks every half-duplex link, and the medium of every segment."""
+    """Reports half-duplex links and segments without a rate or at NICs, half-duplex links with different
+    directions, and a medium at a full-duplex segment.
+    """
     for name, link in report.model.links.items():
         if link.duplex == "half":
             _link(report, name, link)

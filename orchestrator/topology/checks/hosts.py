@@ -17,7 +17,10 @@ NAME_SOME = "write `hosts: [lab1, lab2]`, or give them by --hosts"
 
 
 def check(report: Report) -> None:
-    """Checks hosts, the names in `host`, `near` and `apart`, and contradictions between them."""
+    """Reports hosts that share a machine or an address, wrong names in `host`, `near` and `apart`, `libvirt`
+    on one machine beside hosts, and contradictory constraints. Checks nothing if `hosts` has problems
+    already.
+    """
     if report.lost("hosts"):
         return
     _different(report)

@@ -36,7 +36,10 @@ def check(report: Report) -> None:
 
 
 def one(report: Report, impairment: Impairment | None, path: Path) -> None:
-    """Checks the impairment of one direction; None has nothing to check."""
+    """Reports in the impairment of one direction: times that tc cannot set, negative delays, correlations of
+    100 % or of nothing, two loss models, a rate of 0, a distribution without jitter, reordering without a
+    delay, and slots and backpressure that do not fit. None has nothing to check.
+    """
     if impairment is None:
         return
     _delay(report, impairment, path)

@@ -17,7 +17,9 @@ SAME = ("pcp", "dscp", "port")
 
 
 def check(report: Report) -> None:
-    """Checks every queue, and that each packet mark of software has a queue that uses it."""
+    """Reports queues without exactly one kind, without a rate, beside `limit`, or with bands, rates or
+    settings that do not fit, and packet marks of software that no queue uses.
+    """
     for name, segment in report.model.segments.items():
         _one(report, segment.medium, ("segments", name, "medium"))
     for name, link in report.model.links.items():

@@ -52,11 +52,11 @@ class Report:
         return set(data) if isinstance(data, dict) else set()
 
     def lost(self, section: str) -> bool:
-        """Whether a section of the file, or any part of it, had a problem before these checks."""
+        """Returns whether a section of the file, or any part of it, had a problem before these checks."""
         return any(path.split(".")[0] == section for path in self.refused)
 
     def unsure(self, section: str, key: str) -> bool:
-        """Whether `key` of any part of the section has a problem, or a whole part has one."""
+        """Returns whether `key` of any part of the section has a problem, or a whole part has one."""
         paths = [path.split("[")[0].split(".") for path in self.refused | {p.path for p in self.problems}]
         return any(p[0] == section and (len(p) < 3 or p[2] == key) for p in paths)
 
@@ -79,7 +79,7 @@ class Report:
         return self.declared(section) - set(getattr(self.model, section))
 
     def node(self, path: Path, name: str) -> bool:
-        """Whether the node exists and is valid; reports a name that does not exist."""
+        """Returns whether the node exists and is valid; reports a name that does not exist."""
         if name in self.broken("nodes"):
             return False
         if name not in self.names.nodes:
@@ -116,8 +116,8 @@ class Report:
         return self.names.nodes[node].software
 
     def reachable(self, nodes: Iterable[str], node: str) -> bool | None:
-        """Whether packets from all `nodes` can reach a node; None if the file has too many mistakes to
-        decide.
+        """Returns whether packets from all `nodes` can reach a node; None if the file has too many mistakes
+        to decide.
         """
         broken = any(self.lost(section) for section in ("segments", "nodes", "groups"))
         if broken or self.unsure("links", "between"):
@@ -161,7 +161,7 @@ class Report:
         return (self.model.routing or Routing.model_validate({})).by
 
     def forwards(self, node: str) -> bool:
-        """Whether a node forwards packets."""
+        """Returns whether a node forwards packets."""
         return self.names.nodes[node].forward
 
     def image(self, node: str) -> str | None:

@@ -13,7 +13,10 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Reports nodes without a network, and mistakes in the `routes` of nodes and groups."""
+    """Reports nodes without a network, and routes with a destination that is doubled or no subnet of the lab,
+    or with a next hop that does not exist, does not forward, is no neighbour or is of another family.
+    Checks nothing if segments, nodes, groups or links have problems already.
+    """
     if any(report.lost(section) for section in ("segments", "nodes", "groups", "links")):
         return
     _on_a_network(report)

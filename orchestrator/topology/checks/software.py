@@ -9,7 +9,9 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks all software of every node and group."""
+    """Checks all software of every node and group: the rules of its kind, ports that a node uses twice, and
+    names that records use twice.
+    """
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
             _ports(report, section, name, machine)

@@ -41,7 +41,9 @@ def allowed() -> dict[str, list[str]]:
 
 
 def check(report: Report) -> None:
-    """Checks every event: action, keys, targets and, if the phases' lengths are known, times."""
+    """Checks every event: action, keys, targets and, if the phases' lengths are known, times. Also reports
+    `ramp` beside `connect_interval`.
+    """
     run = report.model.run
     if run.ramp is not None and run.connect_interval is not None:
         report.add(("run", "ramp"), None, "conflicts with connect_interval", "keep one of them")

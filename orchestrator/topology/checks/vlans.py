@@ -8,7 +8,9 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks `vlan` of nodes and groups, and that all nodes of a subnet share its VLAN."""
+    """Reports `vlan` of VMs, at NICs and of segments that the node is not on, and nodes of one subnet with
+    different VLANs.
+    """
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
             if machine.vlan:

@@ -119,7 +119,9 @@ def _figures(document: Document, side: str, values: Any) -> Iterator[Problem]:
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
-    """Returns the file's data with every `profile:` of links, media and timeline replaced by its values."""
+    """Returns the file's data with every `profile:` of links, media and timeline replaced by its values;
+    reports invalid ones.
+    """
     directory = FilePath(document.file).parent
     if not isinstance(data, dict):
         return data

@@ -35,7 +35,7 @@ class Account:
         time.sleep(max(at_ns - self.now_ns(), 0) / 1e9)
 
     def step(self, what: str, detail: str = "") -> None:
-        """Records a step of a connection."""
+        """Records a step of a connection; commas and line ends in `detail` become semicolons and blanks."""
         self._write("C", self.endpoint, what, self.now_ns(), detail.replace(",", ";").replace("\n", " "))
 
     def sent(self, flow: int, seq: int, size: int, due_ns: int, sent_ns: int, settled_ns: int) -> None:
