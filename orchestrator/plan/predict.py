@@ -83,7 +83,7 @@ def _links(plan: Plan) -> Iterator[Prediction]:
             if wanted.rate_bps:
                 product = wanted.rate_bps * wanted.delay_ns / 8e9
                 yield Prediction("bandwidth-delay product", f"{link.name} {name}", product, "B")
-            if wanted.queue is None:  # the others have limits of their own
+            if wanted.queue is None:  # a stated queue has limits of its own
                 yield Prediction("queue limit", f"{link.name} {name}", float(wanted.limit_packets), "packets")
             yield from _correlated(f"{link.name} {name}", wanted)
 

@@ -15,7 +15,7 @@ from contract.plan import Htb, Impairment, State, Trace
 LONGEST_FRAME_NS = 50 * 10**9
 
 
-SHARPER = 8  # the end of an outage is met to 1/8 of its remaining time
+SHARPER = 8  # in an outage the rate is set anew after each 1/8 of the time that remains
 SHARPEST_NS = 2 * 10**6
 
 

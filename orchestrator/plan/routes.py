@@ -74,7 +74,7 @@ class Tables:
     def _table(self, hops: Sequence[Hop], on: frozenset[str], forwards: bool) -> tuple[Route, ...]:
         ordered = sorted(hops, key=lambda h: _order(h.via))
         costs, first = self._shortest(ordered)
-        tables = defaultdict[int, list[Subnet]](list)  # by the hops that they leave by, a bit each
+        tables = defaultdict[int, list[Subnet]](list)  # bit set of the next hops -> subnets
         for subnet, number, routers in self._reachable:
             best = min([costs[router] for router in routers])
             if subnet in on or best == math.inf:

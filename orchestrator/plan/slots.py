@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # labs load this module, and have the standard library only
 
 Tables = Mapping[str, Sequence[int]]  # in 1/8192 of a jitter, rising
 SCALE = 8192
-POINTS = 256  # of a jitter, equally likely
+POINTS = 256  # equally likely values that represent the distribution of a jitter
 
 
 def planned(source: FileSlot | None) -> Slot | None:

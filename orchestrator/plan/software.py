@@ -25,7 +25,7 @@ class Programme:
     flows: tuple[Flow, ...]
     receivers: dict[str, tuple[str, ...]]
     notes: tuple[Note, ...]
-    relays: dict[str, str]  # flow -> node by way of which its messages go
+    relays: dict[str, str]  # flow -> node that relays its messages
 
 
 def make_scene(

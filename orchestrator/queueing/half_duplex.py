@@ -19,7 +19,7 @@ HOOK = "clsact"
 Way = Literal["egress", "ingress"]
 # u32 keeps the filters of both ways of a device together, and shows them by their number (u32_walk).
 WAYS: dict[Way, int] = {"egress": 1, "ingress": 3}
-# Frames that prove the link which ends at a port are not for its bridge, and so not for the medium.
+# The frames of a link proof end at the port of their link, and enter neither its bridge nor the medium.
 _PROOF = "protocol 0x88b5 pref 2 u32 match u32 0 0 flowid 1:1"
 _REDIRECT = re.compile(r"\(Egress Redirect to device (\S+)\)")
 _ALL = "u32 match u32 0 0 action mirred egress redirect dev"

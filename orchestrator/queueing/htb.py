@@ -18,7 +18,7 @@ from .kind import Entry, Mismatch
 from .tbf import RATE_TOLERANCE_BPS, bucket_bytes
 
 ROOT, FIRST = 1, 0x10  # minor numbers of the whole rate's class and of the first class below it
-SHOWN_DIGITS = 1e-3  # of a rate that tc shows
+SHOWN_DIGITS = 1e-3  # relative rounding of the rates that tc shows
 _SHOWN = re.compile(r"^class htb (\S+) .*?\brate (\S+) ceil (\S+)", re.MULTILINE)
 LARGEST_QUANTUM = 200_000  # the kernel warns of more
 

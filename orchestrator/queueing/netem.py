@@ -18,7 +18,7 @@ RATE_TOLERANCE_BPS = 8  # netem keeps bytes per second
 # netem keeps probabilities in 32 bits, tc prints six digits
 SHARE_TOLERANCE = 2**-31
 SHARE_DIGITS = 1e-5
-# With any rate a packet leaves behind the one before it; at this one a full frame takes 0.12 us.
+# Any rate makes netem keep packets in order; at this one a full frame takes 0.12 us.
 ORDERLY_BPS = 100 * 10**9
 SLOT_TIMES = ("min_ns", "max_ns", "mean_ns", "jitter_ns")
 _SHARES = ("loss", "duplicate", "corrupt", "reorder")

@@ -18,7 +18,7 @@ from .tbf import RATE_TOLERANCE_BPS, bucket_bytes
 
 KIND = "htb"
 CLASS = "10"  # minor number, in hex
-SHOWN_DIGITS = 1e-3  # of a rate that tc shows
+SHOWN_DIGITS = 1e-3  # relative rounding of the rates that tc shows
 
 
 def qdisc(at: Place, handle: str) -> str:

@@ -48,7 +48,7 @@ class Service:
 
     port: int
     lacks: Mapping[str, str] = field(default_factory=dict)  # feature, as the protocol's kind calls it -> why
-    users: dict[str, str] | None = None  # user -> password, where the file has all that the broker admits
+    users: dict[str, str] | None = None  # user -> password; None if the broker may admit others
     tls: Tls | None = None
     own_config: bool = False  # a configuration of the user's own, which may use other certificates
 

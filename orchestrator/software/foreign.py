@@ -16,8 +16,8 @@ class Daemons:
     """
 
     devices: tuple[str, ...]  # names of devices that run them
-    protocols: Mapping[str, str]  # services and modules of theirs -> key of ours
-    software: Callable[[Mapping[str, Any]], dict[str, Any]]  # protocols by our keys -> the software's keys
+    protocols: Mapping[str, str]  # their services and modules -> vNET's key
+    software: Callable[[Mapping[str, Any]], dict[str, Any]]  # protocols by vNET's keys -> the software's keys
     starts: Callable[[str], bool]  # whether a command starts them
     folders: Mapping[str, str]  # of their configurations in a machine's directory -> what one begins with
     config: Callable[[Sequence[str]], str]  # joins the files' texts; "" if they configure no protocol
@@ -30,7 +30,7 @@ class Foreign:
     recognises: Callable[[str], bool]  # a container's image, or a kind's name
     file: str  # its configuration, where a container has it: "/etc/..."
     addresses: Callable[[str], Mapping[str, list[str]]]  # addresses in a configuration, by interface
-    # The piece of software: from its configuration, with interfaces and addresses as they are called here.
+    # (configuration, interfaces there -> here, addresses there -> here) -> the software's keys
     software: Callable[[str, Mapping[str, str], Mapping[str, str]], dict[str, Any]]
     forwards: bool = True
     daemons: Daemons | None = None

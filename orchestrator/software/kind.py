@@ -143,7 +143,7 @@ class Kind:
     costs: Callable[[Software, Sequence[Flow]], Costs] = _no_costs
     offers: Callable[[Software, Flow], Offered | str] = _closed_loop  # or the reason why no bound is known
     shares: Callable[[Software], Shares | None] = _no_shares
-    in_agent: bool = True  # no program that can be started and stopped alone
+    in_agent: bool = True  # the node's agent runs it, so that it cannot be started and stopped alone
     endpoint: Callable[[Any], bool] = lambda _model: True  # whether records name it
     # Order in the ramp: software that only receives connects first (0), then senders (1); None: neither.
     ramp: Callable[[Any], int | None] = lambda _model: None

@@ -26,7 +26,7 @@ class Placed:
     name: str
     kind: str
     model: Any
-    endpoint: str = ""  # its name in records; "" where they do not name it
+    endpoint: str = ""  # its name in records; "" if they do not name it
     connect_ns: int = 0
 
 

@@ -66,7 +66,7 @@ class Campaign:
     description: str
     factors: dict[str, list[Any]]
     repetitions: int
-    boot: str  # once, each
+    boot: str  # "once" or "each"
     cells: tuple[Cell, ...]
     searches: Mapping[str, Search]  # by parameter
 

@@ -81,7 +81,7 @@ class Domain:
     """Segments that links join, which together are one IP subnet."""
 
     segments: tuple[str, ...]
-    subnets: tuple[str, ...]  # all different ones that the file gives; one where it is right
+    subnets: tuple[str, ...]  # the different ones that the file gives; a valid file gives one
 
 
 def domains(model: File) -> dict[str, Domain]:

@@ -14,8 +14,8 @@ from .key_reference import SECTIONS, default_of, value_of
 from .retired import TABLE
 
 Schema = dict[str, Any]
-Place = tuple[str, Schema, bool]  # path, what may stand there, whether it must
-NAME = "NAME"  # in a path: of the user's own
+Place = tuple[str, Schema, bool]  # path, schema of its value, whether it is required
+NAME = "NAME"  # in a path: any name of the user's own
 MOST_NEAR = 3
 
 

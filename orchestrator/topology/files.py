@@ -9,7 +9,7 @@ from ..language.beside import TextBeside, file_beside, text_of
 from ..language.problem import Problem
 from ..language.source import Document, Path
 
-# Keys of software, and of its client or broker, below which a key names a file.
+# Keys of software, or of the mapping below its kind's key -> their keys that name a file.
 _PLACES = {"tls": ("ca", "cert", "key"), "publish": ("file",)}
 
 

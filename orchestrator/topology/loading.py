@@ -154,7 +154,7 @@ def _model(
     `problems`; None if that fails.
     """
     remaining = data
-    for _ in range(4):  # wrong parts go first, then what cannot be without them
+    for _ in range(4):  # removes invalid parts first, then those that are invalid without them
         try:
             return File.model_validate(remaining)
         except ValidationError as error:
@@ -176,7 +176,7 @@ def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
         section = place[0] if place else None
         part = kept.get(section) if isinstance(section, str) else None
         if section == "links" and len(place) > 2 and _forgotten(part, data[section], place):
-            continue  # the link still joins what it joins
+            continue  # the link keeps its ends
         if isinstance(part, dict) and len(place) > 1 and section not in ("run", "campaign", "reference"):
             part.pop(place[1], None)
         elif isinstance(section, str):

@@ -22,7 +22,7 @@ from .loading import parse
 from .yaml_text import Edit, Pair, applied, cut, extends, indented, lines_of, pairs_of, spelled
 
 BY_HAND = "write the present keys by hand"
-BYTE_ORDER_MARK = "\ufeff"  # which the parser's places do not count
+BYTE_ORDER_MARK = "\ufeff"  # the parser's positions do not count it
 
 
 class MigrateError(Exception):

@@ -44,7 +44,7 @@ class Together:
     names: Expansion
     conflicts: list[Conflict] = field(default_factory=list)
     _above: dict[Part, Part] = field(default_factory=dict)
-    _why: dict[Part, str] = field(default_factory=dict)  # why a part is with the one above it
+    _why: dict[Part, str] = field(default_factory=dict)  # reason why a part is with the one above it
 
     def __post_init__(self) -> None:
         for path, node, machine in self._machines():
@@ -75,7 +75,7 @@ class Together:
         root = part
         while root in self._above:
             root = self._above[root]
-        while part != root:  # shorter for the next
+        while part != root:  # shortens the path for later calls
             self._above[part], part = root, self._above[part]
         return root
 

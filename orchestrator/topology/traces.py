@@ -37,7 +37,7 @@ OPPORTUNITY_BITS = 1500 * 8
 MS = 10**6
 CLOSEST_NS = MS  # the resolution of a lab's timer
 LONGEST_NS = 365 * 86_400 * 10**9
-LONGEST_DELAY_NS = 274 * 10**9  # as checks/impairments.py has it
+LONGEST_DELAY_NS = 274 * 10**9  # the same in checks/impairments.py
 # The queue counts a frame's time in at most 60 s (mbuffer in net/sched/sch_htb.c): 12 s for a full one.
 LEAST_BPS, MOST_BPS = 1000, 10**12
 MOST_STATES = 100_000

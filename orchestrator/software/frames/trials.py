@@ -29,4 +29,4 @@ class Frames:
     latency_trial_ns: int
     burst_ns: int
     burst_trials: int
-    bypass: bool = False  # the queue discipline of a NIC, whose own queue then holds the sender back
+    bypass: bool = False  # whether frames bypass the qdisc of the sender's NIC

@@ -20,7 +20,7 @@ from .domain import Domain, Port, Speaker
 from .rules import insist
 
 MOST_WAYS = 64
-READY = "vnet: routes are there"  # as routers.sh says it
+READY = "vnet: routes are there"  # routers.sh prints this line
 HERE = Path(__file__).parent
 # Protocol, as `router PROTOCOL` of a configuration names it -> daemon
 DAEMONS = {

@@ -12,7 +12,7 @@ from ..sending import Sending
 
 SMALLEST_BYTES = 1
 LARGEST_BYTES = 1 << 32
-LONGEST_SCHEDULE = 10_000  # transfers of a flow whose times a program is told (docs/accounting.md)
+LONGEST_SCHEDULE = 10_000  # transfers of a flow, whose times a program gets as a list (docs/accounting.md)
 
 
 class Transfers(Sending):

@@ -61,8 +61,8 @@ class Rules:
 
     kind: str  # of software, and its key in the file
     appids: tuple[int, int]  # the first and the last
-    group: str  # how its groups begin
-    name: str  # key of what tells one stream from another, beside the APPID
+    group: str  # first bytes of its group addresses
+    name: str  # key in the file that identifies a stream, beside the APPID
     standard: str
 
 

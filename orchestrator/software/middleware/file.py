@@ -8,7 +8,7 @@ from ...language.scalars import Base, Name, Port, Since, Size, Span, text
 from ..sending import Sending
 
 PORTS = 3  # from `listen` on: requests, pushes (the next one, where a library wants two), subscribers
-LONGEST_SCHEDULE = 10_000  # messages of a flow whose times a program is told (docs/accounting.md)
+LONGEST_SCHEDULE = 10_000  # messages of a flow, whose times a program gets as a list (docs/accounting.md)
 
 
 class Greedy(Base):

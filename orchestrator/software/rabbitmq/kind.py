@@ -21,7 +21,7 @@ from .file import Rabbit
 
 # PSS with one scheduler: 82 to 94 MB idle, more with connections (host kernel, RabbitMQ 3.10.8, Erlang 25.2).
 MEMORY_BYTES = 111_000_000
-READY = "vnet: answers"  # as start.erl says it
+READY = "vnet: answers"  # start.erl prints this line
 HERE = Path(__file__).parent
 PLUGINS = {"mqtt": "rabbitmq_mqtt", "amqp1.0": "rabbitmq_amqp1_0"}
 LONGEST_HEARTBEAT_S = 65535  # two bytes in connection.tune, AMQP 0-9-1

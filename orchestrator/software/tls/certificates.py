@@ -45,7 +45,7 @@ class Authority:
         """Returns the identity of a server or client with these names and addresses; equal ones give equal
         bytes.
         """
-        # A user may have a node's name: the key, and the serial number made of it, are of all names.
+        # A user may have a node's name: the key, and so the serial number, therefore depends on all names.
         key = _key(b"\0".join((self.seed, *(text.encode() for text in (name, *dns, *addresses)))))
         purposes = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
         made = self._builder(name, key).add_extension(_usage(digital_signature=True), critical=True)

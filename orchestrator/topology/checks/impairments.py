@@ -113,7 +113,7 @@ def _delay(report: Report, impairment: Impairment, path: Path) -> None:
     if delay > LONGEST_DELAY_NS:
         rule = f"is more than {text_ns(LONGEST_DELAY_NS)}, the longest delay that tc can set"
         report.add((*path, "delay"), text_ns(delay), rule, "write a shorter one")
-    reach = REACH.get(impairment.distribution, 0)  # delays of one's own are not negative
+    reach = REACH.get(impairment.distribution, 0)  # 0 for a file of delays, which are not negative
     if jitter > delay and reach:
         rule = f"is more than the delay, {text_ns(delay)}; a packet cannot leave before it came"
         report.add((*path, "jitter"), text_ns(jitter), rule, "raise the delay or lower the jitter")
