@@ -99,8 +99,8 @@ class _Costs:
 
     def _hop(self, a: tuple[str, Interface], b: tuple[str, Interface]) -> tuple[int, int]:
         """Returns the time in ns of a full frame and the cost, from one interface to another in the same
-        subnet. The cost is that of the link between the nodes, or 1 between nodes of segments; without a
-        known path the time is 0.
+        subnet. The cost is that of the link between the two nodes, or 1 on segments; without a known path the
+        time is 0.
         """
         (node, here), (other, there) = a, b
         link = self._wires.get(here.segment)

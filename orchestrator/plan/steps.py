@@ -37,10 +37,10 @@ def network_steps(
     vms: Collection[str] = (),
     first: int = 0,
 ) -> tuple[Step, ...]:
-    """Returns the `ip` steps that create the bridges, the links between segments, the links of nodes to their
-    segments with an own bridge, a port and an interface for each card, tagged interfaces, links between nodes
-    and the media of half-duplex segments. Links that a bridge VM carries get no veth pair; a link to a node
-    of another host gets its end here.
+    """Returns the `ip` steps that create the bridges of segments, the links between segments, interfaces' own
+    bridges with their links, a port and an interface for each card, tagged interfaces, links between nodes,
+    this host's ends of links to nodes of other hosts, and half-duplex media. Links that a bridge VM carries
+    get no veth pair.
     vms: nodes whose ports are tap devices for their virtual machines. first: the first number for MAC
     addresses of bridges and links; each host of a multi-host lab has another one.
     """

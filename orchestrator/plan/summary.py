@@ -31,8 +31,8 @@ class GroupView:
 
 @dataclass(frozen=True)
 class LinkView:
-    """Links that `link_views` shows as one: their ends, impairments and traces are equal, but for the nodes
-    of one group.
+    """Links that `link_views` shows as one: they have equal impairments and traces, and the same ends if the
+    nodes of a group count as one end.
     """
 
     name: str
@@ -71,8 +71,8 @@ def _shared_name(links: Sequence[Link]) -> str:
 
 
 def impairment_words(wanted: Impairment) -> list[str]:
-    """Returns an impairment as short texts, delay and rate first: ["10 ms ± 1 ms", "1 Gbit/s"]. Values of 0
-    and the queue limit are left out.
+    """Returns an impairment as short texts, delay and rate first: ["10 ms ± 1 ms", "1 Gbit/s"]. Values of 0,
+    backpressure and the queue limit are left out.
     """
     words = []
     if wanted.delay_ns:

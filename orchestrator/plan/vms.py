@@ -16,8 +16,8 @@ MEMORY_OF_OTHERS = 512 << 20
 
 
 def vm(machine: Machine, topology: str) -> Vm | None:
-    """Returns the settings of a VM node, with the built-in image and its memory as defaults; None for a light
-    node. A relative image path is relative to the topology file's directory.
+    """Returns the settings of a VM node, by default with the built-in image and the memory that `memory`
+    returns; None for a light node. A relative image path is relative to the topology file's directory.
     """
     if machine.kind != "vm":
         return None

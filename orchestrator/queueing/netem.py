@@ -75,8 +75,9 @@ _NOTHING = Impairment()
 
 def text(wanted: Impairment, before: Impairment = _NOTHING) -> str:
     """Returns netem's arguments for `tc qdisc`, for example `netem limit 1000 delay 10ms 1ms rate 1gbit`.
-    A change keeps correlations, probabilities and a rate that the command does not name (netem_change in the
-    kernel). The arguments therefore also name those of `before`, with zero where `wanted` has none.
+    A change keeps some settings that the command does not name, such as correlations, corruption and the rate
+    (netem_change in the kernel). The arguments therefore also name those of `before`, with zero where
+    `wanted` has none.
     """
     found = ["netem", f"limit {wanted.limit_packets}"]
     if wanted.delay_ns:
@@ -143,8 +144,8 @@ def _chance(
 
 def from_options(options: Entry, like: Impairment = _NOTHING) -> Impairment:
     """Returns the impairment for the options of a netem qdisc (`tc -j`). The distribution and fields that
-    concern no netem option come from `like`, since the kernel does not report them; ORDERLY_BPS becomes 0 if
-    `like` needs it.
+    concern no netem option come from `like`, since the kernel does not report them. A rate of ORDERLY_BPS
+    becomes 0 if `like` needs that rate.
     """
     delay, loss = options.get("delay", {}), options.get("loss-random", {})
     gemodel = options.get("loss-gemodel")

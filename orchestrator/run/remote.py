@@ -43,8 +43,9 @@ OWNER_S = 60.0  # within which an owner without a client tears its lab down
 
 
 def check() -> int:
-    """Prints as JSON which kernels this machine has, which of them can carry the plan on standard input, and
-    the problems of the plan there, or why no kernel can carry it. Changes nothing; returns 0.
+    """Prints as JSON each kind of kernel with what this machine lacks for it, and the kernel that can carry
+    the plan on standard input with the plan's problems there, or why none can carry it. Changes nothing;
+    returns 0.
     """
     told = json.load(sys.stdin)
     plan, kernel = codec.build(Plan, told["plan"]), told["kernel"]

@@ -107,7 +107,7 @@ def check_broker(
     """Returns the broker service of `node` that a client names. Reports a node that is unknown or cannot be
     reached, and, without `port`, a node with no broker or several brokers of the protocol.
     `path` is that of the key that names the node, `example` a line of a file with a broker that speaks the
-    protocol. Returns None for an unknown node, or a port that no broker in the file has.
+    protocol. Returns None for an unknown node, or if no broker there has the protocol and port.
     """
     if not report.node(path, node):
         return None

@@ -43,8 +43,8 @@ class Difference:
 
 def first_difference(name: str, before: Path, again: Path) -> Difference | None:
     """Returns the first difference of two files, which may be that one is absent; None if they are equal byte
-    for byte. The form follows from the name: packets for .pcap, rows for .parquet, bytes for .png, else
-    lines.
+    for byte. Compares packets of .pcap, rows of .parquet, bytes of .png, else lines; if those are equal,
+    bytes.
     """
     if not before.exists() or not again.exists():
         sides = ["there" if path.exists() else "absent" for path in (before, again)]

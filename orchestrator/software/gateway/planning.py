@@ -179,8 +179,8 @@ def _broker(scene: Scene, placed: Placed, node: str | None) -> str | None:
 
 
 def _reserved(scene: Scene, broker: Placed, gateway: Placed) -> dict[str, Any]:
-    """Returns the broker's settings for one of its gateways: its address, the rate of its link without the
-    classes that it does not govern, and the rate of each of its flows.
+    """Returns the broker's settings for one of its gateways: its address, the link's rate less the rates of
+    classes that the gateway does not govern, and the rate of the class of each of its flows.
     """
     direction = _governed(scene, gateway)
     classes = _classes(gateway, direction)
