@@ -51,7 +51,7 @@ FURTHEST = 2.0  # the largest distance that a byte encodes
 
 
 def write_page(atlas: Atlas, out: Path) -> None:
-    """Writes the page of the atlas to `out` and makes its directory."""
+    """Writes the page of the atlas to `out`, replaces an earlier file, and makes the directory."""
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -83,8 +83,8 @@ def _embedded(value: Any) -> str:
 
 
 def drawn(atlas: Atlas) -> dict[str, Any]:
-    """Returns the data of the page's script: the estimates on the grid as base64 bytes, and every measured
-    run.
+    """Returns the data of the page's script: estimates on the grid for each model with at least FEWEST runs,
+    as base64 bytes, and all measured runs.
     """
     models = [model for model in atlas.models if atlas.of(model).height >= FEWEST]
     places = _grid()

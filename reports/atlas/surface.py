@@ -28,7 +28,9 @@ _CONES: tuple[Basis, ...] = tuple(("linear", 0, s) for s in (0.0, 0.1, 1.0))
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its interval, which is as wide as 90 % of the errors at the nearest held-out points."""
+    """A value with its interval. The half-width is the 90 % quantile of the held-out errors of the nearest
+    points.
+    """
 
     value: float
     low: float
@@ -37,7 +39,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """An interpolation of `values` at `points` (n x axes, each range 0 to 1), clipped to
+    """An interpolation of `values` at `points` (n x axes, each range 0 to 1). Predictions are clipped to
     `least` and `most`.
     """
 
@@ -48,8 +50,8 @@ class Surface:
 
     @cached_property
     def _tried(self) -> dict[Basis, Floats]:
-        """For each basis that the points allow, the prediction of each measured point from the
-        other folds.
+        """The prediction of each measured point from the other folds, for each basis. Bases with a linear
+        trend take part only if the points outside each fold span all axes.
         """
         allowed = [*_PLATES, *_CONES] if self._spread else _CONES
         return {basis: self._folded(basis) for basis in allowed}
@@ -79,7 +81,7 @@ class Surface:
 
     def off(self, place: Floats) -> float:
         """Returns the half-width of the interval at one place: the LEVEL quantile of the held-out errors of
-        the nearest points.
+        the NEIGHBOURS nearest points.
         """
         return float(self.offs(place[None, :])[0])
 
@@ -88,7 +90,7 @@ class Surface:
         return _level(self.errors, cdist(places, self.points))
 
     def estimate(self, place: Floats) -> Estimate:
-        """Returns the outcome at one place, with its interval."""
+        """Returns the outcome at one place with its interval, which is clipped to `least` and `most`."""
         value, off = float(self.at(place[None, :])[0]), self.off(place)
         low, high = self._bounded(np.array([value - off, value + off]))
         return Estimate(value, float(low), float(high))
@@ -136,9 +138,10 @@ def _fitted(points: Floats, values: Floats, basis: Basis) -> Callable[[Floats], 
 
 
 def _level(errors: Floats, away: Floats) -> Floats:
-    """Returns, for each row of distances, the LEVEL quantile of the errors of the nearest points.
+    """Returns, for each row of distances, the LEVEL quantile of the errors of the NEIGHBOURS nearest points,
+    or of all if there are fewer.
 
-    Between two errors it is the larger one.
+    Of n errors it is the one with rank (n + 1) x LEVEL, rounded up, at most the largest.
     """
     many = min(NEIGHBOURS, len(errors))
     nearest = np.argpartition(away, many - 1, axis=1)[:, :many]
