@@ -119,8 +119,8 @@ def _insist_on(sides: Sequence[Side], also: frozenset[str]) -> None:
 
 
 def _rows(one: Match, a: Side, b: Side, also: frozenset[str]) -> list[Row]:
-    """Returns the rows of a condition: one for each figure that both sides have and that is judged or in
-    `also`.
+    """Returns the rows of a condition: one for each figure that both sides have and that is judged
+    or in `also`.
     """
     there = [dict.fromkeys(key for sample in side for key in sample.metrics) for side in (one.a, one.b)]
     rows = []
@@ -193,8 +193,8 @@ def _suspects(side: Side) -> list[str]:
 
 
 def _measured(side: Side) -> str:
-    """Returns up to five subjects of a side's judged figures as text, for the error that two sides share
-    none.
+    """Returns up to five subjects of a side's judged figures as text, for the error that two sides
+    share none.
     """
     names = dict.fromkeys(key[1].words for one in side.samples for key in one.metrics if judged(*key))
     return f"[{'; '.join(list(names)[:5])}]" if names else "nothing"

@@ -149,8 +149,8 @@ def none(a: Sequence[float], why: str) -> Difference:
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """Returns the p-values corrected for their number, in the same order (Holm, Scand. J. Statistics 6,
-    1979).
+    """Returns the p-values corrected for their number, in the same order (Holm, Scand. J.
+    Statistics 6, 1979).
     """
     order = sorted(range(len(values)), key=lambda i: values[i])
     found, highest = [1.0] * len(values), 0.0

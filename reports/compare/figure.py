@@ -76,7 +76,8 @@ def is_count(name: str, unit: str) -> bool:
 
 
 def is_stepped(unit: str) -> bool:
-    """Returns whether figures of this unit have few different values: counts, shares of counts, CPU in ticks.
+    """Returns whether figures of this unit have few different values: counts, shares of counts, CPU
+    in ticks.
     """
     return unit not in FINE
 

@@ -1,5 +1,5 @@
-"""Compares the levels of a campaign's factors: paired differences, and the effect of each factor on each
-figure.
+"""Compares the levels of a campaign's factors: paired differences, and the effect of each factor on
+each figure.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Moved:
 
 
 def factors(study: Study) -> list[str]:
-    """Returns the factors that have several levels among the cells, by the levels that cells.jsonl records.
+    """Returns the factors that have several levels among the cells, by the levels that cells.jsonl
+    records.
     """
     names = dict.fromkeys(name for cell in study.cells for name in cell.levels)
     return [name for name in names if len({_level(cell, name) for cell in study.cells}) > 1]

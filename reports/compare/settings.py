@@ -1,4 +1,5 @@
-"""Lists the differences between sides besides their figures: parameters, versions, kernels, machines, plans.
+"""Lists the differences between sides besides their figures: parameters, versions, kernels,
+machines, plans.
 """
 
 from __future__ import annotations

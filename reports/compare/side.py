@@ -92,7 +92,8 @@ def side_of(letter: str, name: str, study: Study) -> Side:
 
 
 def sample(cell: Cell) -> Sample:
-    """Returns the sample of one cell; the levels are those of its campaign, its parameters and its topology.
+    """Returns the sample of one cell; the levels are those of its campaign, its parameters and its
+    topology.
     """
     run = cell.run
     known = dict(run.manifest.parameters or run.plan.parameters)

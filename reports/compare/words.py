@@ -91,7 +91,8 @@ def _so_far(row: Row) -> str:
 
 
 def first_line(one: Comparison) -> str:
-    """Returns the answer in one line: how many figures differ, how many do not, and how many cannot be told.
+    """Returns the answer in one line: how many figures differ, how many do not, and how many cannot
+    be told.
     """
     differs, same, open_ = (len(one.found(finding)) for finding in (DIFFERS, SAME, OPEN))
     parts = [f"{differs} differ{'s' if differs == 1 else ''}"] if differs else []

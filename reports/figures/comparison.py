@@ -28,7 +28,7 @@ WAITING = {
 
 def comparison_data(study: Study) -> pl.DataFrame:
     """Returns the columns scenario, series, measure, value, low, high, repetitions; CannotDrawError with
-    fewer than two levels or too many.
+    fewer than two levels, with more than MOST_SERIES, or without node samples and messages.
     """
     if len(study.series) < 2:
         raise CannotDrawError("needs runs at two or more levels; this page has one")
@@ -43,7 +43,9 @@ def comparison_data(study: Study) -> pl.DataFrame:
 
 
 def _measures(table: pl.DataFrame) -> list[tuple[str, pl.Expr]]:
-    """Returns the title of each panel and the expression that selects its rows, in order."""
+    """Returns the title of each panel and the expression that selects its rows: CPU and traffic of the first
+    set of CENTRES in the table, then for each class its round trips, or else its latencies.
+    """
     sets = table.get_column("nodes").unique().to_list()
     centre = next((name for name in CENTRES if name in sets), None)
     load = [(text.format(centre), called(name, nodes=centre)) for name, text in LOAD.items() if centre]

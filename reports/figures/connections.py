@@ -19,8 +19,11 @@ MOST_POINTS = 200
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Returns the columns measure, value, share (%), for the connections of the capture point with most
-    connections.
+    """Returns the columns measure, value, share (%): the cumulative distributions over the connections of the
+    capture point with most of them.
+
+    Values that are zero are left out, and a measure with fewer than FEWEST values. CannotDrawError for
+    several runs, without a capture, or if no measure is left.
     """
     tables = study.cells[0].run.connections if study.single else {}
     if not tables:

@@ -20,7 +20,9 @@ MOST = 16  # groups that fit in one figure
 
 def data(study: Study) -> pl.DataFrame:
     """Returns the columns scenario, series, group, measure, value, low, high, for the MOST groups with the
-    highest CPU use.
+    highest CPU use, without measures that are zero everywhere.
+
+    CannotDrawError without node samples, with one group of one series, or if no node used CPU or sent.
     """
     table = study.compared.filter(pl.col("name").is_in(list(PANELS)) & pl.col("group").is_not_null())
     if table.is_empty():
