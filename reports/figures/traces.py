@@ -22,7 +22,8 @@ REQUESTED, CARRIED = "requested", "carried"
 
 def rates(study: Study) -> pl.DataFrame:
     """Returns the columns time (s), curve (link and direction), what (requested or carried), value (Mbit/s)
-    of the first run.
+    of the first run, for the first MOST directions by name whose trace has rates; CannotDrawError without
+    one.
     """
     run = study.cells[0].run
     table = run.table("links")
@@ -45,8 +46,8 @@ def rates(study: Study) -> pl.DataFrame:
 
 
 def delays(study: Study) -> pl.DataFrame:
-    """Returns the columns time (s), curve, value (ms) of the first run at each change, for directions whose
-    delay changes.
+    """Returns the columns time (s), curve (link and direction), value (ms) of the first run at each change,
+    for the first MOST directions by name whose delay changes; CannotDrawError without one.
     """
     run = study.cells[0].run
     table = run.table("impairments")
@@ -71,7 +72,7 @@ def rates_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def delays_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws one curve for each direction."""
+    """Draws one curve of the delay for each direction."""
     return _drawn(frame, study, "delay, ms", alt.Chart(frame), "step-after")
 
 

@@ -64,30 +64,32 @@ class Metric:
 
 
 def metric(name: str, of: Of, unit: str, estimate: Estimate, times: float = 1.0) -> Metric:
-    """A metric from an estimate; `times` converts the unit."""
+    """Returns a metric from an estimate; `times` converts the unit."""
     low = None if estimate.low is None else estimate.low * times
     high = None if estimate.high is None else estimate.high * times
     return Metric(name, of, estimate.value * times, unit, estimate.n, low, high, estimate.method)
 
 
 def count(name: str, of: Of, value: float, unit: str, n: int, method: str) -> Metric:
-    """A metric without an interval, such as a count or an extreme."""
+    """Returns a metric without an interval, such as a count or an extreme."""
     return Metric(name, of, float(value), unit, n, None, None, method)
 
 
 def find(metrics: Iterable[Metric], name: str, of: Of) -> Metric | None:
-    """The metric of that name and subject, or None."""
+    """Returns the first metric of that name and subject; None if there is none."""
     return next((m for m in metrics if m.name == name and m.of == of), None)
 
 
 def flat(one: Metric) -> dict[str, Any]:
-    """The metric as one row: name, the fields of `Of`, then value, unit, n, low, high, method, limits."""
+    """Returns the metric as one row: name, the fields of `Of`, then value, unit, n, low, high,
+    method, limits.
+    """
     row = asdict(one)
     return {"name": row.pop("name"), **row.pop("of"), **row}
 
 
 def read(run_dir: Path) -> list[Metric] | None:
-    """The metrics in the run's summary.json; None if it is missing or not readable as metrics."""
+    """Returns the metrics in the run's summary.json; None if it is missing or not readable as metrics."""
     try:
         return [_metric(row) for row in rundir.read_summary(run_dir)]
     except (OSError, ValueError, TypeError, KeyError):
@@ -95,7 +97,9 @@ def read(run_dir: Path) -> list[Metric] | None:
 
 
 def _metric(row: dict[str, Any]) -> Metric:
-    """A metric from one row of summary.json; strings that all runs of a campaign share are stored once."""
+    """Returns a metric from one row of summary.json, which it changes; strings that all runs of a campaign
+    share are stored once.
+    """
     of = _of(*(row.pop(field) for field in OF))
     alike = {field: intern(row[field]) for field in ("name", "unit", "method")}
     return Metric(**{**row, **alike, "of": of, "limits": tuple(row["limits"])})

@@ -15,7 +15,8 @@ from reports.rundir import Run
 
 
 def packet_metrics(run: Run) -> list[Metric]:
-    """Returns the figures of each capture over the hold, or over the whole capture if no hold is recorded.
+    """Returns the figures of each capture with packets over the hold, or over the whole capture if no hold is
+    recorded.
 
     The ramp is left out, because short runs would otherwise differ from long ones. Intervals come from ten
     equal spans of time.

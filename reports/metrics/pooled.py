@@ -1,4 +1,6 @@
-"""Counts measured times over all runs of a condition, exactly up to half a million different times."""
+"""Counts measured times over all runs of a condition: exactly for up to half a million different times, else
+rounded to four digits.
+"""
 
 from __future__ import annotations
 

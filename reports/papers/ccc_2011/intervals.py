@@ -66,8 +66,10 @@ def deadlines_ns(run: Run) -> dict[str, int]:
 
 
 def interval_metrics(run: Run) -> list[Metric]:
-    """Returns for each flow and interval: packets sent per second, and the percentages that arrived late and
-    never; empty for other runs.
+    """Returns for each flow and interval of the paper, and for AFTER: packets sent per second, and the
+    percentages that arrived late (if the flow has a deadline) and never.
+
+    Intervals without packets are left out; empty for runs without the paper's flows.
     """
     rows = sent(run)
     return [] if rows is None else list(_of_flows(rows, deadlines_ns(run)))
