@@ -22,7 +22,9 @@ Gathers = Callable[[Study], Iterable[tuple[Level, Metric]]]
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a paper with our measured values; the page shows it below the figure `figure`, or alone."""
+    """A table of a paper with vNET's measured values; the page shows it below the figure `figure`, or by
+    itself if that is empty.
+    """
 
     figure: str  # key of a Spec, or "" for a table alone
     caption: str
@@ -43,7 +45,9 @@ def nothing_gathered(study: Study) -> list[tuple[Level, Metric]]:
 
 @dataclass(frozen=True)
 class Paper:
-    """One paper: its texts, and functions for the figures, claims and tables of a study."""
+    """One paper: its texts, its directory, and functions that make its figures, tables and metrics
+    from a study.
+    """
 
     name: str  # of its directory, and in a topology's `reference: {name: ...}`
     title: str
@@ -56,11 +60,11 @@ class Paper:
     gathers: Gathers = nothing_gathered  # metrics over all runs that its claims need, with the factor's level
 
     def claims(self) -> Claims:
-        """Returns the claims of its claims.yaml; ClaimsError with file and line of each mistake."""
+        """Returns the claims of the paper's claims.yaml; ClaimsError with file and line of each mistake."""
         return read_claims(self.room / "claims.yaml")
 
     def figures(self, study: Study) -> tuple[Spec, ...]:
-        """Returns the paper's figures for the study's scenarios, in the paper's order."""
+        """Returns the definitions of the paper's figures for the study, in the paper's order."""
         return self.draws(study)
 
     def judged(self, study: Study) -> dict[str, tuple[Claim, Judgement]]:

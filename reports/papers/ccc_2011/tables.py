@@ -1,4 +1,6 @@
-"""Makes tables 7.1 to 7.4: our means over the repetitions with their intervals, beside the printed values."""
+"""Makes tables 7.1 to 7.4: vNET's means over the repetitions with their intervals, beside the
+printed values.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,8 @@ def found(study: Study) -> Found:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Returns the tables that have measured values, the rates of the victims, and the tables beyond the
-    paper.
+    """Returns those of tables 7.1 to 7.4 that have measured values, a table with the rates of the slowed
+    senders if there are runs with cooperation, and the tables beyond the paper.
     """
     values = found(study)
     made = [

@@ -32,10 +32,10 @@ ETHERNET = "sv"  # the combination without IP
 
 def efficiency_metrics(run: Run) -> list[Metric]:
     """Returns, for each combination of protocol and format, from its capture: packets and bytes of one
-    measurement and of the run.
+    measurement and of the run, the bytes of each layer, and the bandwidth.
 
     The packets that open and close a connection are included, as in the deliverable; ARP is not. Empty for
-    other runs.
+    runs without the captures of all combinations.
     """
     messages = run.table("messages")
     if messages is None or not COMBINATIONS.keys() <= run.captures.keys():
