@@ -19,8 +19,8 @@ MARK = "'"
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """Writes the frame as CSV, with an apostrophe before any text that a spreadsheet would take for a
-    formula.
+    """Writes the frame as CSV, with an apostrophe before any text or heading that a spreadsheet would take
+    for a formula; replaces an earlier file.
     """
     write_parts([frame], path)
 
@@ -39,7 +39,9 @@ def _readable(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """Returns the frame with lists as text of words, because CSV has no lists."""
+    """Returns the frame with each list as a text of its elements, separated by spaces, because CSV
+    has no lists.
+    """
     lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
     return frame.with_columns(pl.col(name).list.join(" ") for name in lists)
 

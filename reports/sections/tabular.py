@@ -57,8 +57,8 @@ def by_subject(
     """Returns a row for each subject and condition that has one of the metrics; None if there is none.
 
     `subject` and `within` map columns of `Of` to titles, `within` for the whole that the subject is part of;
-    `measures` maps metrics to titles. Empty columns are left out, and so is the condition if there is only
-    one.
+    `measures` maps metrics to titles. Empty columns are left out, and so are the condition if there is only
+    one, and a single capture point, which the caption names.
     """
     table = study.compared.filter(pl.col("name").is_in(list(measures)))
     table = table.filter(pl.any_horizontal(pl.col(field).is_not_null() for field in subject))
