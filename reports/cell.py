@@ -1,4 +1,4 @@
-"""Combines a run with its factor levels: a cell of a campaign, or a single run."""
+"""Defines a cell: a run of a campaign, or a single run, with its metrics and factor levels."""
 
 from __future__ import annotations
 

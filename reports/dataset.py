@@ -83,7 +83,9 @@ def _tables(run_dir: Path) -> Iterator[tuple[str, str | None, Path]]:
 
 
 def _place(line: dict[str, Any], names: list[str], table: str, point: str | None) -> Path:
-    """Returns the path of a run's table in the data set; all files of a table have the same keys."""
+    """Returns the path of a run's table in the data set, with values quoted for paths; all files of a table
+    have the same keys, and a run without a level has ABSENT as its value.
+    """
     levels = levels_of(line)
     keys = {"cell": line.get("cell"), "repetition": line.get("repetition", 1)}
     keys |= {f"level_{name}": levels.get(name) for name in names}

@@ -51,7 +51,9 @@ class Shelf:
         return self.get(path, lambda file: json.loads(file.read_text(encoding="utf-8")), lambda _: size)
 
     def plan(self, run_dir: Path) -> Plan:
-        """Returns the plan of a run; UnreadableError if it cannot be read."""
+        """Returns the plan of a run; FileNotFoundError without plan.json, FormatError or UnreadableError if
+        it cannot be read.
+        """
         size = JSON_TIMES * (run_dir / rundir.PLAN).stat().st_size
         return self.get(run_dir / rundir.PLAN, lambda file: rundir.read_plan(file.parent), lambda _: size)
 

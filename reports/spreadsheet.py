@@ -26,7 +26,9 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
 
 
 def write_parts(frames: Iterable[pl.DataFrame], path: Path) -> None:
-    """Writes several frames with the same columns one below the other, as `write_table` does."""
+    """Writes several frames with the same columns one below the other under one heading, as
+    `write_table` does.
+    """
     with regular.replacing(path) as file:
         for number, frame in enumerate(frames):
             _readable(frame).write_csv(file, include_header=number == 0)

@@ -27,8 +27,8 @@ Planned = Callable[[Plan], tuple[Expectation, ...]]
 
 
 def of_cell(cell: Cell, guaranteed: Iterable[dict[str, Any]]) -> Iterator[Judged]:
-    """Yields the verdicts on one run: link proof, delivery guarantees and checks. `guaranteed` has its rows
-    of `guarantees`.
+    """Yields the verdicts on one run: link proof, delivery guarantees and checks. `guaranteed` has the rows
+    of `guarantees` for this run.
     """
     for one in cell.run.proof:
         name = f"{one['link']} {one['direction']} {one['quantity']}"

@@ -27,8 +27,8 @@ class Campaign:
 
     @cached_property
     def _cells(self) -> list[dict[str, Any]]:
-        """The last line of each cell in cells.jsonl; a cell that failed and was run again has
-        several lines.
+        """The last line of each cell in cells.jsonl; a cell that failed and was run again has several lines.
+        LoadError for a damaged line.
         """
         file, found = self.path / "cells.jsonl", {}
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):

@@ -85,7 +85,7 @@ class Node:
     name: str
 
     def exec(self, command: str | Sequence[str], *, check: bool = True) -> Done:
-        """Run a command on the node, a text by `sh -c`, a sequence as argument words, and return its exit
+        """Runs a command on the node, a text by `sh -c`, a sequence as argument words, and returns its exit
         status and output. LabError if the command could not run or, with `check`, if its exit status is not
         0.
         """
@@ -101,11 +101,11 @@ class Node:
         return done
 
     def start(self) -> None:
-        """Power the node on."""
+        """Powers the node on."""
         self.lab.ask("start", self.name)
 
     def stop(self) -> None:
-        """Power the node off: its programs end and its links go down."""
+        """Powers the node off: its programs end and its links go down."""
         self.lab.ask("stop", self.name)
 
 
@@ -117,8 +117,8 @@ class Link:
     name: str
 
     def impair(self, *, direction: str = "both", **quantities: str | int | float) -> dict[str, Any]:
-        """Change the given quantities (`delay="50 ms", loss="1 %"`) in the `direction` (both, forward or
-        reverse) and leave the others; returns the impairment read back from the kernel, by direction.
+        """Changes the given quantities (`delay="50 ms", loss="1 %"`) in the `direction` (both, forward or
+        reverse) and leaves the others; returns the impairment read back from the kernel, by direction.
         """
         words = [] if direction == "both" else [f"--{direction}"]
         words += [w for key, value in quantities.items() for w in (f"--{key.replace('_', '-')}", str(value))]
@@ -126,15 +126,15 @@ class Link:
         return answer
 
     def clear(self) -> None:
-        """Remove all impairments of the link."""
+        """Removes all impairments of the link."""
         self.lab.ask("link", self.name, "--clear")
 
     def down(self) -> None:
-        """Take the link down, so that it carries no packets."""
+        """Takes the link down, so that it carries no packets."""
         self.lab.ask("link", self.name, "--down")
 
     def up(self) -> None:
-        """Bring the link up again."""
+        """Brings the link up again."""
         self.lab.ask("link", self.name, "--up")
 
 
@@ -158,7 +158,7 @@ class Flow:
 
     @property
     def lost(self) -> int:
-        """The number of sent messages that did not arrive: `expected` less `received`."""
+        """The number of sent messages that neither arrived nor were answered: `expected` less `received`."""
         return self.expected - self.received
 
     @property
@@ -216,7 +216,9 @@ class Flow:
 
 
 class Lab:
-    """A running lab and, after its scenario, the run with its measurements."""
+    """A lab for tests, up while tests use it, and the run of its scenario with the measurements. In virtual
+    time there is only the run.
+    """
 
     def __init__(self, spec: Spec, name: str, out: Path) -> None:
         self.spec, self.name, self._out = spec, name, out
@@ -228,8 +230,8 @@ class Lab:
         return f"Lab({self.name} of {self.spec.file})"
 
     def bring_up(self) -> None:
-        """Bring the lab up or, if its Spec has a scenario, run the scenario to its end. In real time, the lab
-        stays up afterwards. Raises UnableError or LabError.
+        """Brings the lab up or, if its Spec has a scenario, runs the scenario to its end. In real time, the
+        lab stays up afterwards. Raises UnableError or LabError.
         """
         stays = self.spec.time == "real"
         words = ["run", *(["--keep"] if stays else [])] if self.spec.scenario else ["up"]
@@ -246,7 +248,7 @@ class Lab:
             raise LabError(f"{self}: {answer['error'] or answer.get('state')}")
 
     def take_down(self) -> None:
-        """Take the lab down if it is up; LabError if `vnet down` fails."""
+        """Takes the lab down if it is up; LabError if `vnet down` fails."""
         if self._up:
             self._up = False
             self._vnet("down", self.name, "--json")

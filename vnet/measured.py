@@ -48,8 +48,8 @@ class Measured(float):
 
 
 def in_seconds(value: float | str) -> float:
-    """Returns a duration in seconds, from a text with its unit or from a number of seconds; ValueError for
-    other texts.
+    """Returns a duration in seconds, from a number of seconds or from a text with its unit (ns, us, ms, s or
+    min); ValueError for other texts.
     """
     if not isinstance(value, str):
         return float(value)

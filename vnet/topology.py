@@ -58,59 +58,61 @@ class Topology:
         return copied
 
     def parameter(self, name: str, type: str, **keys: Any) -> Self:  # `type` is the key in the file
-        """Declare the parameter `${name}`; a run may leave it out if it has `default=`."""
+        """Declares the parameter `${name}`; a run may leave it out if it has `default=`."""
         return self._add("parameters", name, {"type": type} | keys)
 
     def segment(self, name: str, subnet: str | None = None, **keys: Any) -> Self:
-        """Add a segment (broadcast domain)."""
+        """Adds a segment (broadcast domain)."""
         return self._add("segments", name, ({} if subnet is None else {"subnet": subnet}) | keys)
 
     def node(self, name: str, segment: str | list[str] | None = None, **keys: Any) -> Self:
-        """Add a node, with programs as `software={"NAME": {"KIND": {...}}}`."""
+        """Adds a node on one segment, several or none, with programs as `software={"NAME": {"KIND":
+        {...}}}`.
+        """
         return self._add("nodes", name, ({} if segment is None else {"segment": segment}) | keys)
 
     def group(self, name: str, count: int | str, segment: str | list[str], **keys: Any) -> Self:
-        """Add a group of `count` equal nodes."""
+        """Adds a group of `count` equal nodes on one segment or several."""
         return self._add("groups", name, {"count": count, "segment": segment} | keys)
 
     def link(self, name: str, first: str, second: str, **keys: Any) -> Self:
-        """Add a link between two segments or nodes, with impairments as `both={"delay": "20 ms"}`, or
+        """Adds a link between two segments or nodes, with impairments as `both={"delay": "20 ms"}`, or
         `forward` and `reverse`.
         """
         return self._add("links", name, {"between": [first, second]} | keys)
 
     def capture(self, name: str, at: str, **keys: Any) -> Self:
-        """Add a capture point: `at="node server"`."""
+        """Adds a capture point: `at="node server"`."""
         return self._add("captures", name, {"at": at} | keys)
 
     def event(self, at: str, **keys: Any) -> Self:
-        """Add an event to the timeline: `at="hold + 5 s", link_down="wan", for_="2 s"`."""
+        """Adds an event to the timeline: `at="hold + 5 s", link_down="wan", for_="2 s"`."""
         self._data.setdefault("timeline", []).append(_plain_keys({"at": at} | keys))
         return self
 
     def expect(self, *lines: str, **keys: Any) -> Self:
-        """Add expectations: lines such as `"latency_p99[class=a] < 5 ms"`, or one as keys of the file:
+        """Adds expectations: lines such as `"latency_p99[class=a] < 5 ms"`, or one as keys of the file:
         `metric="latency_p99", class_="a", below="5 ms"`.
         """
         self._data.setdefault("expect", []).extend([*lines, *([_plain_keys(keys)] if keys else [])])
         return self
 
     def phases(self, **keys: Any) -> Self:
-        """Set keys of the file's `run`, the lengths of the phases (`hold="20 s"`, `drain`,
+        """Sets keys of the file's `run`, the lengths of the phases (`hold="20 s"`, `drain`,
         `connect_interval`); other keys stay.
         """
         self._data.setdefault("run", {}).update(_plain_keys(keys))
         return self
 
     def set(self, **keys: Any) -> Self:
-        """Set keys at the top of the file (`seed=7`, `routing="hops"`, `campaign={...}`) and replace their
+        """Sets keys at the top of the file (`seed=7`, `routing="hops"`, `campaign={...}`) and replaces their
         old values.
         """
         self._data.update(_plain_keys(keys))
         return self
 
     def change(self, section: str, name: str, **keys: Any) -> Self:
-        """Set keys of an existing entry of a section: `change("links", "wan", both={"delay": "50 ms"})`;
+        """Sets keys of an existing entry of a section: `change("links", "wan", both={"delay": "50 ms"})`;
         other keys stay. TopologyError if the entry does not exist.
         """
         part: Data = self._data.get(section, {})
@@ -131,7 +133,7 @@ class Topology:
         return text.getvalue()
 
     def write(self, file: str | Path) -> Path:
-        """Write the topology as YAML, replace an earlier file, and return the path."""
+        """Writes the topology as YAML, replaces an earlier file, and returns the path."""
         path = Path(file)
         path.write_text(self.yaml(), encoding="utf-8")
         return path

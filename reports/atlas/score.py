@@ -37,7 +37,9 @@ class Score:
         return asdict(self)
 
     def words(self) -> list[str]:
-        """Returns the score as the row of texts that `vnet atlas show` and the page print."""
+        """Returns the score as the row of texts that `vnet atlas show` and the page print; shares are in
+        percent.
+        """
         shares = (self.mean_error, self.most_error, self.guess, self.covered)
         said = [f"{100 * share:.1f} %" for share in shares]
         return [self.model, str(self.points), duration_words(self.deadline_s), *said]

@@ -76,7 +76,9 @@ class Surface:
         return _fitted(self.points, self.values, self.basis)
 
     def at(self, places: Floats) -> Floats:
-        """Returns the interpolated outcome at each row of `places` (n x axes)."""
+        """Returns the interpolated outcome at each row of `places` (n x axes), clipped to `least`
+        and `most`.
+        """
         return self._bounded(self._whole(places))
 
     def off(self, place: Floats) -> float:
@@ -108,7 +110,9 @@ class Surface:
 
     @property
     def _folds(self) -> list[npt.NDArray[np.bool_]]:
-        """For each fold, a mask of the points that it holds out."""
+        """For each of FOLDS folds (fewer if there are fewer points), a mask of the points that it holds out:
+        every FOLDS-th point.
+        """
         fold = np.arange(len(self.points)) % FOLDS
         return [fold == number for number in range(min(FOLDS, len(self.points)))]
 

@@ -142,7 +142,9 @@ class _Reader:
         return Clients(**found)
 
     def rule(self, data: Any, place: str) -> tuple[Any, tuple[str, ...]]:
-        """Returns the rule of a claim, and the names of the quantities in its expressions and sentence."""
+        """Returns the rule of a claim, and the names of the quantities in its expressions and sentence;
+        _StopError if the mapping `judge` is wrong.
+        """
         judge = self.mapping(data, place, "judge")
         place, line = f"{place}.judge", _line(data, "judge")
         kinds = [name for name in judge if name in RULES]

@@ -96,7 +96,7 @@ class Evidence:
         return any(cell.run.ticked for cell in self.study.cells)
 
     def levels(self, scenario: str) -> list[Level]:
-        """Returns the levels that were measured in a scenario, in the factor's order."""
+        """Returns the levels that exactly one series of a scenario has, in the factor's order."""
         return [level for level in self.factor.levels if (scenario, level) in self.series]
 
     def value(self, quantity: Quantity, level: Level) -> Value | None:

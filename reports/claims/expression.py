@@ -20,7 +20,9 @@ Lookup = Callable[[str], Value | None]
 
 
 class ExpressionError(ValueError):
-    """Raised if a text is not an expression; the message has the position and what was expected there."""
+    """Raised if a text is no expression or no sentence with fields, or if the settings of a rule are wrong;
+    the message has the reason and, for an unexpected character, its position.
+    """
 
 
 @dataclass(frozen=True)

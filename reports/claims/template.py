@@ -18,8 +18,8 @@ OWN = "value"  # the figure that the rule judges
 
 @dataclass(frozen=True)
 class Field:
-    """An expression in a sentence. `form` empty: the value with its interval; "unit": also its unit; else a
-    Python number format.
+    """An expression in a sentence. `form` states its text: empty for the value with its interval, "unit" for
+    these with the unit, else a Python number format for the value.
     """
 
     expression: Expression

@@ -38,7 +38,9 @@ class Sample:
 
 @dataclass(frozen=True)
 class Side:
-    """One side: its letter (A, B, ...), its name, its samples, and sentences about missing data (`notes`)."""
+    """One side of a comparison: its letter (A, B, ...), its name (the path as it was named), its samples, and
+    sentences about missing data (`notes`).
+    """
 
     letter: str
     name: str

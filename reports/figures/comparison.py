@@ -64,7 +64,9 @@ def _measures(table: pl.DataFrame) -> list[tuple[str, pl.Expr]]:
 
 
 def comparison_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws small multiples: one column for each measure, one row for each scenario."""
+    """Draws small multiples of bars with their intervals: one column for each measure, one row for each
+    scenario, one bar for each series.
+    """
     base = alt.Chart(frame).encode(x=alt.X("series:N", title=None, axis=alt.Axis(labelAngle=-35)))
     bars = base.mark_bar().encode(y=alt.Y("value:Q", title=None), color=colour(study.series).legend(None))
     whiskers = base.mark_rule(color=INK, strokeWidth=1.5).encode(y=alt.Y("low:Q", title=None), y2="high:Q")

@@ -44,7 +44,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws the cumulative shares, one panel for each measure."""
+    """Draws the cumulative shares, one panel with a logarithmic axis for each measure."""
     titles = frame.get_column("measure").unique(maintain_order=True).to_list()
     panels = [_panel(frame.filter(pl.col("measure") == title), title) for title in titles]
     return alt.hconcat(*panels)  # type: ignore[return-value]  # a chart like the others

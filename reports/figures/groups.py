@@ -41,7 +41,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws one panel for each quantity, with one bar for each group and series."""
+    """Draws one panel for each quantity, with one bar and its interval for each group and series."""
     panels = [
         _panel(frame.filter(pl.col("measure") == title), title, study)
         for title in PANELS.values()

@@ -183,7 +183,9 @@ def over_time_data(study: Study) -> pl.DataFrame:
 
 
 def bin_seconds(rows: pl.DataFrame) -> float:
-    """Returns the width of the time bins in s: at least 1 s, and wide enough for at most MOST_POINTS bins."""
+    """Returns the width of the time bins in whole seconds: at least 1 s, and wide enough for at most
+    MOST_POINTS bins. `rows` must not be empty.
+    """
     first, last = rows.get_column("time").min(), rows.get_column("time").max()
     span = float(last) - float(first)  # type: ignore[arg-type]  # both are floats: rows is not empty
     return float(max(1.0, np.ceil(span / MOST_POINTS)))

@@ -66,7 +66,7 @@ def delays(study: Study) -> pl.DataFrame:
 
 
 def rates_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws two curves for each direction: requested and carried."""
+    """Draws two curves of the rate over time for each direction: requested and carried."""
     chart = alt.Chart(frame).encode(strokeDash=dash([REQUESTED, CARRIED], field="what"))
     return _drawn(frame, study, "Mbit/s", chart, "step-before")
 

@@ -85,7 +85,7 @@ def _by_event(run: Run) -> Iterator[tuple[Of, Happened, pl.DataFrame, pl.DataFra
 
 def events(run: Run) -> list[Happened]:
     """Returns the first MOST successful events of the hold that can interrupt a flow, in order; several with
-    one label at one time count as one.
+    one label at one time count as one. Empty without events or hold.
     """
     table, hold = run.table("events"), phases(run).get("hold")
     if table is None or hold is None:
@@ -104,7 +104,9 @@ def events(run: Run) -> list[Happened]:
 
 
 def _labels(rows: pl.DataFrame) -> Iterator[str]:
-    """Yields the names of the events; the second event of the same name becomes NAME (2)."""
+    """Yields the names of the events, each by its label or else by action and targets; the n-th event of the
+    same name becomes NAME (n).
+    """
     seen: dict[str, int] = {}
     for row in rows.to_dicts():
         label = str(row["label"] or f"{row['action']} {' '.join(row['targets'] or ())}").strip()

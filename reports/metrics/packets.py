@@ -67,9 +67,9 @@ def _application(of: Of, sums: pl.DataFrame, total: int) -> list[Metric]:
 
 
 def _sums(path: Path, span: Span | None) -> pl.DataFrame:
-    """Returns one row for each of ten equal spans of time: packets, their bytes (wire, payload of TCP,
-    useful application data) and the numbers of TCP, ARP, repeated and TCP payload packets (tcp, arp,
-    again, data).
+    """Returns one row for each of ten equal spans of time from the first packet to the last: packets, their
+    bytes (wire, payload of TCP, useful application data) and the numbers of TCP, ARP, repeated and TCP
+    payload packets (tcp, arp, again, data). Spans without packets have no row.
     """
     rows = scan(path, span)
     wide = pl.col("wire_bytes", "payload_bytes", "data_bytes").cast(

@@ -77,7 +77,7 @@ def against_clients(run: Run, which: str) -> pl.DataFrame | None:
 
 
 def total_clients(run: Run) -> int:
-    """Returns the number of clients in the plan."""
+    """Returns the number of clients in the plan: the sessions that connect to others."""
     return len(client_endpoints(run))
 
 

@@ -20,8 +20,8 @@ POISSON = "mean count"  # the first words of the method of a Poisson interval
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % interval. Without an interval, low and high are None and `method` gives the
-    reason; one of them alone is None if the interval has no end on that side.
+    """A value with its 95 % interval; `method` describes the computation. Without an interval, low and high
+    are None; one of them alone is None if the interval has no end on that side.
     """
 
     value: float

@@ -96,7 +96,8 @@ def _rate(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def _by_the_second(rows: pl.DataFrame) -> list[float]:
-    """Returns the rate in bit/s in equal steps of about a second, from the first count to the last.
+    """Returns the rate in bit/s in equal steps of about a second, from the first count to the last; empty
+    with fewer than two counts.
 
     A stalled transfer reports nothing, so its next sample covers a longer time; the last sample covers a
     shorter one. A counter that restarts continues from zero.

@@ -79,7 +79,9 @@ def _bursts(of: Of, ended: pl.DataFrame) -> list[Metric]:
 
 
 def _latency(run: Run, of: Of, rows: pl.DataFrame) -> list[Metric]:
-    """Returns the mean of one tagged frame in each trial (RFC 2544), and percentiles of all frames."""
+    """Returns the mean of one tagged frame in each trial (RFC 2544), and percentiles and maximum of all
+    frames, in us; empty without recorded latencies.
+    """
     found = []
     tagged = rows.get_column("tagged_ns").drop_nulls().to_list()
     if tagged:

@@ -1,6 +1,4 @@
-"""Defines what the package of a published paper contributes to a report: figures, tables,
-claims and metrics.
-"""
+"""Defines a published paper and its contributions to a report: figures, tables, claims and metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Defines what sections share: the page that they fill, the part that each returns, figures and templates."""
+"""Defines the page that sections fill, the part that each section returns, and the figures and templates of
+both.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,9 @@ class Table:
     left_out: str = ""
 
     def cut(self, most: int = MOST_ROWS) -> Table:
-        """Returns the first `most` rows, with a note on the number of all if some are left out."""
+        """Returns the table with its first `most` rows, and with a note on the number of all if some are left
+        out.
+        """
         if len(self.rows) <= most:
             return self
         return replace(self, rows=self.rows[:most], left_out=f"{most} of {len(self.rows)} rows.")

@@ -95,8 +95,8 @@ def _table(study: Study, verdicts: pl.DataFrame) -> Table:
 
 
 def _alike(study: Study, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Returns the rows of a single run; for several runs one row for each class, guarantee, rule and verdict,
-    with its list of cells.
+    """Returns the rows of a single run. For several runs returns one row for each class, guarantee, rule and
+    verdict, with its list of cells, the sums of the counts and the first reason.
     """
     if study.single:
         return verdicts

@@ -92,7 +92,9 @@ def _of_flows(rows: pl.DataFrame, deadlines: dict[str, int]) -> Iterator[Metric]
 
 
 def text_of(values: list[float] | None) -> str:
-    """Returns the mean of the repetitions with its interval as text; "" without values."""
+    """Returns the mean of the repetitions with its interval as text; a single value with two decimals and no
+    interval; "" without values.
+    """
     if not values:
         return ""
     if len(values) == 1:

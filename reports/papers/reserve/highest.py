@@ -63,8 +63,8 @@ def tried(cell: Cell) -> Iterator[Tried]:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Returns the table with one row for each protocol and two columns for each system; empty without runs of
-    the test.
+    """Returns the table with one row for each protocol and, for each system, the highest rate below all
+    failures and the limits that the lowest failing rate broke; empty without runs of the test.
     """
     found = [one for cell in study.cells for one in tried(cell)]
     if not found:

@@ -102,8 +102,8 @@ def _answers(messages: pl.DataFrame) -> list[Metric]:
 
 
 def _hops(run: Run, begin_ns: int, utility: str) -> list[Metric]:
-    """Returns loss and delay across the bridge in each direction, from the same packets in both captures;
-    empty if a pcap was not kept.
+    """Returns loss and delay across the bridge in each direction from `begin_ns` on, from the same packets in
+    both captures; empty if a pcap was not kept.
     """
     ours, theirs = (run.path / "pcap" / f"{point}.pcap" for point in (UTILITY, CONSUMERS))
     if not (ours.exists() and theirs.exists()):
