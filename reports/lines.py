@@ -29,7 +29,7 @@ COUNTS = {
     "messages_received": "messages received",
     "messages_lost": "messages lost",
 }
-FAULTS = {  # rows only where a condition has some
+FAULTS = {  # shown only if a condition has some
     "messages_unanswered": "requests unanswered",
     "messages_late": "deadlines missed",
     "messages_duplicated": "messages duplicated",

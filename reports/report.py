@@ -18,7 +18,7 @@ from reports.rundir import Run
 from reports.sections.section import Page
 from reports.study import Study, study_of_campaign, study_of_run
 
-# Files that a page links; section.py writes them.
+# Links of a page to its files of figures and tables.
 FILES = re.compile(r'href="((?:figures|tables)/\w[\w.-]*)"')
 
 

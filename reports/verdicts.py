@@ -22,7 +22,7 @@ from reports.papers import paper_of
 from reports.sections.validation import guarantees
 from reports.study import Study, study_of_campaign, study_of_run
 
-MOST_NAMED = 5  # of runs that are not complete
+MOST_NAMED = 5  # names of runs that are not complete
 Planned = Callable[[Plan], tuple[Expectation, ...]]
 
 
@@ -146,7 +146,7 @@ def counted(directory: Path) -> judged.Counts:
     campaign = (directory / "campaign.json").exists()
     written, ended = directory / rundir.VERDICTS, directory / ("cells.jsonl" if campaign else "plan.json")
     if not ended.exists():
-        return {}  # no run has ended yet
+        return {}  # no run of the campaign has ended, or there is no plan
     if written.exists() and written.stat().st_mtime_ns >= ended.stat().st_mtime_ns:
         with suppress(OSError, ValueError):  # damaged: judged now
             return rundir.read_counts(directory)

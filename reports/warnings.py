@@ -98,7 +98,7 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     for warning in m.warnings:
         level = "suspect" if warning.get("suspect") else "warning"
         yield Notice(level, place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
-    if cell.run.virtual:  # in real time nothing bounds the machine's own delays
+    if cell.run.virtual:  # in real time the machine's own delays have no bound
         yield from _above_bounds(cell, place)
 
 

@@ -118,7 +118,7 @@ def _wire(run: Run, begin_ns: int, owed: int) -> dict[str, Any]:
     for point, segment in ((CENTRE, "centre"), (FIELD, "field")):
         ours = [address for address, of in here.items() if of == segment]
         rows = pl.read_parquet(run.captures[point])
-        # A frame to another node of the same side does not pass the link; groups and broadcasts do.
+        # A frame to another node of the same side does not pass the link; multicasts and broadcasts do.
         crossed = rows.filter(
             pl.col("src").is_in(ours).fill_null(False) & ~pl.col("dst").is_in(ours).fill_null(False)
         )

@@ -44,7 +44,7 @@ DELAYS = (0.02, 0.15, 0.4)
 SIZES = (700, 2500, 9000)
 DUPLEX = ("full", "half")
 DEADLINES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-# Grey means that no model meets it; yellow is Okabe and Ito's, too; the ninth colour is none of theirs.
+# Grey means that no model meets the condition. Yellow is of Okabe and Ito's palette; the ninth colour is not.
 COLOURS = (*PALETTE[:6], PALETTE[7], "#F0E442", "#5B2A86")
 BYTE = 255
 FURTHEST = 2.0  # the largest distance that a byte encodes

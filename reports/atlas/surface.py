@@ -17,9 +17,9 @@ from scipy.spatial.distance import cdist
 
 from reports.atlas.axes import Floats
 
-FEWEST = 12  # measured points; fewer say nothing about six axes
+FEWEST = 12  # measured points; fewer are not enough for six axes
 FOLDS = 10
-NEIGHBOURS = 20  # whose held-out errors make the interval
+NEIGHBOURS = 20  # points whose held-out errors make the interval
 LEVEL = 0.9  # share of those errors that the interval covers
 Basis = tuple[Literal["thin_plate_spline", "linear"], int, float]  # kernel, degree of the trend, smoothing
 _PLATES: tuple[Basis, ...] = tuple(("thin_plate_spline", 1, s) for s in (0.0, 0.03, 0.1, 0.3, 1.0))

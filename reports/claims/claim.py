@@ -33,7 +33,7 @@ class Claim:
     text: str
     rule: str
     how: Rule
-    quantities: tuple[Quantity, ...]  # that the rule uses, the judged ones first
+    quantities: tuple[Quantity, ...]  # the quantities that the rule uses, the judged ones first
     clients: Clients | None = None
 
     @property

@@ -37,7 +37,7 @@ class RankCorrelation:
         for level in self.figures.levels(evidence, self.rank_correlation):
             curve = self._curve(evidence, level)
             if curve.height >= self.fewest_steps:
-                from scipy import stats  # a second to load, which few pages need
+                from scipy import stats  # takes a second to load, and few pages need it
 
                 rho = float(stats.spearmanr(curve["clients"], curve["value"]).statistic)
                 most = max(curve["clients"].to_list())

@@ -15,8 +15,8 @@ from reports.compare.side import Sample, Side
 from reports.metrics.metric import OF, Metric, Of
 
 FORMAT = 1
-MARK = "vnet_baseline"  # the key with the format, by which a baseline is known
-DIGITS = 9  # significant ones of a stored value: more than any clock here resolves
+MARK = "vnet_baseline"  # the key of the format, which marks a file as baseline
+DIGITS = 9  # significant digits of a stored value: more than any clock of vNET resolves
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from reports.roles import origin_ns
 from reports.rundir import Run
 
 NAME = re.compile(r"(latency|round_trip)_(mean|p\d+(?:\.\d+)?)")
-BLOCKS = 30  # of a hold: enough for a standard error within 13 % (1 / sqrt(2 x 29))
+BLOCKS = 30  # blocks of a hold: enough for a standard error within 13 % (1 / sqrt(2 x 29))
 DRAWS = 300  # the standard error is then within 4 % (1 / sqrt(600)) of that of endless draws
 FEWEST_BEYOND = 10  # messages beyond a percentile in each run; with fewer it depends on single messages
 FEWEST = 300  # messages of each run: ten in each block

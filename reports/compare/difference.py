@@ -18,7 +18,7 @@ from reports.metrics.stats import t_quantile
 CONFIDENCE = 0.95
 NOTHING = 1e-9  # a scatter below this share of the values is rounding
 FEWEST_ALIKE = 3  # values without any scatter that count; two may be alike by chance
-MOST = 10_000  # repetitions that are worth a forecast
+MOST = 10_000  # repetitions; a larger forecast is not stated
 
 
 @dataclass(frozen=True)

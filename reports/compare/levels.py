@@ -19,7 +19,7 @@ from reports.series import by_number
 from reports.study import Study
 
 FEWEST = 3  # residual degrees of freedom of a test
-MOST_LEVELS = 8  # of a factor whose levels are compared with its first one
+MOST_LEVELS = 8  # levels of a factor: the first one and those that are compared with it
 NOTHING = 1e-9  # scatter below this share of the squares is rounding
 
 
@@ -133,7 +133,7 @@ def _of_figure(key: Key, rows: list[tuple[Cell, float]], names: Sequence[str]) -
     for name in names:
         without, smaller = _left(scaled, [one for other, one in designs.items() if other != name])
         if rank == smaller:
-            continue  # the other factors already tell its level
+            continue  # the other factors determine its level
         explained, floor = max(0.0, without - left), NOTHING * whole
         p = float(fdtrc(rank - smaller, free, explained / (rank - smaller) / max(left / free, floor)))
         low, high, span = _ends(rows, name)

@@ -30,7 +30,7 @@ class Partners:
     faster: int
     only_a: int
     only_b: int
-    median_ms: float | None  # of the differences that are not zero
+    median_ms: float | None  # median of the differences that are not zero
     first_s: float | None  # scheduled time of the first message that differs, from the run's start
 
     @property

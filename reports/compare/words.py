@@ -11,8 +11,8 @@ from reports.compare.figure import figure
 from reports.compare.settings import settings
 from reports.numbers import plain
 
-MOST_LINES = 12  # of differences, in the terminal
-MOST_NAMES = 4  # of figures in one of these lines
+MOST_LINES = 12  # lines of differences in the terminal
+MOST_NAMES = 4  # names of figures in one of these lines
 
 
 def percent(share: float) -> str:

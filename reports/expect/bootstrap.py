@@ -20,11 +20,11 @@ from reports.metrics.stats import percentile as of_ranks
 
 Values = np.ndarray[tuple[int], np.dtype[np.float64]]
 RESAMPLES = 1000
-FEWEST_RESAMPLES = 200  # of very many messages
+FEWEST_RESAMPLES = 200  # even with very many messages
 MOST_DRAWN = 200_000_000  # values drawn for one interval: a few seconds
 FEWEST = 20  # messages
 FEWEST_BLOCKS = 5
-BATCHES = 10  # means of so many long blocks show whether correlation adds to their scatter
+BATCHES = 10  # long blocks, whose means show whether correlation adds to their scatter
 SEED = 20  # the same run always gets the same interval
 
 

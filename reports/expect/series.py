@@ -27,7 +27,7 @@ _SENT = pl.col("sent_ns").fill_null(0) > 0
 _HERE = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
 _DUE = pl.col("receiver").is_not_null() & (_SENT | _HERE)
 _ARRIVED = pl.coalesce("received_ns", "replied_ns")
-# Messages by their fate: those that count, and when each does. A lost message counts when it was sent.
+# Fate -> the messages that have it, and the time at which each counts: a lost message when it was sent.
 FATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
     "scheduled": (pl.lit(True), pl.col("scheduled_ns")),
     "sent": (_SENT, pl.col("sent_ns")),
@@ -47,7 +47,7 @@ FATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
 ONCE = ("scheduled", "sent", "settled", "unsent")  # counted once for all receivers
 LINKS = {"link_carried": ("bps", 1e-6), "link_queue_max": ("backlog_packets", 1.0)}
 SAMPLED_NS = 1_000_000_000  # links and nodes are sampled once a second
-MOST_GAP = 2.5  # times the length of an interval without a sample: then the series does not cover its time
+MOST_GAP = 2.5  # lengths of an interval; a longer time without a sample leaves values unknown
 NODES = {name: (column, factor) for column, (name, _, factor) in QUANTITIES.items()}
 
 

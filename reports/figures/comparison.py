@@ -14,7 +14,7 @@ CENTRES = (
     "broker",
     "server",
     "receiver",
-)  # node sets where the load meets; the first one that exists is shown
+)  # sets of nodes through which all load passes; the first one that exists is shown
 MOST_SERIES = 40  # bars of one panel
 LOAD = {"cpu": "{} CPU, % of a core", "received": "{} receives, kB/s", "sent": "{} sends, kB/s"}
 # The times that an application waits: the round trip of a request, the latency of other messages.

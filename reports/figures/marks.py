@@ -13,7 +13,7 @@ from reports.roles import SECOND, origin_ns, phases
 from reports.rundir import Run
 
 SHORTEST_S = 1.0  # samples are a second apart, so in a shorter scenario they lie outside its axis
-NAME_SHARE = 0.06  # of the axis that the name of a phase needs
+NAME_SHARE = 0.06  # share of the axis that the name of a phase needs
 LABELLED = 14  # more event labels would cover the curves; their lines stay
 
 

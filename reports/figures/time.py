@@ -19,8 +19,8 @@ from reports.metrics.load import QUANTITIES
 from reports.rundir import Run
 from reports.study import Study
 
-MOST_LINKS = 6  # more curves would be hard to distinguish: the busiest; the table has all
-MOST_GROUPS = 6  # likewise: the groups that use most CPU
+MOST_LINKS = 6  # the busiest directions; more curves would be hard to distinguish
+MOST_GROUPS = 6  # the groups that use most CPU
 
 
 def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:

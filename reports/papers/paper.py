@@ -47,14 +47,14 @@ class Paper:
     from a study.
     """
 
-    name: str  # of its directory, and in a topology's `reference: {name: ...}`
+    name: str  # name of its directory, which a topology's `reference: {name: ...}` states
     title: str
-    source: str  # how one cites it: "vNET paper, 2014"
-    intro: str  # one paragraph above its figures: what is compared, and what cannot be
-    room: Path  # its folder: claims.yaml, reference.yaml
+    source: str  # short citation, such as "vNET paper, 2014"
+    intro: str  # one paragraph above its figures, about what can be compared and what cannot
+    room: Path  # its directory, with claims.yaml and reference.yaml
     draws: Callable[[Study], tuple[Spec, ...]]
     prints: Callable[[Study], tuple[Table, ...]]
-    measures: Measures = nothing_more  # what its claims need beyond a run's metrics
+    measures: Measures = nothing_more  # metrics that its claims need beyond a run's own
     gathers: Gathers = nothing_gathered  # metrics over all runs that its claims need, with the factor's level
 
     def claims(self) -> Claims:

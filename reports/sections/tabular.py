@@ -13,7 +13,7 @@ import polars as pl
 from reports.numbers import measured
 from reports.study import Study
 
-MOST_ROWS = 40  # of one table in the page; its CSV has all
+MOST_ROWS = 40  # rows of one table in the page; its CSV has all
 
 
 @dataclass(frozen=True)

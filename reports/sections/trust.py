@@ -12,7 +12,7 @@ from reports.trials import of_trials
 from reports.warnings import Notice
 
 SHOWN = 2  # notes that are not folded; reasons to suspect a run are never folded
-# Subject of verdicts.json -> its title; the reader's question first.
+# Subject of verdicts.json -> its title, in the order of the page.
 SUBJECTS: dict[str, str] = {
     "expectation": "Expectations",
     "guarantee": "Delivery guarantees",

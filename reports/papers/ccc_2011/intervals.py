@@ -19,7 +19,7 @@ ROOM = Path(__file__).parent
 # Classes of topologies/papers/ccc-2011*.yaml that have a deadline.
 FLOWS = ("a-hrt", "a-lrt", "b-hrt", "b-lrt")
 MISSED, DROPPED, SENT = "ccc_missed", "ccc_dropped", "ccc_sent"
-# After the broker's answer and what waited before it; no figures are printed of it, but that it is stable.
+# After the broker's answer and the packets that waited before it. The paper prints no figures for it.
 AFTER = (103.0, 118.0)
 SECOND_NS = 1_000_000_000
 

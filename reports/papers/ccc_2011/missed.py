@@ -24,7 +24,7 @@ class Experiment:
     the lab LAB.
     """
 
-    labs: dict[str, str]  # what stands before the flow -> for people
+    labs: dict[str, str]  # the part of the class before the flow -> title
     flows: tuple[str, ...]
     spans: tuple[Span, ...]  # s from the load's start
     caption: str

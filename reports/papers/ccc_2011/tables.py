@@ -22,7 +22,7 @@ from reports.papers.paper import Table
 from reports.series import parameters
 from reports.study import Study
 
-# Number -> metric, the reference's words, whether the framework works, caption
+# Number -> metric, key of reference.yaml, whether the gateways cooperate, caption
 TABLES = {
     "7.1": (MISSED, "deadline_missed_percent", False, "deadlines missed, without cooperation"),
     "7.2": (MISSED, "deadline_missed_percent", True, "deadlines missed, with cooperation"),

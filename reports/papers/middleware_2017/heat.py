@@ -14,7 +14,7 @@ from reports.figures.theme import INK
 from reports.papers.middleware_2017.pairs import LATENCY, PATTERNS, THROUGHPUT, pairs, usual
 from reports.study import Study
 
-LABELS = 125  # pixels of the longest serialiser's name
+LABELS = 125  # pixels for the longest serialiser's name
 _STEP = {"width": 62, "height": 20}
 
 

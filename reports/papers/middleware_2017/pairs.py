@@ -13,7 +13,7 @@ from reports.rundir import Run
 from reports.series import parameters
 from reports.study import Study
 
-# Classes of topologies/papers/middleware.yaml -> as the paper calls them; NAME-greedy: the same, greedy.
+# Classes of topologies/papers/middleware.yaml -> the paper's names; NAME-greedy sends as fast as it can.
 PATTERNS = {"request": "Request-Reply", "push": "Push-Pull", "publish": "Publish-Subscribe"}
 GREEDY = "-greedy"
 # Classes of topologies/papers/middleware-native.yaml are called ROLE-PATTERN, and its messages are as long as

@@ -15,13 +15,13 @@ from reports.papers.paper import Table
 from reports.rundir import Run
 from reports.study import Study
 
-# Software of the device in reserve-clock.yaml -> for people. Its log is raw/logs/device.NAME.log.
+# Software of the device in reserve-clock.yaml -> title. Its log is raw/logs/device.NAME.log.
 CLIENTS = {
     "clock": "chronyd, the kernel's time stamps",
     "ptp": "ptp4l, the kernel's time stamps",
     "sntp": "SNTP, the program's own time stamps",
 }
-# As chronyd -Q says it, and the SNTP client after it: what the clock lacks.
+# Output of chronyd -Q, and of the SNTP client in the same form: the seconds that the clock is slow.
 SAID = re.compile(r"System clock wrong by (-?\d+\.\d+) seconds")
 # ptp4l reports in ns how far the clock is ahead; lines with path delay 0, before it has one, are skipped.
 SAID_BY_PTP = re.compile(r"master offset +(-?\d+) .* path delay +([1-9]\d*)")

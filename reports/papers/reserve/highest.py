@@ -16,7 +16,7 @@ from reports.papers.reserve.boxes import MS, PROTOCOLS, SYSTEMS
 from reports.series import parameters
 from reports.study import Study
 
-BOUND_MS = 100.0  # of the 99th percentile, as reserve-3-highest-rate.yaml has it
+BOUND_MS = 100.0  # highest 99th percentile that holds, as in reserve-3-highest-rate.yaml
 WAYS = ("uplink", "downlink")
 
 

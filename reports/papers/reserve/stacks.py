@@ -19,7 +19,7 @@ SCHEMA = {
     "place": pl.Int64,
     "bytes": pl.Float64,
 }
-WIDTH = 110  # of one combination's pair of bars
+WIDTH = 110  # width of one combination's pair of bars
 
 
 def data(study: Study) -> pl.DataFrame:
