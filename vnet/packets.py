@@ -101,6 +101,6 @@ def _let_go(capture: Any) -> str | None:
         # asyncio's 255: another waiter (pyshark's transport) reaped the process, its status is lost
         return None if "(retcode: 255)" in str(error) else str(error)
     finally:
-        capture._running_processes.clear()  # else pyshark closes it again, with warnings, at garbage collection
+        capture._running_processes.clear()  # else pyshark closes it again and warns, at garbage collection
         asyncio.get_event_loop().close()
     return None

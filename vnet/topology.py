@@ -57,7 +57,7 @@ class Topology:
         copied: Data = _plain(self._data)
         return copied
 
-    def parameter(self, name: str, type: str, **keys: Any) -> Self:  # `type` is the name of the key in the file
+    def parameter(self, name: str, type: str, **keys: Any) -> Self:  # `type` is a key of the file
         """Declares the parameter `${name}`; a run may leave it out if it has `default=`."""
         return self._add("parameters", name, {"type": type} | keys)
 

@@ -29,7 +29,7 @@ def data(study: Study) -> pl.DataFrame:
         raise CannotDrawError("needs a hold with node samples")
     if table.get_column("group").n_unique() < 2 and len(study.series) < 2:
         raise CannotDrawError("one group alone has nothing to be compared with")
-    table = table.filter(pl.col("value").max().over("name") > 0)  # no panel for a quantity that is zero everywhere
+    table = table.filter(pl.col("value").max().over("name") > 0)  # a quantity of zeros gets no panel
     if table.filter(pl.col("name") != "memory").is_empty():
         raise CannotDrawError("no node used CPU or sent in the hold")
     load = table.filter(pl.col("name") == "cpu").group_by("group", maintain_order=True)

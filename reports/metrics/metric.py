@@ -23,21 +23,21 @@ class Of:
         None  # set of nodes by what they do: broker, server, sender, receiver, client (see reports.roles)
     )
     machine: str | None = None  # lab: its kernel; outer: around it; model: the modelled core; or a host
-    traffic_class: str | None = None  # of flows
+    traffic_class: str | None = None  # name of the traffic class of flows
     guarantee: str | None = None  # the delivery guarantee of those flows
     capture: str | None = None  # capture point
-    bin: str | None = None  # of packet lengths, bytes: "640-1279"
+    bin: str | None = None  # bin of packet lengths in bytes, such as "640-1279"
     protocol: str | None = None  # path of protocols in a capture: "eth:ip:tcp"
-    layer: str | None = None  # of frames
-    group: str | None = None  # of nodes, as the file names them
-    role: str | None = None  # of that group's software: broker, server, client, utility
+    layer: str | None = None  # protocol layer of frames
+    group: str | None = None  # group of nodes, as the topology file names it
+    role: str | None = None  # role of that group's software: broker, server, client, utility, router
     link: str | None = None
-    direction: str | None = None  # of that link: forward, reverse
+    direction: str | None = None  # direction of that link: forward, reverse, or both (half duplex)
     queue_class: str | None = None  # band, class or tin of that direction's queue
     flow: str | None = None  # one bulk transfer
-    stream: str | None = None  # of trials after RFC 2544
-    frame_bytes: int | None = None  # of those, with the frame check sequence
-    event: str | None = None  # of the timeline, by its label
+    stream: str | None = None  # stream of RFC 2544 trials
+    frame_bytes: int | None = None  # frame size of those trials, with the frame check sequence
+    event: str | None = None  # label of an event of the timeline
 
     @property
     def words(self) -> str:
@@ -60,7 +60,7 @@ class Metric:
     low: float | None
     high: float | None
     method: str
-    limits: tuple[str, ...] = ()  # of searches: what limited their results
+    limits: tuple[str, ...] = ()  # limits that ended the searches for the value
 
 
 def metric(name: str, of: Of, unit: str, estimate: Estimate, times: float = 1.0) -> Metric:

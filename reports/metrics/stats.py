@@ -40,7 +40,7 @@ def binomial_quantile(p: float, n: int, chance: float) -> int:
     """Returns the smallest number k for which n trials, each with success probability `chance`, give at most
     k successes with probability p or more.
     """
-    near = max(0, math.ceil(bdtrik(p, n, chance)))  # of the continuous distribution, which differs by at most one
+    near = max(0, math.ceil(bdtrik(p, n, chance)))  # of the continuous distribution: at most one off
     if bdtr(near, n, chance) < p:
         return near + 1
     return near - 1 if near and bdtr(near - 1, n, chance) >= p else near
@@ -72,7 +72,7 @@ def poisson_interval(counts: Sequence[float], what: str) -> Estimate:
     if n < 2:
         return Estimate(total / n, n, None, None, f"{POISSON}; one {what}, so no interval")
     mean = total / n
-    scatter = math.fsum((x - mean) ** 2 for x in counts) / mean if mean else 0.0  # chi-square distributed with n - 1 degrees of freedom
+    scatter = math.fsum((x - mean) ** 2 for x in counts) / mean if mean else 0.0  # chi-square(n - 1)
     wide = chdtrc(n - 1, scatter) < SCATTERED
     times = scatter / (n - 1) if wide else 1.0
     tail, of = (1 - CONFIDENCE) / 2, total / times

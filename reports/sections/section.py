@@ -64,7 +64,7 @@ class Page:
     folder: Path  # report/
     links: dict[str, str] = field(default_factory=dict)  # cell name -> its own page, relative
     tables: dict[str, str] = field(default_factory=dict)  # file -> title, of the tables written so far
-    placed: set[str] = field(default_factory=set)  # keys of figures that `first` drew, which later sections leave out
+    placed: set[str] = field(default_factory=set)  # keys of figures that `first` drew; `figures` skips them
     _written: set[str] = field(default_factory=set)  # files of tables, also those of figures
 
     @cached_property

@@ -155,7 +155,7 @@ def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
     field, order = ("series", study.series) if len(study.series) > 1 else ("scenario", study.scenarios)
     colours = alt.Scale(domain=order, range=list(PALETTE[: len(order)]))
     base = alt.Chart(frame).encode(x=alt.X("at:Q", title="due, s from the cut"))
-    # The axis begins below every latency of the systems, so that crosses at the bottom are apart from the lines.
+    # The axis begins below every latency of the systems, so that crosses at its bottom touch no line.
     longest = float(frame["latency"].max() or 0.0)  # type: ignore[arg-type]  # a float
     scale = alt.Scale(type="log", domain=[LEAST_S, max(20.0, longest)], clamp=True)
     y = alt.Y("latency:Q", title="latency, s", scale=scale)
