@@ -1,8 +1,8 @@
 """Writes the verdicts of a run or a campaign as a JUnit file, which continuous integration shows.
 
-A case passes only if its verdict is `holds` or `given`; a case that fails is a failure. A run that failed or
-is suspect is an error, because its figures cannot be trusted. A case that was not run, or whose verdict is
-`cannot tell`, is skipped, with the reason.
+A case passes if its verdict is `holds`, or `by construction` for a claim; a case that fails is a failure. A
+run that failed or is suspect is an error, because its figures cannot be trusted. A case that was not run, or
+whose verdict is `cannot tell`, is skipped, with the reason.
 """
 
 from __future__ import annotations

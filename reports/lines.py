@@ -181,8 +181,8 @@ def _links(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _load(table: pl.DataFrame, ticked: bool) -> Iterator[Line]:
-    """Yields the CPU of up to MOST_GROUPS groups that used any, in the order of roles, with the machines
-    after the first one; then the traffic of the first broker or server, or else of the first group.
+    """Yields the CPU of up to MOST_GROUPS groups that used any, sorted by role and then by use, with the
+    machines after the first one; then the traffic of the first broker or server, or else of the first group.
 
     With `ticked`, the CPU rows say that their values are rough.
     """

@@ -28,7 +28,7 @@ def _silent(_done: int, _total: int) -> None:
 
 def report(run_dir: Path, tell: Tell = _silent) -> Path:
     """Writes summary.json, verdicts.json and report/ of a run, and returns the path of the page;
-    RunDirectoryError if it is not a run.
+    RunDirectoryError if it is not a run, or its files are damaged.
 
     It also checks summary.json, which can add findings to the manifest, and renews the seal of both files.
     `tell` gets the number of finished sections and the number of all.
@@ -54,7 +54,8 @@ def _check(run: Run) -> bool:
 
 def campaign_report(campaign_dir: Path) -> Path:
     """Writes summary.json, verdicts.json and report/ of a campaign, and the pages of its runs that are
-    missing or outdated; returns the path of the campaign's page. RunDirectoryError if it is not a campaign.
+    missing or outdated; returns the path of the campaign's page. RunDirectoryError if it is not a campaign,
+    or its files are damaged.
     """
     with told(campaign_dir):
         study = study_of_campaign(campaign_dir)

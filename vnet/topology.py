@@ -25,8 +25,8 @@ class Topology:
     """Builds one topology. Keyword arguments are keys of the file: `for_` and `class_` stand for `for` and
     `class`, reserved words of Python, `link_down` and `link_up` for `link-down` and `link-up`.
 
-    Methods that add an entry raise TopologyError if its name is taken. All methods that change the topology
-    return it.
+    Methods raise TopologyError for a value that YAML cannot hold and, if they add a named entry, for a name
+    that is taken. All methods that change the topology return it.
     """
 
     def __init__(self, name: str, **keys: Any) -> None:

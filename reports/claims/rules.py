@@ -24,7 +24,8 @@ class EveryLevel:
     value, the verdict is "cannot tell", with the reason `needs`.
 
     With `interval`, only `above` is judged: the claim holds or fails if the value is above or below it by
-    more than the 95 % interval; in between, the verdict is "cannot tell".
+    more than the 95 % interval; in between, the verdict is "cannot tell". A value without an interval is
+    judged by itself.
     """
 
     figures: Figures

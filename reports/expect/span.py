@@ -15,7 +15,7 @@ from reports.rundir import Run
 
 
 def span_of(run: Run, one: Expectation) -> Span | None:
-    """Returns the time of `during` or `after`; None if the event did not happen or not before its end, or if
+    """Returns the time of `during` or `after`; None if the event did not happen, if its time is empty, or if
     the run has no hold.
 
     `during` ends when the event is undone, else with the hold; `after` ends with the hold.

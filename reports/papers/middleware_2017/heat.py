@@ -19,9 +19,9 @@ _STEP = {"width": 62, "height": 20}
 
 
 def chosen(name: str, pattern: str) -> Callable[[Study], pl.DataFrame]:
-    """Returns a function that computes the pairs of one figure: use, serialiser, value, share (of the value
-    of the best pair on the usual device and network; at most 1). It raises CannotDrawError without such
-    pairs.
+    """Returns a function that computes the pairs of one figure: use, serialiser, value, share (0 to 1, of the
+    value of the best pair on the usual device and network, or of all pairs if there is none there). It raises
+    CannotDrawError without pairs.
     """
 
     def data(study: Study) -> pl.DataFrame:
