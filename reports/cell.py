@@ -1,4 +1,4 @@
-"""Combines a run with its factor levels: a cell of a campaign, or a single run."""
+"""Defines a cell: a run of a campaign, or a single run, with its metrics and factor levels."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from reports.rundir import Run
 
 @dataclass(frozen=True)
 class Cell:
-    """A run with its metrics. `levels` has the level of every factor; `series` is the text of the factors
-    that vary, drawn in one colour.
+    """A run with its metrics. `scenario` names what the run measures, `levels` has the level of each factor,
+    and `series` is the text of the factors that vary: figures draw runs of one series in one colour.
     """
 
     run: Run

@@ -22,8 +22,8 @@ LONGEST = 200
 
 @contextmanager
 def told(directory: Path) -> Iterator[None]:
-    """Turns errors that damaged files cause into a RunDirectoryError that names the changed files; with
-    VNET_DEBUG set, the original error passes.
+    """Turns errors that damaged files in `directory` cause inside the `with` block into a RunDirectoryError
+    that names the changed files; with VNET_DEBUG set, the original error passes.
     """
     try:
         yield

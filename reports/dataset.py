@@ -37,10 +37,11 @@ class Dataset:
 
 
 def write_dataset(campaign_dir: Path, out: Path, *, copy: bool = False) -> Dataset:
-    """Writes links to (or copies of) the tables of all complete runs into `out`, and replaces an earlier data
-    set there.
+    """Writes links to (with `copy`, copies of) the tables of all complete runs into `out`, and replaces an
+    earlier data set there.
 
-    RunDirectoryError if there is no such campaign or complete run, or if `out` holds something else.
+    RunDirectoryError if there is no such campaign, no complete run with tables, or if `out` holds something
+    else.
     """
     with told(campaign_dir):
         runs = _runs(campaign_dir)
@@ -61,7 +62,7 @@ def write_dataset(campaign_dir: Path, out: Path, *, copy: bool = False) -> Datas
 
 
 def _runs(campaign_dir: Path) -> list[Files]:
-    """Returns for each complete run that has tables: its files by their place in the data set."""
+    """Returns, for each complete run that has tables, its files by their place in the data set."""
     lines, _ = cell_lines(campaign_dir / "cells.jsonl")
     complete = [line for line in lines if line.get("state") == "complete"]
     names = list(dict.fromkeys(name for line in complete for name in levels_of(line)))
@@ -82,7 +83,9 @@ def _tables(run_dir: Path) -> Iterator[tuple[str, str | None, Path]]:
 
 
 def _place(line: dict[str, Any], names: list[str], table: str, point: str | None) -> Path:
-    """Returns the path of a run's table in the data set; all files of a table have the same keys."""
+    """Returns the path of a run's table in the data set, with values quoted for paths; all files of a table
+    have the same keys, and a run without a level has ABSENT as its value.
+    """
     levels = levels_of(line)
     keys = {"cell": line.get("cell"), "repetition": line.get("repetition", 1)}
     keys |= {f"level_{name}": levels.get(name) for name in names}
@@ -100,7 +103,9 @@ def _put(file: Path, place: Path, copy: bool) -> None:
 
 
 def _clear(out: Path) -> None:
-    """Removes an earlier data set from `out`; RunDirectoryError if `out` holds anything else."""
+    """Removes an earlier data set from `out`; RunDirectoryError if `out` holds anything else, or if its list
+    names a file outside `out`.
+    """
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     try:

@@ -1,4 +1,6 @@
-"""Makes the headline table of page and terminal: a row for each quantity, a column for each condition."""
+"""Makes the headline table of page and terminal: a row for each quantity (for RFC 2544 trials, for each frame
+size), a column for each condition.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,19 @@ Row = tuple[str, ...]
 
 
 def headline(directory: Path) -> list[Row]:
-    """The headline table of a run or campaign directory; the first row is the header."""
+    """Returns the headline table of a run or campaign directory; the first row is the header."""
     campaign = (directory / "cells.jsonl").exists()
     return headline_rows(study_of_campaign(directory) if campaign else study_of_run(directory))
 
 
 def result(directory: Path) -> tuple[list[Row], Summary]:
-    """The headline table and the verdicts of a run or campaign, as the terminal shows them."""
+    """Returns the headline table and the verdicts of a run or campaign, as the terminal shows them."""
     return headline(directory), summary(directory)
 
 
 def headline_rows(study: Study) -> list[Row]:
-    """The headline table of a study as rows of text: the header, then one row for each quantity or, for RFC
-    2544 trials, for each frame size.
+    """Returns the headline table of a study as rows of text: the header, then one row for each quantity or,
+    for RFC 2544 trials, for each frame size. "-" stands for a missing value.
     """
     if of_trials(study):
         return trial_rows(study)
@@ -44,7 +46,7 @@ def headline_rows(study: Study) -> list[Row]:
 
 
 def conditions_of(study: Study) -> list[tuple[str, str]]:
-    """The scenario and series of each column of the table."""
+    """Returns the scenario and series of each column of the table, in the order of the cells."""
     return list(dict.fromkeys((c.scenario, c.series) for c in study.cells))
 
 

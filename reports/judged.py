@@ -1,4 +1,5 @@
-"""Reads verdicts.json for page, terminal, JUnit file and exit status, which take its verdicts as they stand.
+"""Reads and counts the verdicts in verdicts.json for page, terminal, JUnit file and exit status, without
+judging again.
 
 `reports.verdicts` writes the file once, after the reduction.
 """
@@ -29,7 +30,7 @@ class Judged:
 
 
 def read(directory: Path) -> tuple[Judged, ...] | None:
-    """The verdicts of a run or campaign directory; None if verdicts.json is missing or damaged."""
+    """Returns the verdicts of a run or campaign directory; None if verdicts.json is missing or damaged."""
     try:
         return tuple(
             Judged(
@@ -45,7 +46,9 @@ def read(directory: Path) -> tuple[Judged, ...] | None:
 
 
 def of(directory: Path, subject: Subject) -> list[Judged] | None:
-    """The verdicts on one kind of subject, in their order; None if verdicts.json is missing or damaged."""
+    """Returns the verdicts on one kind of subject, in their order; None if verdicts.json is missing
+    or damaged.
+    """
     found = read(directory)
     return None if found is None else [one for one in found if one.of == subject]
 
@@ -53,9 +56,11 @@ def of(directory: Path, subject: Subject) -> list[Judged] | None:
 def said(
     directory: Path, subject: Subject, rows: Sequence[dict[str, Any]], reason: str | None = None
 ) -> list[dict[str, Any]]:
-    """The rows of one subject with the recorded verdicts and, in the column `reason`, the recorded reasons.
+    """Returns the rows of one subject with the recorded verdicts and, if `reason` names a column, the
+    recorded reasons in it.
 
-    If there are no verdicts, or not as many as rows, the rows keep their own verdicts, in today's words.
+    If there are no recorded verdicts, or not as many as rows, the rows keep their own verdicts, in the
+    current words.
     """
     found = of(directory, subject)
     if found is None or len(found) != len(rows):
@@ -67,7 +72,7 @@ def said(
 
 
 def counts(found: Iterable[Judged]) -> Counts:
-    """The number of verdicts for each subject and verdict word."""
+    """Returns the number of verdicts by subject and verdict word."""
     counted: dict[str, Counter[str]] = {}
     for one in found:
         counted.setdefault(one.of, Counter())[one.verdict] += 1
@@ -75,7 +80,7 @@ def counts(found: Iterable[Judged]) -> Counts:
 
 
 def known(directory: Path) -> Counts:
-    """The counts in verdicts.json (of a campaign: over all its runs); empty if the file is missing or
+    """Returns the counts in verdicts.json (of a campaign: over all its runs); empty if the file is missing or
     damaged.
     """
     try:
@@ -85,14 +90,14 @@ def known(directory: Path) -> Counts:
 
 
 def unmet(judged: Counts) -> Verdict:
-    """The worst verdict on the expectations; `holds` without any."""
+    """Returns the worst verdict on the expectations; `holds` without any."""
     words = judged.get("expectation", {})
     return next((word for word in verdict.ORDER if words.get(word)), verdict.HOLDS)
 
 
 def answer(found: Sequence[Judged]) -> str:
-    """The verdicts on the expectations in one sentence: "2 of 7 expectations fail, 1 cannot be told"; empty
-    without any.
+    """Returns the verdicts on the expectations in one sentence, such as "2 of 7 expectations fail, 1 cannot
+    be told"; empty without expectations.
     """
     words = Counter(one.verdict for one in found if one.of == "expectation")
     total, failed, open_ = words.total(), words[verdict.FAILS], words[verdict.OPEN]
@@ -109,8 +114,8 @@ def answer(found: Sequence[Judged]) -> str:
 
 @dataclass(frozen=True)
 class Summary:
-    """The numbers of a directory's verdicts, its expectations, and the rows of its proof.json; a campaign has
-    no such rows.
+    """The numbers of a directory's verdicts, its expectations, and the rows of its proof.json with their
+    verdicts. A campaign has no such rows.
     """
 
     counts: Counts
@@ -120,7 +125,9 @@ class Summary:
 
 
 def summary(directory: Path) -> Summary:
-    """The verdicts of a run or campaign, as the terminal shows them."""
+    """Returns the verdicts of a run or campaign, as the terminal shows them. If proof.json is damaged,
+    `unreadable` has the reason.
+    """
     counted = known(directory)
     expected = of(directory, "expectation") or ()
     try:
@@ -133,8 +140,8 @@ def summary(directory: Path) -> Summary:
 
 
 def untold(judged: Counts) -> int:
-    """The number of verdicts on proofs and guarantees that are `cannot tell`.
+    """Returns the number of verdicts on proofs and guarantees that are `cannot tell`.
 
-    Claims need many runs, and a check that could not be made is only a note, so neither counts.
+    Claims are not counted, because they need many runs, nor are checks and expectations.
     """
     return sum(words.get(verdict.OPEN, 0) for of, words in judged.items() if of in ("proof", "guarantee"))

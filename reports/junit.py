@@ -1,8 +1,8 @@
 """Writes the verdicts of a run or a campaign as a JUnit file, which continuous integration shows.
 
-A case passes only if its verdict is `holds`. An expectation, guarantee, proof or claim that fails is a
-failure. A run that failed or is suspect is an error, because its figures cannot be trusted. A case that was
-not run, or whose verdict is `cannot tell`, is skipped, with the reason.
+A case passes if its verdict is `holds`, or `by construction` for a claim; a case that fails is a failure. A
+run that failed or is suspect is an error, because its figures cannot be trusted. A case that was not run, or
+whose verdict is `cannot tell`, is skipped, with the reason.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ class Suite:
 
 
 def junit(directory: Path) -> str:
-    """The JUnit file's text for a run or campaign directory; RunDirectoryError if it is neither."""
+    """Returns the JUnit file's text for a run or campaign directory; RunDirectoryError if it is neither."""
     if (directory / "campaign.json").exists():
         return text_of(_of_campaign(directory))
     return text_of(_of_study(study_of_run(directory)))
 
 
 def unfinished(name: str, reason: str) -> str:
-    """The JUnit file's text for a run without results: a single error with its reason."""
+    """Returns the JUnit file's text for a run without results: a single error with its reason."""
     return text_of([Suite(name, (Case("run", name, "error", reason),))])
 
 
 def text_of(suites: Iterable[Suite]) -> str:
-    """The suites as JUnit XML."""
+    """Returns the suites as JUnit XML."""
     root = ElementTree.Element("testsuites", name="vnet")
     for suite in suites:
         counts = {
@@ -93,7 +93,9 @@ def _case(element: ElementTree.Element, suite: Suite, case: Case) -> None:
 
 
 def _legal(text: str) -> str:
-    """The text with every character that XML cannot hold, such as a control character, replaced by "?"."""
+    """Returns the text with every character that XML cannot hold, such as a control character,
+    replaced by "?".
+    """
     return "".join(
         c if c in "\t\n" or (c >= " " and not "\ud800" <= c <= "\udfff" and c < "\ufffe") else "?"
         for c in text
@@ -130,7 +132,9 @@ def _not_run(name: str) -> Suite:
 
 
 def _run(cell: Cell) -> Iterator[Case]:
-    """Yields two cases: whether the run is complete and, if it is, whether its figures can be trusted."""
+    """Yields whether the run is complete and, if it is, whether its figures can be trusted: an error for a
+    run that is suspect.
+    """
     manifest = cell.run.manifest
     state = manifest.state
     if state != "complete":

@@ -29,7 +29,7 @@ COUNTS = {
     "messages_received": "messages received",
     "messages_lost": "messages lost",
 }
-FAULTS = {  # rows only where a condition has some
+FAULTS = {  # shown only if a condition has some
     "messages_unanswered": "requests unanswered",
     "messages_late": "deadlines missed",
     "messages_duplicated": "messages duplicated",
@@ -58,7 +58,11 @@ class Line:
 
 
 def lines(study: Study) -> list[Line]:
-    """Returns the rows that have a value, in the order of the table; failures come before high loads."""
+    """Returns the rows that have a value, at most MOST: interruptions, messages and transfers, then links,
+    wire rate and load, then other figures of captures if rows are left.
+
+    If there are too many, the first group is cut, but not below MOST_ASKED rows.
+    """
     table = study.compared
     ticked = any(cell.run.ticked for cell in study.cells)
     asked = _known(table, [*_interruptions(table), *_messages(table), *_transfers(table)])
@@ -71,7 +75,7 @@ def lines(study: Study) -> list[Line]:
 
 
 def _known(table: pl.DataFrame, found: Iterator[Line] | list[Line]) -> list[Line]:
-    """Returns the lines whose metric is in the table."""
+    """Returns the lines whose metric and subject are in the table."""
     return [line for line in found if not _rows(table, line.name, line.of).is_empty()]
 
 
@@ -87,7 +91,9 @@ def _largest(table: pl.DataFrame, name: str, of: dict[str, str]) -> float:
 
 
 def _messages(table: pl.DataFrame) -> Iterator[Line]:
-    """Yields times, losses and faults of the worst classes; also by guarantee if a class has several."""
+    """Yields times, counts and faults of the MOST_CLASSES worst classes; for each guarantee by itself if a
+    class has several.
+    """
     keys = ["traffic_class"]
     counted = table.filter(pl.col("name") == "messages_scheduled")
     if counted.select("scenario", "series", "traffic_class").is_duplicated().any():
@@ -104,8 +110,8 @@ def _some(of: dict[str, str]) -> dict[str, str]:
 
 
 def _worst_first(table: pl.DataFrame, of: dict[str, str]) -> tuple[float, ...]:
-    """Returns the sort key of a class: broken guarantees first, then the shares of lost and late messages,
-    then latency.
+    """Returns the sort key of a class: broken guarantees first, then large shares of lost messages, then of
+    late ones, then large latencies (p99).
     """
     held = _rows(table, "guarantee_held", of).get_column("value")
     broken = 0.0 if held.is_empty() else 1.0 - float(held.min() or 0.0)  # type: ignore[arg-type]  # floats
@@ -117,7 +123,7 @@ def _worst_first(table: pl.DataFrame, of: dict[str, str]) -> tuple[float, ...]:
 
 def _of_class(table: pl.DataFrame, of: dict[str, str], before: str) -> Iterator[Line]:
     """Yields all rows of the only class (`before` is empty), or for one class of several its times, losses
-    and faults.
+    and faults, and its guarantee if that is broken. Faults that are zero are left out.
     """
     rows = TIMES | COUNTS | FAULTS | GUARANTEE
     if before:
@@ -132,7 +138,9 @@ def _of_class(table: pl.DataFrame, of: dict[str, str], before: str) -> Iterator[
 
 
 def _interruptions(table: pl.DataFrame) -> Iterator[Line]:
-    """Yields the events with the longest recovery times, and the event that cost most messages."""
+    """Yields recovery time and losses of the MOST_EVENTS events with the longest recovery times, and of the
+    event that cost most messages. Losses that are zero are left out.
+    """
     keys = ["event", "traffic_class"]
     longest = [row_of(row) for row in _most(table, "interruption_until", keys, MOST_EVENTS)]
     dearest = _most(table.filter(pl.col("value") > 0), "interruption_lost", keys, 1)
@@ -148,8 +156,8 @@ def _interruptions(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _transfers(table: pl.DataFrame) -> Iterator[Line]:
-    """Yields the rates of the largest transfers, and the fairness and the classes' shares of
-    all transfers.
+    """Yields the rates of the MOST_FLOWS fastest transfers, the fairness of all transfers, and the classes
+    with the largest shares of them.
     """
     for row in _most(table, "transfer_rate", ["flow"], MOST_FLOWS):
         yield Line(f"{row['flow']}: rate, Mbit/s", "transfer_rate", {"flow": row["flow"]})
@@ -159,7 +167,7 @@ def _transfers(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _links(table: pl.DataFrame) -> Iterator[Line]:
-    """Yields the direction that dropped the largest share, and the busiest direction with a
+    """Yields the direction that dropped the largest share above zero, and the busiest direction with a
     requested rate.
     """
     keys = ["link", "direction"]
@@ -173,8 +181,10 @@ def _links(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _load(table: pl.DataFrame, ticked: bool) -> Iterator[Line]:
-    """Yields the CPU of the group that serves, the machines, then the CPU of the other groups
-    that used any.
+    """Yields the CPU of up to MOST_GROUPS groups that used any, sorted by role and then by use, with the
+    machines after the first one; then the traffic of the first broker or server, or else of the first group.
+
+    With `ticked`, the CPU rows say that their values are rough.
     """
     known = table.filter((pl.col("name") == "cpu") & pl.col("group").is_not_null() & (pl.col("value") > 0))
     rank = {role: place for place, role in enumerate(ORDER)}
@@ -200,7 +210,9 @@ def _node(table: pl.DataFrame, group: str) -> str:
 
 
 def _machines(table: pl.DataFrame) -> Iterator[Line]:
-    """Yields the machine of the lab or, for a multi-host lab, its busiest hosts."""
+    """Yields the machine outside the lab kernel, or else that of the lab; for a multi-host lab, its
+    MOST_HOSTS busiest hosts.
+    """
     machines = set(table.filter(pl.col("name") == "host_busy").get_column("machine").to_list())
     where = "outer" if "outer" in machines else "lab"
     if not machines or where in machines:
@@ -211,7 +223,7 @@ def _machines(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _captured(table: pl.DataFrame, texts: dict[str, str]) -> Iterator[Line]:
-    """Yields the figures of the capture point with most packets."""
+    """Yields the figures in `texts` of the capture point with most packets."""
     for row in _most(table, "packets", ["capture"], 1):
         for name, text in texts.items():
             yield Line(text, name, {"capture": row["capture"]})
@@ -223,7 +235,9 @@ def row_of(row: dict[str, str]) -> dict[str, str]:
 
 
 def _most(table: pl.DataFrame, name: str, keys: list[str], most: int) -> list[dict[str, str]]:
-    """Returns the subjects (`keys`) with the largest values of a metric in any condition."""
+    """Returns up to `most` subjects (the columns `keys`) with the largest values of a metric in any
+    condition, and those values.
+    """
     known = (
         table.filter(pl.col("name") == name).group_by(keys, maintain_order=True).agg(pl.col("value").max())
     )

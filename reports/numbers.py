@@ -6,7 +6,7 @@ import math
 
 from reports.metrics.stats import POISSON
 
-DIGITS = 5  # significant ones of a value, however narrow its interval
+DIGITS = 5  # significant digits of a value, however narrow its interval
 FEW = 3  # significant digits of a value in the headline table
 NOTHING = 1e-9  # a half width below this share of the value is rounding, not spread
 
@@ -19,8 +19,8 @@ def plain(value: float) -> str:
 
 
 def plus_minus(value: float, low: float | None, high: float | None, digits: int = DIGITS) -> str:
-    """Returns the value ± half the interval, both rounded to the half width's second digit; the value alone
-    without an interval.
+    """Returns the value ± half the interval, both rounded to the half width's second digit, but the value to
+    at most `digits` significant digits; the value alone without an interval.
 
     A half width below the value's last digit is written as less than that digit; with FEW digits it is left
     out.
@@ -44,7 +44,7 @@ def counted(value: float, low: float, high: float) -> str:
 
 
 def measured(value: float, low: float | None, high: float | None, method: str, digits: int = DIGITS) -> str:
-    """Returns a value with its interval: as `counted` if the interval is a Poisson interval, else as
+    """Returns a value with its interval as text: as `counted` if the interval is a Poisson interval, else as
     `plus_minus`.
     """
     if method.startswith(POISSON) and low is not None and high is not None:
@@ -53,7 +53,9 @@ def measured(value: float, low: float | None, high: float | None, method: str, d
 
 
 def _digits(value: float, digits: int) -> str:
-    """Returns the value with that many significant digits, and all digits before the decimal point."""
+    """Returns the value with that many significant digits; whole numbers and larger ones keep all digits
+    before the decimal point and have no decimals.
+    """
     if value == int(value) or abs(value) >= 10**digits:
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"

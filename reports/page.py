@@ -1,5 +1,5 @@
-"""Renders a study as one self-contained HTML page, without scripts or network access and with every figure
-inline.
+"""Renders a study as one self-contained HTML page, with every figure inline, without scripts and without
+network access.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Tell = Callable[[int, int], None]  # (sections done, sections in all)
 
 def render(page: Page, tell: Tell) -> str:
     """Returns the page as HTML text; the sections also write their figures and tables as files. `tell` gets
-    the progress.
+    the number of finished sections and of all.
     """
     parts = []
     for number, section in enumerate(SECTIONS):

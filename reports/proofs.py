@@ -40,10 +40,12 @@ ORDER = (
 
 
 def of_cell(cell: Cell) -> pl.DataFrame:
-    """Returns the link checks of a run with the columns of SCHEMA, failures first, in readable units.
+    """Returns the link checks of a run with the columns of SCHEMA, failures first, in readable units (ms,
+    Mbit/s, %).
 
     requested: the value in the topology; expected: the value that the request should produce, against which
-    the measured one is judged; machine: what the machine itself adds; verdict: from verdicts.json.
+    the measured one is judged; machine: the part of the value that the machine itself adds; verdict: from
+    verdicts.json.
     """
     lines = said(cell.run.path, "proof", cell.run.proof, "reason")
     rows = [tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA) for one in lines]
@@ -60,7 +62,7 @@ def _readable(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def failures_first(study: Study) -> Iterator[pl.DataFrame]:
-    """Yields all link checks of all runs in parts, the worst verdicts first."""
+    """Yields all link checks of all runs in parts, one for each run and verdict, the worst verdicts first."""
     cells = sorted(study.cells, key=lambda cell: cell.name)
     counts = {word: proven(study).get_column(word).sum() for word in WORDS}
     for word in (word for word in WORDS if counts[word]):
@@ -73,8 +75,8 @@ def proven(study: Study) -> pl.DataFrame:
     """Returns one row for each link, direction, quantity and request over all runs; failures first.
 
     `runs` is the number of runs, `least` and `most` are the extremes of the measured values, n is the sum.
-    The verdict is the worst one, with the first run that has it and its reason; a column for each verdict
-    counts it.
+    The verdict is the worst one, and the other columns have the values of the first run with it; a column for
+    each verdict counts it.
     """
     return study.once(_proven)
 
@@ -100,8 +102,8 @@ def _alone(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _together(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """Returns one row for each key, with the values of the worst row, the counts added up and the
-    extremes.
+    """Returns one row for each key, with the values of the worst row, the counts added up, and the extremes
+    of the measured values.
     """
     alike = pl.concat(parts).sort(ORDER).group_by(KEYS, maintain_order=True)
     kept = [name for name in SCHEMA if name not in (*KEYS, "n")]

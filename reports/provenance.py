@@ -17,7 +17,9 @@ Pair = tuple[str, str]
 
 
 def provenance(study: Study) -> list[Pair]:
-    """Pairs of name and value for all runs; a value lists the different ones if runs differ."""
+    """Returns pairs of name and value for all runs; a value lists the different ones if runs differ. With
+    several machines it begins with their numbers of runs.
+    """
     found: dict[str, list[str]] = {}
     if len(runs := Counter(cell.machine for cell in study.cells if cell.machine)) > 1:
         found["machines of the campaign"] = [f"{name} ({count} runs)" for name, count in sorted(runs.items())]
@@ -30,7 +32,7 @@ def provenance(study: Study) -> list[Pair]:
 
 
 def facts(run: Run) -> list[Pair]:
-    """The facts of one run, from its manifest and plan; empty ones are left out."""
+    """Returns the facts of one run, from its manifest and plan; empty ones are left out."""
     m, plan = run.manifest, run.plan
     kernel, host = m.kernel, m.host
     pairs: list[Pair] = [
@@ -65,7 +67,9 @@ STARTS = {
 
 
 def _starts(starts: dict[str, Any]) -> str:
-    """The number of virtual machines for each way in which they started, as text."""
+    """Returns the number of virtual machines for each way in which they started, as text; empty
+    without any.
+    """
     ways = list((starts.get("nodes") or {}).values())
     return ", ".join(f"{ways.count(way)} {words}" for way, words in STARTS.items() if way in ways)
 
@@ -76,7 +80,7 @@ def _kernel(kernel: Kernel) -> str:
 
 
 def _machine(kernel: Kernel, host: dict[str, Any]) -> str:
-    """The name and URL of a remote machine; empty if the lab ran on the machine of the command."""
+    """Returns the name and URL of a remote machine; empty if the lab ran on the machine of the command."""
     return f"{host.get('name', 'unnamed')} ({kernel['machine']})" if kernel.get("machine") else ""
 
 
@@ -94,8 +98,8 @@ def _host(host: dict[str, Any]) -> str:
 
 
 def command(run: Run) -> str:
-    """The command that repeats this run with the same topology file, parameters, seed, and lab kernel or
-    virtual time.
+    """Returns the `vnet run` command that repeats this run with the same topology file, parameters, seed, and
+    lab kernel or virtual time. FILE stands for an unknown topology file.
     """
     words = ["vnet", "run", run.plan.topology or "FILE"]
     parameters = run.manifest.parameters or run.plan.parameters

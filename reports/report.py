@@ -18,7 +18,7 @@ from reports.rundir import Run
 from reports.sections.section import Page
 from reports.study import Study, study_of_campaign, study_of_run
 
-# Files that a page links; section.py writes them.
+# Links of a page to its files of figures and tables.
 FILES = re.compile(r'href="((?:figures|tables)/\w[\w.-]*)"')
 
 
@@ -27,9 +27,10 @@ def _silent(_done: int, _total: int) -> None:
 
 
 def report(run_dir: Path, tell: Tell = _silent) -> Path:
-    """Writes summary.json, verdicts.json and report/ of a run; returns the page. RunDirectoryError if it is
-    not a run.
+    """Writes summary.json, verdicts.json and report/ of a run, and returns the path of the page;
+    RunDirectoryError if it is not a run, or its files are damaged.
 
+    It also checks summary.json, which can add findings to the manifest, and renews the seal of both files.
     `tell` gets the number of finished sections and the number of all.
     """
     with told(run_dir):
@@ -44,8 +45,8 @@ def report(run_dir: Path, tell: Tell = _silent) -> Path:
 
 
 def _check(run: Run) -> bool:
-    """Checks summary.json against the tables and records the findings; returns whether the manifest has
-    changed.
+    """Checks summary.json against the tables and records checks and findings in the manifest; returns whether
+    the manifest has changed.
     """
     checks = registry.of_summary(Evidence(run.path, run.plan, run.manifest))
     return manifest.checked(run.path, registry.findings(checks, manifest.CHECK), map(asdict, checks))
@@ -53,7 +54,8 @@ def _check(run: Run) -> bool:
 
 def campaign_report(campaign_dir: Path) -> Path:
     """Writes summary.json, verdicts.json and report/ of a campaign, and the pages of its runs that are
-    missing or outdated; returns the campaign's page.
+    missing or outdated; returns the path of the campaign's page. RunDirectoryError if it is not a campaign,
+    or its files are damaged.
     """
     with told(campaign_dir):
         study = study_of_campaign(campaign_dir)
@@ -64,7 +66,7 @@ def campaign_report(campaign_dir: Path) -> Path:
 
 
 def campaign_verdicts(campaign_dir: Path) -> None:
-    """Writes verdicts.json of a campaign without its pages."""
+    """Writes verdicts.json of a campaign without its pages; RunDirectoryError if it is not a campaign."""
     with told(campaign_dir):
         verdicts.write(study_of_campaign(campaign_dir))
 
@@ -81,13 +83,13 @@ def _write(study: Study, links: dict[str, str], tell: Tell) -> Path:
 
 
 def _offered(page: Path) -> set[str]:
-    """The figure and table files that a page links, relative to it; empty without a page."""
+    """Returns the figure and table files that a page links, relative to it; empty without a page."""
     return set(FILES.findall(page.read_text(encoding="utf-8", errors="replace"))) if page.exists() else set()
 
 
 def _links(study: Study) -> dict[str, str]:
-    """The relative path of each run's page by cell; pages that are missing or older than the manifest are
-    written.
+    """Returns the relative path of each run's page by cell; writes the reports of runs whose page is missing
+    or older than the manifest.
     """
     found = {}
     for cell in study.cells:

@@ -25,7 +25,9 @@ class Roles:
     both: tuple[str, ...]
 
     def sets(self) -> dict[str, tuple[str, ...]]:
-        """The nodes of each role by its name; empty roles are left out."""
+        """Returns the nodes of each role by its name; empty roles are left out. Clients that both send and
+        receive have the name "client".
+        """
         named = {
             "broker": self.brokers,
             "server": self.servers,
@@ -38,7 +40,9 @@ class Roles:
 
 @dataclass(frozen=True)
 class Span:
-    """A phase of a run from start to end, in Unix ns; the end is later than the start."""
+    """A phase of a run, or another stretch of its time, from start to end in Unix ns; the end is later than
+    the start.
+    """
 
     name: str
     start_ns: int
@@ -50,8 +54,8 @@ class Span:
 
 
 def roles(run: Run) -> Roles:
-    """The roles of the plan's nodes: brokers and servers by their software, clients by the flows that they
-    send or receive.
+    """Returns the roles of the plan's nodes: brokers and servers by their software, clients by the flows that
+    they send or receive. Other nodes have no role.
     """
     plan, owner = run.plan, node_of_endpoint(run)
     flows = plan.flows
@@ -70,33 +74,34 @@ def roles(run: Run) -> Roles:
 
 
 def node_of_endpoint(run: Run) -> dict[str, str]:
-    """The name of the node of each session, by the session's name in records."""
+    """Returns the name of the node of each session, by the session's name in records."""
     return run.plan.homes()
 
 
 def client_endpoints(run: Run) -> list[str]:
-    """The endpoints of the sessions that connect to others, which the ramp counts as clients."""
+    """Returns the endpoints of the sessions that connect to others, which the ramp counts as clients."""
     return [session.endpoint for _, _, session in run.plan.sessions() if not session.listens]
 
 
 def guarantees(run: Run) -> list[str]:
-    """The names of the delivery guarantees in the plan, each once."""
+    """Returns the names of the delivery guarantees in the plan, each once."""
     names = [d.guarantee.name for flow in run.plan.flows for d in flow.deliveries]
     return list(dict.fromkeys(names))
 
 
 def scenario(run: Run) -> str:
-    """The scenario's name in the paper's reference, from the word "scenario" on; without a reference the name
-    of the lab.
+    """Returns the scenario's name in the paper's reference, from the word "scenario" on and with spaces for
+    underscores; without a reference, the name of the lab.
     """
     named = run.plan.scenario
     return re.sub("^.*?(?=scenario)", "", str(named)).replace("_", " ") if named else run.lab
 
 
 def phases(run: Run) -> dict[str, Span]:
-    """The phases of the run with a known start and end, by name; phases that were not reached are left out.
+    """Returns the phases of the run with a known start and a later end, by name.
 
-    The manifest of a killed run has planned ends, so its phases end with the last sample at the latest.
+    The manifest of a run that is still "running" has planned ends, so its phases end with the last sample at
+    the latest.
     """
     spans: dict[str, Span] = {}
     over = _last_sample_ns(run) if run.manifest.state == "running" else None
@@ -116,8 +121,8 @@ def _last_sample_ns(run: Run) -> int | None:
 
 
 def origin_ns(run: Run) -> int | None:
-    """Time zero of all plots in Unix ns: the start of the scenario, else of the first phase; None if neither
-    is known.
+    """Returns time zero of all plots in Unix ns: the start of the scenario, else of the first phase; None if
+    neither is known.
     """
     t0 = run.manifest.t0_ns
     return int(t0) if t0 else next((s.start_ns for s in phases(run).values()), None)

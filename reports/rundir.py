@@ -1,6 +1,6 @@
 """Opens one run directory: existing files as tables, missing ones as sentences.
 
-`read_run` checks all files; the Run reads them when they are needed.
+`read_run` checks all files; `Run` reads their content only when it is used.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TABLES = (
 @dataclass(frozen=True)
 class Run:
     """One run directory, open for reading. `tables` and `captures` hold only files that exist and can be
-    read.
+    read; `missing` has a sentence for each file that is missing or unreadable.
     """
 
     path: Path
@@ -74,14 +74,16 @@ class Run:
 
     @property
     def proof(self) -> list[dict[str, Any]]:
-        """The link proof: requested and measured value and verdict, by link, direction and quantity."""
+        """The link proof: requested and measured value and verdict, by link, direction and quantity; empty
+        without proof.json. Verdicts of earlier versions are in the current words.
+        """
         found = retired.objects("proof.json", self.read_proof())
         if all(one.get("verdict") in verdict.ORDER for one in found):
             return found
         return [{**one, "verdict": verdict.word(one.get("verdict"))} for one in found]
 
     def table(self, name: str) -> pl.DataFrame | None:
-        """The table of that name, or None if it is missing or empty."""
+        """Returns the table of that name; None if it is missing or empty."""
         found = self.tables.get(name)
         return None if found is None or found.is_empty() else found
 
@@ -103,9 +105,10 @@ class Run:
 
 
 def read_run(path: Path, shelf: Shelf | None = None) -> Run:
-    """The run in `path`; RunDirectoryError if it holds neither plan.json nor manifest.json.
+    """Returns the run in `path`. `shelf` caches files for all runs that share it.
 
-    `shelf` caches files for all runs that share it.
+    RunDirectoryError if the directory has neither a readable plan.json nor a readable manifest.json, if the
+    plan has an unknown format, or if an entry is a link, a pipe or a device.
     """
     refuse_others(path)
     missing: list[str] = []
@@ -136,8 +139,8 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
 def refuse_others(directory: Path, *deepest: int) -> None:
     """Raises RunDirectoryError if an entry below `directory` is a link, a pipe or a device.
 
-    Such an entry in a directory from elsewhere could make a reader wait, or read and write at another place.
-    `deepest` limits the depth as in `other_entry`.
+    Such an entry in a directory from elsewhere could block a reader, or lead reads and writes to another
+    place. `deepest` limits the depth as in `other_entry`.
     """
     if directory.is_dir() and (other := regular.other_entry(directory, *deepest)):
         rule = "runs and campaigns have regular files and directories only"
@@ -145,15 +148,17 @@ def refuse_others(directory: Path, *deepest: int) -> None:
 
 
 def _manifest(shelf: Shelf, path: Path, altered: tuple[str, ...]) -> dict[str, Any]:
-    """The manifest with a finding for each file that changed after the seal; a changed summary.json does not
-    count, because every report writes it anew.
+    """Returns the manifest with a finding for each file that changed after the seal. A changed summary.json
+    does not count, because every report writes it again.
     """
     broken = tuple(name for name in altered if name != "summary.json")
     return dict(findings.known(shelf.json(path / "manifest.json"), broken))
 
 
 class _Files:
-    """The large files of a run directory. A file that an intact seal covers is not read to check it."""
+    """Finds the large files of a run directory and checks that they can be read. Of a table that an intact
+    seal covers, only the schema is read.
+    """
 
     def __init__(self, path: Path, shelf: Shelf, missing: list[str]) -> None:
         self._path, self._shelf, self._missing = path, shelf, missing
@@ -161,23 +166,23 @@ class _Files:
         self._vouched = seal.sealed(path) and seal.NAME not in self.altered
 
     def bounds(self) -> Callable[[], dict[str, Any]]:
-        """A function that reads bounds.json, which only runs with arrival curves have; without it the
-        function returns {}.
+        """Returns a function that reads bounds.json, which only runs with arrival curves have; without it,
+        the function returns {}.
         """
         file = self._path / "bounds.json"
         there = file.is_file() and _json(file, {}, self._missing)
         return partial(self._shelf.json, file) if there else dict
 
     def proof(self) -> Callable[[], list[dict[str, Any]]]:
-        """A function that reads proof.json, which can be as large as a table; without it the function returns
-        [].
+        """Returns a function that reads proof.json, which can be as large as a table; without it, the
+        function returns [].
         """
         file = self._path / "proof.json"
         return partial(self._shelf.json, file) if _json(file, [], self._missing) else list
 
     def tables(self, plan: Plan) -> Tables:
-        """The tables that exist and can be read; the others are noted as missing if the plan should produce
-        them.
+        """Returns the tables that exist and can be read. Unreadable ones are noted as missing, and absent
+        ones if the plan should produce them or is unknown.
         """
         found: dict[str, Path] = {}
         for name in (*TABLES, *(TRIAL_TABLES if trials.planned(plan) else ())):
@@ -192,7 +197,9 @@ class _Files:
         return Tables(found, self._shelf)
 
     def connections(self) -> Tables:
-        """The tables of TCP connections by capture point, without empty ones."""
+        """Returns the tables of TCP connections by capture point, without empty ones; unreadable ones are
+        noted as missing.
+        """
         files = sorted((self._path / "connections").glob("*.parquet"))
         return Tables({f.stem: f for f in files if self._readable(f) and _rows(f)}, self._shelf)
 
@@ -236,10 +243,10 @@ def _json(path: Path, absent: Any, missing: list[str]) -> Any:
 
 
 def _leaves(plan: Plan, table: str) -> bool:
-    """Whether every complete run of the plan writes that table.
+    """Returns whether every complete run of the plan writes that table.
 
     A timeline writes events, traces write impairments, bulk flows write transfers and, if the file requests
-    them, windows.
+    them, windows. stacks and spans are never required.
     """
     if table in ("stacks", "spans"):
         return False  # earlier versions and some programs do not write them
@@ -255,8 +262,8 @@ def _leaves(plan: Plan, table: str) -> bool:
 
 
 def _captures(path: Path, plan: Plan, missing: list[str]) -> dict[str, Path]:
-    """The reduced captures by capture point, those of the plan first; missing and unreadable
-    ones are noted.
+    """Returns the files of the reduced captures by capture point, those of the plan first; missing and
+    unreadable ones are noted.
     """
     there = {file.stem: file for file in sorted((path / "packets").glob("*.parquet"))}
     planned = [one.name for one in plan.captures]

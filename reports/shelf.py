@@ -19,7 +19,9 @@ ROOM_BYTES = 64_000_000  # memory for the files of a 15-minute run with 300 node
 
 
 class Shelf:
-    """Caches files up to `room_bytes` in all, or one larger file; drops the least recently used first."""
+    """Caches the contents of files up to `room_bytes` in all, or one larger file; drops the least recently
+    used first. A cached file is not read again, even if it changes.
+    """
 
     def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
         self._room_bytes = room_bytes
@@ -30,8 +32,8 @@ class Shelf:
         return sum(size for _, size in self._held.values())
 
     def get(self, path: Path, read: Callable[[Path], T], size: Callable[[T], int]) -> T:
-        """Returns the result of `read` for the file, from the cache if it is there; `size` returns its bytes
-        in memory.
+        """Returns the result of `read` for the file, from the cache if it is there; `size` returns the number
+        of bytes that a result takes in memory.
         """
         if path in self._held:
             self._held.move_to_end(path)
@@ -44,17 +46,19 @@ class Shelf:
         return found
 
     def json(self, path: Path) -> Any:
-        """Returns the contents of a JSON file."""
+        """Returns the parsed contents of a JSON file; OSError or ValueError if it cannot be read."""
         size = JSON_TIMES * path.stat().st_size
         return self.get(path, lambda file: json.loads(file.read_text(encoding="utf-8")), lambda _: size)
 
     def plan(self, run_dir: Path) -> Plan:
-        """Returns the plan of a run; UnreadableError if it cannot be read."""
+        """Returns the plan of a run; FileNotFoundError without plan.json, FormatError or UnreadableError if
+        it cannot be read.
+        """
         size = JSON_TIMES * (run_dir / rundir.PLAN).stat().st_size
         return self.get(run_dir / rundir.PLAN, lambda file: rundir.read_plan(file.parent), lambda _: size)
 
     def table(self, path: Path) -> pl.DataFrame:
-        """Returns the contents of a Parquet file."""
+        """Returns the contents of a Parquet file, with columns of earlier versions renamed."""
         return self.get(path, _table, lambda frame: int(frame.estimated_size()))
 
 
@@ -64,7 +68,9 @@ def _table(path: Path) -> pl.DataFrame:
 
 
 class Tables(Mapping[str, pl.DataFrame]):
-    """The tables of a run by name; each access reads the table through the shelf."""
+    """The tables of a run by name; each access reads the table through the shelf. KeyError for a table
+    without a file.
+    """
 
     def __init__(self, files: Mapping[str, Path], shelf: Shelf) -> None:
         self._files = files

@@ -19,14 +19,16 @@ MARK = "'"
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """Writes the frame as CSV, with an apostrophe before any text that a spreadsheet would take for a
-    formula.
+    """Writes the frame as CSV, with an apostrophe before any text or heading that a spreadsheet would take
+    for a formula; replaces an earlier file.
     """
     write_parts([frame], path)
 
 
 def write_parts(frames: Iterable[pl.DataFrame], path: Path) -> None:
-    """Writes several frames with the same columns one below the other, as `write_table` does."""
+    """Writes several frames with the same columns one below the other under one heading, as
+    `write_table` does.
+    """
     with regular.replacing(path) as file:
         for number, frame in enumerate(frames):
             _readable(frame).write_csv(file, include_header=number == 0)
@@ -39,7 +41,9 @@ def _readable(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """Returns the frame with lists as text of words, because CSV has no lists."""
+    """Returns the frame with each list as a text of its elements, separated by spaces, because CSV
+    has no lists.
+    """
     lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
     return frame.with_columns(pl.col(name).list.join(" ") for name in lists)
 

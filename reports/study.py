@@ -29,8 +29,8 @@ Measures = Callable[[Run], list[Metric]]
 
 @dataclass(frozen=True)
 class Study:
-    """The complete cells of a run or campaign in order, the cells that failed, and sentences about missing
-    data.
+    """The complete cells of a run or campaign in order, the lines of the cells that failed, and sentences
+    about missing data. `single` means one run.
     """
 
     title: str
@@ -51,20 +51,22 @@ class Study:
         return compare((cell, cell.metrics) for cell in self.cells)
 
     def added(self, measures: Measures) -> pl.DataFrame:
-        """The metrics that `measures` computes for each run, by condition as in `compared`; computed once."""
+        """Returns the metrics that `measures` computes for each run, by condition as in `compared`; computed
+        once.
+        """
         if measures not in self._made:
             self._made[measures] = compare((cell, measures(cell.run)) for cell in self.cells)
         return self._made[measures]
 
     def once(self, make: Callable[[Study], pl.DataFrame]) -> pl.DataFrame:
-        """The result of `make` for this study, computed once."""
+        """Returns the result of `make` for this study; computed once."""
         if make not in self._made:
             self._made[make] = make(self)
         return self._made[make]
 
     @cached_property
     def hosts(self) -> list[Effect]:
-        """The effect of the machines on each figure; computed once."""
+        """The effect of the machines on each figure that could be tested; computed once."""
         return host_effects(self.cells)
 
     @property
@@ -84,8 +86,8 @@ class Study:
         return found
 
     def named(self, scenario: str, series: str) -> str:
-        """The name of a condition: its series if the study has one scenario, its scenario if each has one
-        series, else both.
+        """Returns the name of a condition: its series if the study has one scenario, its scenario if each has
+        one series, else both.
         """
         if len(self._of_each) == 1:
             return series
@@ -95,7 +97,9 @@ class Study:
 
     @property
     def absent(self) -> list[str]:
-        """The names of the planned or failed runs of a campaign that are not complete, or cannot be read."""
+        """The names of the failed runs and, in a campaign, of the planned runs that are not among the cells:
+        not complete, or not readable.
+        """
         known = {cell.name for cell in self.cells}
         names = [str(line.get("cell")) for line in self.failed]
         if not self.single:
@@ -110,8 +114,8 @@ class Study:
 
 
 def study_of_run(run_dir: Path, again: bool = False) -> Study:
-    """A study of one run; with `again`, its metrics are computed from the tables instead of read from
-    summary.json.
+    """Returns a study of one run, complete or not; with `again`, its metrics are computed from the tables
+    instead of read from summary.json. RunDirectoryError if the directory is no run.
     """
     run = read_run(run_dir)
     name = _name(run, run_dir)
@@ -121,7 +125,8 @@ def study_of_run(run_dir: Path, again: bool = False) -> Study:
 
 
 def study_of_campaign(campaign_dir: Path) -> Study:
-    """A study of the complete cells of a campaign; RunDirectoryError if there is no readable cells.jsonl.
+    """Returns a study of the complete cells of a campaign; RunDirectoryError if there is no readable
+    cells.jsonl, or an entry is no regular file or directory.
 
     Cells that cannot be read become sentences in `missing`; if no complete cell can be read, the error of the
     first one is raised.
@@ -169,8 +174,8 @@ def study_of_campaign(campaign_dir: Path) -> Study:
 
 
 def _differing(line: dict[str, Any], run: Run, levels: Levels) -> list[str]:
-    """A sentence with the parameters and the seed in which a cell's line and its run's manifest differ; empty
-    if they agree.
+    """Returns a sentence with the parameters and the seed in which a cell's line and its run's manifest
+    differ; empty if they agree.
     """
     known = run.manifest.parameters
     found = [name for name, level in levels.items() if name in known and str(known[name]) != str(level)]
@@ -181,13 +186,17 @@ def _differing(line: dict[str, Any], run: Run, levels: Levels) -> list[str]:
 
 
 def levels_of(line: dict[str, Any]) -> Levels:
-    """The factor levels in a line of cells.jsonl; earlier versions named the key `factors`."""
+    """Returns the factor levels in a line of cells.jsonl, also from the key `factors` of earlier versions;
+    empty without either.
+    """
     found: Levels = dict(line.get("levels") or line.get("factors") or {})
     return found
 
 
 def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:
-    """A study of several runs; runs of the same condition become repetitions in the given order."""
+    """Returns a study of several runs; runs of the same condition become repetitions in the given order.
+    RunDirectoryError if one of them is no run.
+    """
     shelf = Shelf()
     runs = [read_run(path, shelf) for path in run_dirs]
     missing = [
@@ -209,8 +218,8 @@ def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:
 def per_cell(
     study: Study, frame: Callable[[Run], pl.DataFrame | None], wanted: Callable[[Run], bool] | None = None
 ) -> pl.DataFrame | None:
-    """The frames of all wanted cells below each other, with the columns of `condition`; None if all are
-    empty.
+    """Returns the frames of all wanted cells below each other, with the columns of `condition`; None if all
+    are None or empty.
     """
     found = []
     for cell in study.cells:
@@ -223,7 +232,7 @@ def per_cell(
 
 
 def condition(cell: Cell) -> list[pl.Expr]:
-    """Columns with the scenario, series and repetition of the cell."""
+    """Returns expressions for the columns scenario, series and repetition of the cell."""
     return [
         pl.lit(cell.scenario).alias("scenario"),
         pl.lit(cell.series).alias("series"),
@@ -236,21 +245,21 @@ def _cell(run: Run, metrics: list[Metric], levels: Levels, repetition: int, name
 
 
 def _named(cells: list[Cell]) -> list[Cell]:
-    """The cells with the name of their series, which has the factors that vary among them."""
+    """Returns the cells with the name of their series, which has the factors that vary among them."""
     names = series([(cell.run, cell.levels) for cell in cells])
     return [replace(cell, series=name) for cell, name in zip(cells, names, strict=True)]
 
 
 def _name(run: Run, run_dir: Path) -> str:
-    """The name of a single run: its seed in virtual time, where the seed repeats it, else the name of its
-    directory.
+    """Returns the name of a single run: its seed in virtual time, because the seed repeats the run, else the
+    name of its directory.
     """
     virtual = run.manifest.virtual
     return f"seed {run.manifest.seed} in virtual time" if virtual else run_dir.name
 
 
 def _about(path: Path) -> dict[str, Any]:
-    """The content of campaign.json; empty if the file is missing or unreadable."""
+    """Returns the content of campaign.json; empty if the file is missing, unreadable or no mapping."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -259,8 +268,8 @@ def _about(path: Path) -> dict[str, Any]:
 
 
 def cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """The last line of each cell in cells.jsonl, and a sentence for each damaged line; RunDirectoryError if
-    the file cannot be read.
+    """Returns the last line of each cell in cells.jsonl, and a sentence for each damaged line;
+    RunDirectoryError if the file cannot be read.
     """
     try:
         text = path.read_text(encoding="utf-8")

@@ -28,7 +28,7 @@ LIMITS = {"line": "line rate", "path": "path", "tester": "tester", "length": "it
 
 
 def of_trials(study: Study) -> bool:
-    """Returns whether a run of the study has RFC 2544 trials of a path."""
+    """Returns whether a run of the study has a table of RFC 2544 trials."""
     return any(cell.run.table("trials") is not None for cell in study.cells)
 
 
@@ -82,8 +82,8 @@ def _text(study: Study, found: pl.DataFrame, series: str, of: Of, name: str) -> 
 
 
 def searches(study: Study) -> list[dict[str, Any]]:
-    """Returns the result of each throughput and back-to-back search, with the numbers of its trials by
-    verdict.
+    """Returns the result of each throughput and back-to-back search of each run, with the numbers of its
+    trials: all, passed, and those that the tester limited.
     """
     found = []
     for cell in study.cells:

@@ -1,7 +1,7 @@
 """Makes verdicts.json: every verdict on a run or campaign, once, after its reduction.
 
-Everything else reads the file (`reports.judged`). A directory without one, such as a run of an earlier
-version, is judged when its verdicts are needed, with its old words translated.
+Other modules read the file through `reports.judged`. A directory without the file, such as a run of an
+earlier version, is judged when its verdicts are needed, with its old words translated.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from reports.papers import paper_of
 from reports.sections.validation import guarantees
 from reports.study import Study, study_of_campaign, study_of_run
 
-MOST_NAMED = 5  # of runs that are not complete
+MOST_NAMED = 5  # names of runs that are not complete
 Planned = Callable[[Plan], tuple[Expectation, ...]]
 
 
 def of_cell(cell: Cell, guaranteed: Iterable[dict[str, Any]]) -> Iterator[Judged]:
-    """Yields the verdicts on one run: link proof, delivery guarantees and checks. `guaranteed` has its rows
-    of `guarantees`.
+    """Yields the verdicts on one run: link proof, delivery guarantees and checks. `guaranteed` has the rows
+    of `guarantees` for this run.
     """
     for one in cell.run.proof:
         name = f"{one['link']} {one['direction']} {one['quantity']}"
@@ -44,20 +44,23 @@ def of_cell(cell: Cell, guaranteed: Iterable[dict[str, Any]]) -> Iterator[Judged
 
 
 def _stated(plan: Plan) -> tuple[Expectation, ...]:
-    """The expectations of the file that a plan was made from."""
+    """Returns the expectations of the file from which a plan was made."""
     return plan.expectations
 
 
 def expected(cells: Sequence[Cell], planned: Planned = _stated) -> Iterator[Judged]:
-    """Yields the verdicts on the expectations over the repetitions of one condition."""
+    """Yields the verdicts on the expectations over the repetitions of one condition. `planned` returns the
+    expectations for a plan; those of the first cell's plan count.
+    """
     for one in planned(cells[0].run.plan):
         found = judge.of_repetitions(cells, one)
         yield Judged("expectation", one.text, found.verdict, found.reason)
 
 
 def on_conditions(study: Study, planned: Planned | None = None) -> Iterator[Judged]:
-    """Yields the verdicts on the expectations of a study: in each condition, over its repetitions; and one
-    that cannot be told if runs are not complete. `planned` gives other expectations than those of the file.
+    """Yields the verdicts on the expectations of a study: in each condition, over its repetitions; and a
+    verdict `cannot tell` if runs are not complete. `planned` returns other expectations than those of the
+    file.
     """
     conditions: dict[tuple[str, str], list[Cell]] = {}
     for cell in study.cells:
@@ -88,7 +91,9 @@ def of_claims(study: Study) -> Iterator[Judged]:
 
 
 def by_cell(study: Study) -> dict[str, tuple[Judged, ...]]:
-    """The verdicts on each run of a study by cell name, judged anew."""
+    """Judges each run of a study again and returns the verdicts by cell name: link proof, guarantees and
+    checks and, for a study of one run, expectations.
+    """
     rows: dict[str, list[dict[str, Any]]] = {}
     for row in guarantees(study).to_dicts():
         rows.setdefault(str(row["cell"]), []).append(row)
@@ -102,8 +107,8 @@ def by_cell(study: Study) -> dict[str, tuple[Judged, ...]]:
 
 
 def write(study: Study) -> None:
-    """Writes verdicts.json: the verdicts (of a run its own and its paper's claims; of a campaign its
-    expectations and claims), the counts of all verdicts, and why each suspect run is suspect.
+    """Writes verdicts.json of a study: the verdicts (of a run its own and its paper's claims; of a campaign
+    its expectations and claims), the counts of all verdicts, and the reason why each suspect run is suspect.
     """
     own = by_cell(study)
     whole = list(of_study(study))
@@ -115,8 +120,10 @@ def write(study: Study) -> None:
 
 
 def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Judged, ...]]:
-    """The verdicts on each run, and those on the study as a whole: from verdicts.json, or judged now if it is
-    missing. Of a campaign, expectations stand only among the latter.
+    """Returns the verdicts on each run by cell name, and those on the study as a whole, from verdicts.json;
+    if the file is missing or damaged, it judges now.
+
+    Claims are only among the latter, and so are the expectations of a campaign.
     """
     written = {cell.name: judged.read(cell.run.path) for cell in study.cells}
     made = by_cell(study) if any(found is None for found in written.values()) else {}
@@ -133,13 +140,13 @@ def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Jud
 
 
 def counted(directory: Path) -> judged.Counts:
-    """The counts of verdicts by subject: from verdicts.json if it is whole and newer than the last run, else
-    judged now; empty before a run has ended.
+    """Returns the counts of verdicts by subject: from verdicts.json if it is readable and not older than
+    cells.jsonl (campaign) or plan.json (run), else judged now. Empty without that other file.
     """
     campaign = (directory / "campaign.json").exists()
     written, ended = directory / rundir.VERDICTS, directory / ("cells.jsonl" if campaign else "plan.json")
     if not ended.exists():
-        return {}  # no run has ended yet
+        return {}  # no run of the campaign has ended, or there is no plan
     if written.exists() and written.stat().st_mtime_ns >= ended.stat().st_mtime_ns:
         with suppress(OSError, ValueError):  # damaged: judged now
             return rundir.read_counts(directory)

@@ -7,7 +7,7 @@ from reports.study import Study
 
 
 def statement(study: Study) -> str | None:
-    """The statement as one paragraph; None if all runs were in real time."""
+    """Returns the statement as one paragraph; None if all runs were in real time."""
     runs = [cell.run for cell in study.cells if cell.run.virtual]
     if not runs:
         return None
@@ -24,7 +24,7 @@ def statement(study: Study) -> str | None:
 
 
 def syscall_ns(run: Run) -> int:
-    """The modelled CPU time of a system call in ns, the only constant of virtual time's cost model; 0 if it
-    is not recorded.
+    """Returns the modelled CPU time of a system call in ns, the only constant of virtual time's cost model; 0
+    if it is not recorded.
     """
     return int(run.manifest.kernel.get("syscall_ns") or 0)

@@ -1,4 +1,6 @@
-"""Collects the notices on the trustworthiness of the numbers that stand at the top of the page."""
+"""Collects the notices at the top of the page, which say whether the numbers can be trusted and which data
+are missing.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class Notice:
 
 
 def notices(study: Study) -> list[Notice]:
-    """All notices of a study: those that make a run suspect first, then warnings, then missing data."""
+    """Returns all notices of a study: those that make a run suspect first, then warnings, then at most
+    MOST_MISSING sentences about missing data and the number of the others.
+    """
     found: list[Notice] = []
     for cell in study.cells:
         found += _of_cell(cell, "" if study.single else cell.name)
@@ -47,7 +51,9 @@ def notices(study: Study) -> list[Notice]:
 
 
 def _joined(found: list[Notice]) -> list[Notice]:
-    """Notices that several runs share become one, with the names of the runs or their number."""
+    """Returns the notices with those of the same level, text and remedy joined into one, with the names of
+    the runs, or their number if there are more than MOST_NAMED.
+    """
     places: dict[tuple[Level, str, str], list[str]] = {}
     for n in found:
         places.setdefault((n.level, n.text, n.remedy), []).append(n.place)
@@ -58,7 +64,9 @@ def _joined(found: list[Notice]) -> list[Notice]:
 
 
 def _of_machines(study: Study) -> Iterator[Notice]:
-    """Yields a notice if figures depend on the machine of the run, or if no condition ran on two machines."""
+    """Yields a notice if figures depend on the machine of the run, or else if runs of several machines have
+    no condition that ran on two of them.
+    """
     differing = [effect for effect in study.hosts if effect.significant]
     if differing:
         text = f"{len(differing)} of {len(study.hosts)} figures depend on the machine of the run"
@@ -71,14 +79,16 @@ def _of_machines(study: Study) -> Iterator[Notice]:
 
 
 def _said(effect: Effect) -> str:
-    """A sentence on the figure with the surest difference, and the two machines that differ most in it."""
+    """Returns a sentence on a figure and the two machines that differ most in it."""
     low, high = min(effect.adds, key=effect.adds.__getitem__), max(effect.adds, key=effect.adds.__getitem__)
     name = f"{effect.name} ({effect.of.words})" if effect.of.words else effect.name
     return f"{name} is larger on {high} than on {low}, by {100 * effect.span:.2g} % of its mean"
 
 
 def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
-    """Yields the findings in manifest and seal, which the terminal and the exit status also use."""
+    """Yields the notices of one run: a state other than complete, the findings in manifest and seal and, in
+    virtual time, messages above their bound.
+    """
     m = cell.run.manifest
     if m.state not in ("", "complete"):
         why = f": {m.error}" if m.error else ""
@@ -88,13 +98,13 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     for warning in m.warnings:
         level = "suspect" if warning.get("suspect") else "warning"
         yield Notice(level, place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
-    if cell.run.virtual:  # in real time nothing bounds the machine's own delays
+    if cell.run.virtual:  # in real time the machine's own delays have no bound
         yield from _above_bounds(cell, place)
 
 
 def _above_bounds(cell: Cell, place: str) -> Iterator[Notice]:
-    """Yields a notice for each class with messages that exceeded their bound: the model of bounds or the lab
-    is then wrong.
+    """Yields a notice for each class with messages that exceeded their bound: either the model of bounds or
+    the lab is then wrong.
     """
     for one in bounded(cell.run):
         if one.over and one.worst_ns is not None and one.largest_ns is not None:

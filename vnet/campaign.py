@@ -19,14 +19,16 @@ from .run import Run
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign directory, recognised by its file cells.jsonl. Every member raises LoadError."""
+    """A campaign directory, recognised by its file cells.jsonl. Members raise LoadError if a file is missing
+    or damaged.
+    """
 
     path: Path
 
     @cached_property
     def _cells(self) -> list[dict[str, Any]]:
-        """The last line of each cell in cells.jsonl; a cell that failed and was run again has
-        several lines.
+        """The last line of each cell in cells.jsonl; a cell that failed and was run again has several lines.
+        LoadError for a damaged line.
         """
         file, found = self.path / "cells.jsonl", {}
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
@@ -41,7 +43,7 @@ class Campaign:
     @cached_property
     def cells(self) -> pl.DataFrame:
         """One row for each cell: cell, repetition, seed, state, error, run_dir and its levels as
-        `level_FACTOR`.
+        `level_FACTOR`; complete or not.
         """
         kept = ("cell", "repetition", "seed", "state", "error", "run_dir")
         return files.rows([{key: cell.get(key) for key in kept} | _levels(cell) for cell in self._cells])
@@ -54,7 +56,9 @@ class Campaign:
 
     @cached_property
     def manifests(self) -> dict[str, dict[str, Any]]:
-        """The run manifest of each cell by the cell's name; cells without a run directory are left out."""
+        """The run manifest of each cell by the cell's name; cells without a run directory are left out.
+        LoadError if a run has no readable manifest.
+        """
         return {name: run.manifest for name, run in self.runs.items()}
 
     @cached_property
@@ -66,7 +70,7 @@ class Campaign:
         """Joins the table `name` of all runs that have it, with the columns `cell`, `repetition`,
         `level_FACTOR`.
 
-        The frame is lazy. LoadError if no run has the table.
+        The frame is lazy; a column that a run lacks is null. LoadError if no run has the table.
         """
         found = []
         for cell in self._cells:

@@ -21,14 +21,16 @@ NOT_REDUCED = "the run was not reduced, or ended before that: `vnet report --red
 
 
 def read_json(path: Path, remedy: str = NOT_REDUCED) -> Any:
-    """The content of a JSON file; LoadError if the file is missing (the error then ends with `remedy`) or
-    unreadable.
+    """Returns the content of a JSON file; LoadError if the file is missing (the error then ends with
+    `remedy`) or unreadable.
     """
     return read_by(lambda _: json.loads(path.read_text(encoding="utf-8")), path, remedy)
 
 
 def read_by(read: Callable[[Path], T], path: Path, remedy: str = NOT_REDUCED) -> T:
-    """What `read` returns for the directory of the file; LoadError as for `read_json`."""
+    """Returns the result of `read` for the directory of the file `path`; LoadError if the file is missing
+    (the error then ends with `remedy`) or unreadable.
+    """
     try:
         return read(path.parent)
     except FileNotFoundError:
@@ -38,8 +40,8 @@ def read_by(read: Callable[[Path], T], path: Path, remedy: str = NOT_REDUCED) ->
 
 
 def scan(path: Path, others: list[str]) -> pl.LazyFrame:
-    """A Parquet table as a lazy frame; LoadError, which lists `others`, the tables present, if
-    it is missing.
+    """Returns a Parquet table as a lazy frame, with files and columns of earlier versions renamed; LoadError
+    if it is unreadable or missing. The text for a missing table lists `others`, the tables present.
     """
     if (file := retired.there(path)) is None:
         there = ", ".join(others) or "none"
@@ -53,13 +55,17 @@ def scan(path: Path, others: list[str]) -> pl.LazyFrame:
 
 
 def names(directory: Path) -> list[str]:
-    """The names of the tables (*.parquet) in a directory, sorted; old names become today's."""
+    """Returns the names of the tables (*.parquet) in a directory, sorted; names of earlier versions become
+    the current ones.
+    """
     present = {old: new for new, old in retired.FILES.items()}
     return sorted(Path(present.get(file.name, file.name)).stem for file in directory.glob("*.parquet"))
 
 
 def rows(found: list[dict[str, Any]]) -> pl.DataFrame:
-    """A frame of the objects; a column that holds both numbers and texts becomes a column of texts."""
+    """Returns a frame of the objects; if a column has a text in any of them, all its values except null
+    become texts.
+    """
     mixed = {key for row in found for key, value in row.items() if isinstance(value, str)}
     texts = [
         {key: str(v) if key in mixed and v is not None else v for key, v in row.items()} for row in found

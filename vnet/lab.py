@@ -1,4 +1,4 @@
-"""A lab for tests: the class `Lab` brings it up, queries it and takes it down with the command
+"""Defines the class `Lab` for tests, which brings a lab up, queries it and takes it down with the command
 line `vnet`.
 """
 
@@ -30,16 +30,20 @@ SHOWN = 20  # lines of a command's output in a failure
 
 
 class LabError(AssertionError):
-    """A `vnet` command, or a command on a node, failed; pytest shows it as a failed assertion."""
+    """Raised if a `vnet` command, a command on a node, or an assertion about the run fails; pytest shows it
+    as a failed assertion.
+    """
 
 
 class UnableError(Exception):
-    """This machine cannot carry the lab; the text gives the reason."""
+    """Raised if this machine cannot carry the lab; the text gives the reason."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """The specification of a lab for tests: a topology file, its parameters, and the options of its run."""
+    """The specification of a lab for tests: a topology file, its parameters, and the options of its run. With
+    `scenario`, the scenario runs to its end before the test begins.
+    """
 
     file: Path
     parameters: tuple[tuple[str, str], ...] = ()
@@ -75,14 +79,15 @@ class Done:
 
 @dataclass(frozen=True)
 class Node:
-    """A node of the lab."""
+    """A node of the lab, on which tests run commands and which they power on and off."""
 
     lab: Lab
     name: str
 
     def exec(self, command: str | Sequence[str], *, check: bool = True) -> Done:
-        """Run a command on the node: a text by `sh -c`, a sequence as argument words. LabError if the command
-        could not run or, with `check`, if its exit status is not 0.
+        """Runs a command on the node, a text by `sh -c`, a sequence as argument words, and returns its exit
+        status and output. LabError if the command could not run or, with `check`, if its exit status is not
+        0.
         """
         __tracebackhide__ = True
         words = ["sh", "-c", command] if isinstance(command, str) else list(command)
@@ -96,11 +101,11 @@ class Node:
         return done
 
     def start(self) -> None:
-        """Power the node on."""
+        """Powers the node on."""
         self.lab.ask("start", self.name)
 
     def stop(self) -> None:
-        """Power the node off: its programs end and its links go down."""
+        """Powers the node off: its programs end and its links go down."""
         self.lab.ask("stop", self.name)
 
 
@@ -112,8 +117,8 @@ class Link:
     name: str
 
     def impair(self, *, direction: str = "both", **quantities: str | int | float) -> dict[str, Any]:
-        """Change the given quantities (`delay="50 ms", loss="1 %"`) and leave the others; returns the
-        impairment read back from the kernel, by direction.
+        """Changes the given quantities (`delay="50 ms", loss="1 %"`) in the `direction` (both, forward or
+        reverse) and leaves the others; returns the impairment read back from the kernel, by direction.
         """
         words = [] if direction == "both" else [f"--{direction}"]
         words += [w for key, value in quantities.items() for w in (f"--{key.replace('_', '-')}", str(value))]
@@ -121,15 +126,15 @@ class Link:
         return answer
 
     def clear(self) -> None:
-        """Remove all impairments of the link."""
+        """Removes all impairments of the link."""
         self.lab.ask("link", self.name, "--clear")
 
     def down(self) -> None:
-        """Take the link down."""
+        """Takes the link down, so that it carries no packets."""
         self.lab.ask("link", self.name, "--down")
 
     def up(self) -> None:
-        """Bring the link up again."""
+        """Brings the link up again."""
         self.lab.ask("link", self.name, "--up")
 
 
@@ -153,25 +158,27 @@ class Flow:
 
     @property
     def lost(self) -> int:
-        """The number of sent messages that did not arrive: `expected` less `received`."""
+        """The number of sent messages that neither arrived nor were answered: `expected` less `received`."""
         return self.expected - self.received
 
     @property
     def late(self) -> int:
-        """The number of messages that arrived after their deadline or never; 0 if the flow has
-        no deadline.
+        """The number of messages, counted for each receiver, that arrived after their deadline or never; 0 if
+        the flow has no deadline.
         """
         return int(self.messages.get_column("late").sum() or 0)
 
     def latency(self, percent: float) -> Measured:
-        """The given percentile (0 to 100) of the latency from the scheduled time; LabError if no message
-        arrived.
+        """Returns the given percentile (0 to 100) of the latency from the scheduled time; LabError if no
+        message arrived.
         """
         __tracebackhide__ = True
         return self._percentile("latency_ns", "latency", percent)
 
     def round_trip(self, percent: float) -> Measured:
-        """The given percentile (0 to 100) of the time until the reply; LabError if no reply came."""
+        """Returns the given percentile (0 to 100) of the time from the scheduled sending until the reply;
+        LabError if no reply came.
+        """
         __tracebackhide__ = True
         return self._percentile("round_trip_ns", "round trip", percent)
 
@@ -209,7 +216,9 @@ class Flow:
 
 
 class Lab:
-    """A running lab and, after its scenario, the run with its measurements."""
+    """A lab for tests, up while tests use it, and the run of its scenario with the measurements. In virtual
+    time there is only the run.
+    """
 
     def __init__(self, spec: Spec, name: str, out: Path) -> None:
         self.spec, self.name, self._out = spec, name, out
@@ -221,8 +230,8 @@ class Lab:
         return f"Lab({self.name} of {self.spec.file})"
 
     def bring_up(self) -> None:
-        """Bring the lab up or, if its Spec has a scenario, run the scenario to its end. Raises UnableError or
-        LabError.
+        """Brings the lab up or, if its Spec has a scenario, runs the scenario to its end. In real time, the
+        lab stays up afterwards. Raises UnableError or LabError.
         """
         stays = self.spec.time == "real"
         words = ["run", *(["--keep"] if stays else [])] if self.spec.scenario else ["up"]
@@ -239,22 +248,22 @@ class Lab:
             raise LabError(f"{self}: {answer['error'] or answer.get('state')}")
 
     def take_down(self) -> None:
-        """Take the lab down if it is up; LabError if `vnet down` fails."""
+        """Takes the lab down if it is up; LabError if `vnet down` fails."""
         if self._up:
             self._up = False
             self._vnet("down", self.name, "--json")
 
     def node(self, name: str) -> Node:
-        """The node of that name; the name is not checked here."""
+        """Returns the node of that name; the name is not checked."""
         return Node(self, name)
 
     def link(self, name: str) -> Link:
-        """The link of that name; the name is not checked here."""
+        """Returns the link of that name; the name is not checked."""
         return Link(self, name)
 
     def flow(self, name: str) -> Flow:
-        """The messages of the flow or class `name` in the run of the scenario; LabError if none has that
-        name.
+        """Returns the messages of the flow or class `name` in the run of the scenario; LabError if none has
+        that name, or if no scenario was run.
         """
         __tracebackhide__ = True
         import polars as pl
@@ -278,18 +287,24 @@ class Lab:
         return Run(self.run_dir)
 
     def inspect(self) -> dict[str, Any]:
-        """The nodes, addresses, programs and links of the lab at this moment."""
+        """Returns the current nodes, addresses, programs and links of the lab; LabError if the lab
+        is not up.
+        """
         found: dict[str, Any] = self.ask("inspect", "--json")
         return found
 
     def assert_trusted(self) -> None:
-        """Raises LabError with the reasons if the run is suspect."""
+        """Raises LabError with the reasons if the run of the scenario is suspect, or if no scenario
+        was run.
+        """
         __tracebackhide__ = True
         if why := [f"  {reason}" for reason in findings.reasons(Manifest.of(self.run.manifest))]:
             raise LabError("\n".join([f"the run is suspect: {self.run_dir}", *why]))
 
     def assert_proven(self) -> None:
-        """Raises LabError, which names every quantity of the link proof that fails, if any does."""
+        """Raises LabError if a quantity of the link proof fails, and names all that do; also if no scenario
+        was run.
+        """
         __tracebackhide__ = True
         failed = [
             f"  {row['link']} {row['direction']} {row['quantity']}: {row['reason']}"
@@ -300,9 +315,11 @@ class Lab:
             raise LabError("\n".join(["links that fail their proof:", *failed]))
 
     def expect(self, *conditions: str) -> None:
-        """Raises LabError unless every condition holds in the run of the scenario; with the reason, also if
-        one cannot be told. A condition is a line as in a topology's `expect`, such as
-        `"latency_p99[class=a] < 5 ms"`; without one, the file's own expectations count.
+        """Raises LabError, with the reasons, unless every condition holds in the run of the scenario; a
+        condition that cannot be told does not hold.
+
+        A condition is a line as in a topology's `expect`, such as `"latency_p99[class=a] < 5 ms"`; without
+        one, the file's own expectations count.
         """
         __tracebackhide__ = True
         path = self.run.path
@@ -317,7 +334,9 @@ class Lab:
             )
 
     def ask(self, command: str, *words: str, may_fail: bool = False) -> Any:
-        """Runs one `vnet` command on the lab and returns its answer; LabError if the lab is not up."""
+        """Runs one `vnet` command on the lab and returns its JSON answer, or None without `--json`. LabError
+        if the lab is not up or the command fails; with `may_fail`, not for exit status 1 with a JSON answer.
+        """
         __tracebackhide__ = True
         if not self._up:
             why = "ran in virtual time, and is over" if self.spec.time == "virtual" else "is down"
@@ -325,8 +344,10 @@ class Lab:
         return self._vnet(command, self.name, *words, may_fail=may_fail)
 
     def _vnet(self, *words: str, may_fail: bool = False) -> Any:
-        """The JSON answer of a `vnet` command, or None without `--json`. A failed command raises LabError,
-        except with `may_fail` one of exit status 1 that printed an answer; status 4 raises UnableError.
+        """Runs a `vnet` command and returns its JSON answer, or None without `--json`.
+
+        Exit status 4 raises UnableError, any other failure LabError. An answer in JSON is returned also for
+        the exit statuses of expectations (7 and 8) and, with `may_fail`, for 1.
         """
         __tracebackhide__ = True
         done = subprocess.run(
@@ -345,8 +366,8 @@ class Lab:
 
 
 def spec_of(topology: Path, parameters: Mapping[str, Any], **how: Any) -> Spec:
-    """A Spec with its parameters as texts. In virtual time it always runs the scenario, because a lab in
-    virtual time cannot do anything else.
+    """Returns a Spec with its parameters as texts; `how` has the other fields. In virtual time it always runs
+    the scenario, because a lab in virtual time cannot do anything else.
     """
     given = tuple((name, str(value)) for name, value in parameters.items())
     scenario = bool(how.pop("scenario", False)) or how.get("time") == "virtual"

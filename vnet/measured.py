@@ -11,7 +11,11 @@ _TEXT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([a-z]+)\s*")
 
 
 class Measured(float):
-    """A duration in seconds that compares with texts that have a unit: `latency < "50 ms"`."""
+    """A duration in seconds that compares with numbers of seconds and with texts that have a unit: `latency <
+    "50 ms"`.
+
+    Its text has the value and `said`, which names the quantity. ValueError for a text that is no duration.
+    """
 
     said: str
 
@@ -44,8 +48,8 @@ class Measured(float):
 
 
 def in_seconds(value: float | str) -> float:
-    """Returns a duration in seconds, from a text with its unit or from a number of seconds; ValueError for
-    other texts.
+    """Returns a duration in seconds, from a number of seconds or from a text with its unit (ns, us, ms, s or
+    min); ValueError for other texts.
     """
     if not isinstance(value, str):
         return float(value)
@@ -56,7 +60,9 @@ def in_seconds(value: float | str) -> float:
 
 
 def written(seconds: float) -> str:
-    """Returns a duration as text in the largest of s, ms, us and ns that gives at least 1."""
+    """Returns a duration as text with four digits, in the largest of s, ms and us that gives at least 1, else
+    in ns.
+    """
     for unit in ("s", "ms", "us"):
         if abs(seconds) * 1e9 >= UNITS_NS[unit]:
             return f"{seconds * 1e9 / UNITS_NS[unit]:.4g} {unit}"

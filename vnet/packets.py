@@ -1,5 +1,5 @@
-"""Gives the packets of one capture point: a frame with one row for each, and pyshark's dissection of the kept
-pcap.
+"""Gives access to the packets of one capture point: a frame with one row for each, and pyshark's dissection
+of the kept pcap.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ class Packets:
         return self.frame.collect()
 
     def dissect(self, display_filter: str = "") -> Iterator[Any]:
-        """Yields each packet that a Wireshark display filter accepts, as a pyshark object, in order.
+        """Yields each packet that a Wireshark display filter accepts, as a pyshark object, in order; without
+        a filter, all packets.
 
-        It is far slower than `frame` and meant for single packets. LoadError if the pcap was not kept, or if
-        tshark refuses the filter or cannot read the pcap to its end.
+        It is far slower than `frame` and meant for single packets. LoadError if the pcap was not kept, if
+        tshark is not installed or refuses the filter, or if it cannot read the pcap to its end.
         """
         if not self.pcap.exists():
             rule = "the capture was not kept; `frame` has what the reduction saw of it"
@@ -46,7 +47,8 @@ class Packets:
 
 def _insist(display_filter: str) -> None:
     """Raises LoadError if tshark refuses the filter, tested with an empty capture, or is not installed.
-    pyshark itself may lose tshark's error.
+
+    pyshark may lose tshark's error, so the filter is tested without pyshark.
     """
     with tempfile.NamedTemporaryFile(suffix=".pcap") as empty:
         empty.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
@@ -64,6 +66,8 @@ def _insist(display_filter: str) -> None:
 def _dissected(pcap: Path, display_filter: str) -> Iterator[Any]:
     """Yields pyshark's packets from another thread, because pyshark runs an event loop of its own and a
     notebook's thread already has one.
+
+    LoadError at the end if tshark could not read all of the pcap.
     """
     import pyshark  # type: ignore[import-untyped]  # slow to load, and needed here only
 
@@ -86,7 +90,9 @@ def _dissected(pcap: Path, display_filter: str) -> Iterator[Any]:
 
 
 def _let_go(capture: Any) -> str | None:
-    """Closes the capture; returns pyshark's error if tshark failed."""
+    """Closes the capture; returns pyshark's error if tshark failed, else None, also if tshark's exit status
+    is lost.
+    """
     from pyshark.capture.capture import TSharkCrashException  # type: ignore[import-untyped]
 
     try:
@@ -95,6 +101,6 @@ def _let_go(capture: Any) -> str | None:
         # asyncio's 255: another waiter (pyshark's transport) reaped the process, its status is lost
         return None if "(retcode: 255)" in str(error) else str(error)
     finally:
-        capture._running_processes.clear()  # or pyshark closes it again, with warnings, at garbage collection
+        capture._running_processes.clear()  # else pyshark closes it again and warns, at garbage collection
         asyncio.get_event_loop().close()
     return None

@@ -1,5 +1,5 @@
-"""Extends pytest with labs: `@pytest.mark.vnet("pair.yaml")` brings a lab up, and the fixture `lab` gives it
-to the test.
+"""Extends pytest with labs: `@pytest.mark.vnet("pair.yaml")` brings a lab up, and a test gets it as the
+fixture `lab`.
 
 Every lab has a name of its own, so that parallel workers (pytest-xdist) do not collide. The run directory of
 a failed test is kept.
@@ -28,7 +28,7 @@ Open = Callable[[Any, dict[str, Any]], Lab]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declares the option `--vnet-kept DIR`."""
+    """Declares the option `--vnet-kept DIR`, the directory for run directories of failed tests."""
     parser.getgroup("vnet").addoption(
         "--vnet-kept",
         default="vnet-kept",
@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declares the marker `vnet`."""
+    """Declares the marker `vnet` with its arguments."""
     config.addinivalue_line("markers", MARK)
 
 
@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Records a failed test in its lab, whose run directory is then kept, and adds the place to
+    """Records a failed test in its lab, so that the run directory is kept, and adds the place of the copy to
     the report.
     """
     report = yield
@@ -60,7 +60,9 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """The running lab of the marker `vnet`; with `scope="module"` the tests of a module share it."""
+    """Yields the running lab of the marker `vnet`; with `scope="module"` the tests of a module share it.
+    UsageError if the marker is missing or wrong; the test is skipped if this machine cannot carry the lab.
+    """
     mark = request.node.get_closest_marker("vnet")
     if mark is None or len(mark.args) != 1:
         raise pytest.UsageError("fixture `lab`: mark the test, @pytest.mark.vnet(TOPOLOGY)")
@@ -85,8 +87,10 @@ def _vnet_module_labs(
 
 
 def _labs(request: pytest.FixtureRequest, directory: Path) -> Iterator[Open]:
-    """Yields a function that brings up one lab for each different Spec; at the end it takes all of them down
-    and keeps the run directories of failed tests. Raises the first LabError of a take-down.
+    """Yields a function that brings up one lab for each different Spec and returns it.
+
+    At the end it takes all labs down and keeps the run directories of failed tests; then it raises the first
+    LabError of a take-down.
     """
     made: dict[Spec, Lab] = {}
 
@@ -118,8 +122,8 @@ def _bring_up(lab: Lab, config: pytest.Config) -> None:
 
 
 def _end(config: pytest.Config, lab: Lab) -> LabError | None:
-    """Takes the lab down and copies its run directory if a test failed in it; returns the LabError of the
-    take-down, or None.
+    """Takes the lab down and copies its run directory if a test or the bring-up failed; returns the LabError
+    of the take-down, or None.
     """
     try:
         lab.take_down()
@@ -134,7 +138,7 @@ def _end(config: pytest.Config, lab: Lab) -> LabError | None:
 
 
 def _kept(config: pytest.Config, lab: Lab) -> Path:
-    """Returns the directory into which the run directory of a lab is copied after a failed test."""
+    """Returns the directory to which the run directory of a lab is copied after a failed test."""
     base = Path(config.getoption("--vnet-kept"))
     return config.rootpath / base / f"{lab.spec.file.stem}-{lab.name}"
 

@@ -22,7 +22,9 @@ JUDGE = "`vnet report DIR` judges the run and writes it"
 
 @dataclass(frozen=True)
 class Run:
-    """One run; each member reads its file at its first use and raises LoadError if that fails."""
+    """One run directory. Each member reads its file at its first use and raises LoadError if the file is
+    missing or unreadable.
+    """
 
     path: Path
 
@@ -69,7 +71,9 @@ class Run:
         return files.names(self.path)
 
     def table(self, name: str) -> pl.LazyFrame:
-        """The table NAME.parquet of the run directory as a lazy frame."""
+        """Returns the table NAME.parquet of the run directory as a lazy frame; LoadError if it is missing or
+        unreadable.
+        """
         return files.scan(self.path / f"{name}.parquet", self.tables)
 
     @property
@@ -103,11 +107,11 @@ class Run:
         return files.names(self.path / "packets")
 
     def packets(self, point: str) -> Packets:
-        """The packets of one capture point; LoadError if the point has no reduced packets."""
+        """Returns the packets of one capture point; LoadError if the point has no reduced packets."""
         frame = files.scan(self.path / "packets" / f"{point}.parquet", self.points)
         return Packets(point, frame, self.path / "pcap" / f"{point}.pcap")
 
 
 def _in_todays_words(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with the verdict words of earlier versions replaced by today's."""
+    """Returns the rows with the verdict words of earlier versions replaced by the current ones."""
     return [{**row, "verdict": verdict.word(row.get("verdict"))} for row in found]

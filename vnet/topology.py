@@ -1,6 +1,6 @@
 """Builds a topology file in Python: takes plain data and writes the YAML that `vnet` reads.
 
-Only values that YAML cannot hold and names that are taken are refused here. `vnet check` checks keys and
+This module refuses only values that YAML cannot hold and names that are taken. `vnet check` checks keys and
 values, with the same rules for files written by hand and by program; `vnet explain` describes them.
 """
 
@@ -18,12 +18,15 @@ HYPHENS = {"link_down": "link-down", "link_up": "link-up"}
 
 
 class TopologyError(ValueError):
-    """A topology file cannot have this value or name."""
+    """Raised if a topology file cannot have a value or name, or lacks an entry or its own name."""
 
 
 class Topology:
-    """Builds one topology. Keyword arguments are keys of the file; `for_` stands for the key `for`, a
-    reserved word of Python.
+    """Builds one topology. Keyword arguments are keys of the file: `for_` and `class_` stand for `for` and
+    `class`, reserved words of Python, `link_down` and `link_up` for `link-down` and `link-up`.
+
+    Methods raise TopologyError for a value that YAML cannot hold and, if they add a named entry, for a name
+    that is taken. All methods that change the topology return it.
     """
 
     def __init__(self, name: str, **keys: Any) -> None:
@@ -31,8 +34,8 @@ class Topology:
 
     @classmethod
     def read(cls, text: str) -> Topology:
-        """The topology in the text of a YAML file, which can be changed and written again; TopologyError if
-        the text is no mapping with a `name`.
+        """Returns the topology in the text of a YAML file, which can be changed and written again;
+        TopologyError if the text is no mapping with a `name`.
         """
         from ruamel.yaml import YAML
 
@@ -54,59 +57,63 @@ class Topology:
         copied: Data = _plain(self._data)
         return copied
 
-    def parameter(self, name: str, type: str, **keys: Any) -> Self:  # `type` is the key in the file
-        """Declare the parameter `${name}`; one with `default=` may be left out by a run."""
+    def parameter(self, name: str, type: str, **keys: Any) -> Self:  # `type` is a key of the file
+        """Declares the parameter `${name}`; a run may leave it out if it has `default=`."""
         return self._add("parameters", name, {"type": type} | keys)
 
     def segment(self, name: str, subnet: str | None = None, **keys: Any) -> Self:
-        """Add a segment (broadcast domain)."""
+        """Adds a segment (broadcast domain)."""
         return self._add("segments", name, ({} if subnet is None else {"subnet": subnet}) | keys)
 
     def node(self, name: str, segment: str | list[str] | None = None, **keys: Any) -> Self:
-        """Add a node, with programs as `software={"NAME": {"KIND": {...}}}`."""
+        """Adds a node on one segment, several or none, with programs as `software={"NAME": {"KIND":
+        {...}}}`.
+        """
         return self._add("nodes", name, ({} if segment is None else {"segment": segment}) | keys)
 
     def group(self, name: str, count: int | str, segment: str | list[str], **keys: Any) -> Self:
-        """Add a group of `count` equal nodes."""
+        """Adds a group of `count` equal nodes on one segment or several."""
         return self._add("groups", name, {"count": count, "segment": segment} | keys)
 
     def link(self, name: str, first: str, second: str, **keys: Any) -> Self:
-        """Add a link between two segments or nodes; impairments as `both={"delay": "20 ms"}`, or `forward`
-        and `reverse`.
+        """Adds a link between two segments or nodes, with impairments as `both={"delay": "20 ms"}`, or
+        `forward` and `reverse`.
         """
         return self._add("links", name, {"between": [first, second]} | keys)
 
     def capture(self, name: str, at: str, **keys: Any) -> Self:
-        """Add a capture point: `at="node server"`."""
+        """Adds a capture point: `at="node server"`."""
         return self._add("captures", name, {"at": at} | keys)
 
     def event(self, at: str, **keys: Any) -> Self:
-        """Add an event to the timeline: `at="hold + 5 s", link_down="wan", for_="2 s"`."""
+        """Adds an event to the timeline: `at="hold + 5 s", link_down="wan", for_="2 s"`."""
         self._data.setdefault("timeline", []).append(_plain_keys({"at": at} | keys))
         return self
 
     def expect(self, *lines: str, **keys: Any) -> Self:
-        """Add expectations: lines such as `"latency_p99[class=a] < 5 ms"`, or one as keys of the file:
+        """Adds expectations: lines such as `"latency_p99[class=a] < 5 ms"`, or one as keys of the file:
         `metric="latency_p99", class_="a", below="5 ms"`.
         """
         self._data.setdefault("expect", []).extend([*lines, *([_plain_keys(keys)] if keys else [])])
         return self
 
     def phases(self, **keys: Any) -> Self:
-        """Set keys of the file's `run`, the lengths of the phases: `hold="20 s"`, `drain`,
-        `connect_interval`.
+        """Sets keys of the file's `run`, the lengths of the phases (`hold="20 s"`, `drain`,
+        `connect_interval`); other keys stay.
         """
         self._data.setdefault("run", {}).update(_plain_keys(keys))
         return self
 
     def set(self, **keys: Any) -> Self:
-        """Set keys at the top of the file: `seed=7`, `routing="hops"`, `campaign={...}`."""
+        """Sets keys at the top of the file (`seed=7`, `routing="hops"`, `campaign={...}`) and replaces their
+        old values.
+        """
         self._data.update(_plain_keys(keys))
         return self
 
     def change(self, section: str, name: str, **keys: Any) -> Self:
-        """Set keys of an existing entry: `change("links", "wan", both={"delay": "50 ms"})`; TopologyError if
-        it does not exist.
+        """Sets keys of an existing entry of a section: `change("links", "wan", both={"delay": "50 ms"})`;
+        other keys stay. TopologyError if the entry does not exist.
         """
         part: Data = self._data.get(section, {})
         if name not in part:
@@ -115,7 +122,7 @@ class Topology:
         return self
 
     def yaml(self) -> str:
-        """The YAML text of the topology."""
+        """Returns the YAML text of the topology."""
         from ruamel.yaml import YAML
 
         writer = YAML(pure=True)
@@ -126,7 +133,7 @@ class Topology:
         return text.getvalue()
 
     def write(self, file: str | Path) -> Path:
-        """Write the topology as YAML and return the path."""
+        """Writes the topology as YAML, replaces an earlier file, and returns the path."""
         path = Path(file)
         path.write_text(self.yaml(), encoding="utf-8")
         return path
@@ -170,8 +177,8 @@ def _plain(value: Any) -> Any:
 
 
 def _quoted(value: Any) -> Any:
-    """The value with quotes around each text that a YAML reader could take for something else, and with
-    multi-line texts as literal blocks.
+    """Returns the value with quotes around each text that a YAML reader could take for something else, and
+    with multi-line texts as literal blocks.
     """
     from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
@@ -187,8 +194,8 @@ def _quoted(value: Any) -> Any:
 
 
 def _block(text: str) -> bool:
-    """Whether the text is several printable lines that YAML can hold as a literal block, such as a
-    configuration.
+    """Returns whether the text is several printable ASCII lines that YAML can hold as a literal block, such
+    as a configuration: no line ends with a space, the first begins with none, and each ends with a newline.
     """
     lines = text.splitlines()
     plain = all(line.isascii() and line.isprintable() and line == line.rstrip() for line in lines)
@@ -202,8 +209,8 @@ def _block(text: str) -> bool:
 
 
 def _safe(text: str) -> bool:
-    """Whether YAML can hold the text without quotes: it begins with a letter, has only plain characters, and
-    is no YAML constant such as "yes".
+    """Returns whether YAML can hold the text without quotes: it begins with a letter, has only plain
+    characters, and is no YAML constant such as "yes".
     """
     ordinary = text[:1].isalpha() and text.isascii() and all(c.isalnum() or c in " -_./" for c in text)
     constants = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}

@@ -16,8 +16,8 @@ HALF, FULL = "half", "full"
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of the atlas. `low` and `high` are the designed range; with `log`, distances are
-    logarithmic.
+    """One axis of the atlas. `low` and `high` are the designed range; with `log`, positions on the axis are
+    logarithmic; `say` turns a value into text.
     """
 
     name: str  # column of the data set
@@ -28,33 +28,35 @@ class Axis:
     say: Callable[[float], str]
 
     def scaled(self, values: Floats) -> Floats:
-        """Returns the values scaled so that the designed range is 0 to 1."""
+        """Returns the values scaled so that the designed range is 0 to 1, logarithmically with `log`; values
+        outside the range give numbers below 0 or above 1.
+        """
         if self.log:
             return (np.log(values) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
         return (values - self.low) / (self.high - self.low)
 
     def holds(self, value: float) -> bool:
-        """Returns whether a value is within the designed range."""
+        """Returns whether a value is within the designed range; both ends belong to it."""
         return self.low <= value <= self.high
 
 
 def rate_words(bps: float) -> str:
-    """Returns a rate in bit/s as text, in Mbit/s or kbit/s."""
+    """Returns a rate in bit/s as text with three digits: in Mbit/s from 1 Mbit/s on, else in kbit/s."""
     return f"{bps / 1e6:.3g} Mbit/s" if bps >= 1e6 else f"{bps / 1e3:.3g} kbit/s"
 
 
 def duration_words(seconds: float) -> str:
-    """Returns a duration in seconds as text, in s or ms."""
+    """Returns a duration in seconds as text with three digits: in ms below 1 s, else in s."""
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def size_words(size_bytes: float) -> str:
-    """Returns a size in bytes as text, in kB or B."""
+    """Returns a size in bytes as text with three digits: in kB from 1000 bytes on, else in B."""
     return f"{size_bytes / 1e3:.3g} kB" if size_bytes >= 1000 else f"{size_bytes:.3g} B"
 
 
 def share_words(share: float) -> str:
-    """Returns a share (0 to 1) as text in percent."""
+    """Returns a share (0 to 1) as text in percent, with three digits."""
     return f"{100 * share:.3g} %"
 
 
@@ -70,8 +72,8 @@ DEADLINES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # of
 
 @dataclass(frozen=True)
 class Place:
-    """A network with its receivers and the size of updates: the coordinates of a question or of a
-    measurement.
+    """The coordinates of a question or of a measurement: loss, rate and delay of the link, number of
+    receivers, size of updates, and duplex mode ("half" or "full").
     """
 
     loss: float
@@ -97,8 +99,8 @@ class Place:
         ]
 
     def scaled(self) -> Floats:
-        """Returns the coordinates of the place with each designed range as 0 to 1; the last one is 0 for full
-        and 1 for half duplex.
+        """Returns the coordinates of the place in the order of AXES, scaled as by `Axis.scaled`; one more
+        coordinate is 1 for half duplex and 0 for full duplex.
         """
         numbers = [float(axis.scaled(np.array([self.value(axis)]))[0]) for axis in AXES]
         return np.array([*numbers, float(self.duplex == HALF)])
@@ -110,7 +112,9 @@ class Place:
 
 
 def coordinates(rows: pl.DataFrame) -> Floats:
-    """Returns the scaled coordinates (as `Place.scaled`) of every row, as an array of rows x axes."""
+    """Returns the scaled coordinates (as `Place.scaled`) of each row of the data set, as an array of rows x
+    axes.
+    """
     columns = [axis.scaled(rows[axis.name].cast(pl.Float64).to_numpy()) for axis in AXES]
     return np.column_stack([*columns, (rows["duplex"] == HALF).cast(pl.Float64).to_numpy()])
 

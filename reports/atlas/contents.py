@@ -11,8 +11,10 @@ from reports.atlas.dataset import Atlas, about
 
 
 def contents(atlas: Atlas) -> dict[str, Any]:
-    """Returns the facts of the data set by label: its runs, points, seeds, conditions and code, and for each
-    axis the measured range with the designed one in brackets.
+    """Returns the facts of the data set by label: file and command that makes it, runs, points, seeds,
+    waiting time, suspect runs, code, agent, kernel, deadlines, and duplex modes.
+
+    For each axis it has the measured range, with the designed range in brackets.
     """
     rows = atlas.rows
     found: dict[str, Any] = {

@@ -56,9 +56,9 @@ class Atlas:
 
 def collect(campaign_dir: Path) -> tuple[list[dict[str, Any]], list[str]]:
     """Returns one row for each complete run of a campaign, and a sentence for each run that is incomplete or
-    unreadable.
+    unreadable and for each damaged line of cells.jsonl.
 
-    AtlasError if the directory holds no campaign, or if a complete cell has no design point.
+    AtlasError if cells.jsonl cannot be read, or if a complete cell has no design point.
     """
     try:
         lines, skipped = cell_lines(campaign_dir / "cells.jsonl")
@@ -84,8 +84,8 @@ def collect(campaign_dir: Path) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def merged(old: pl.DataFrame | None, rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
-    """Returns the old and new rows together, sorted; if both have a run of the same model, point and seed,
-    the new row stays.
+    """Returns the old and new rows together, sorted by point, model and seed. Of rows with the same model,
+    coordinates and seed, only the last one stays, so a new row replaces an old one.
     """
     new = pl.DataFrame(list(rows), schema=_schema())
     both = new if old is None else pl.concat([old, new])
@@ -109,7 +109,11 @@ def _schema() -> dict[str, Any]:
 
 
 def write(frame: pl.DataFrame, path: Path, command: str) -> None:
-    """Writes the rows to `path`; the metadata records `command`, which makes the data set again."""
+    """Writes the rows to `path`, replaces an earlier file in one step, and makes the directory.
+
+    The file's metadata records the format, the deadlines, the designed ranges, and `command`, which makes the
+    data set again.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     about = {"format": FORMAT, "command": command, "deadlines_s": DEADLINES_S, "ranges": ranges()}
     fresh = path.with_name(path.name + ".new")
@@ -123,7 +127,9 @@ def ranges() -> dict[str, Any]:
 
 
 def read(path: Path = SHIPPED) -> Atlas:
-    """Returns the data set in `path`; AtlasError if it is missing, unreadable or of another format."""
+    """Returns the data set in `path`; AtlasError if it is missing or unreadable, or has another format or
+    other columns.
+    """
     try:
         content = path.read_bytes()
         about = json.loads(pl.read_parquet_metadata(path).get(_ABOUT, "{}"))
@@ -142,8 +148,8 @@ def read(path: Path = SHIPPED) -> Atlas:
 
 
 def about(path: Path) -> dict[str, Any]:
-    """Returns the description (format, command, deadlines, ranges) that `write` put into the
-    file's metadata.
+    """Returns the description (format, command, deadlines_s, ranges) in the file's metadata; KeyError if the
+    file has none.
     """
     found: dict[str, Any] = json.loads(pl.read_parquet_metadata(path)[_ABOUT])
     return found

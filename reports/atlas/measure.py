@@ -23,7 +23,8 @@ _UNITS = {
 
 
 def row_of(run_dir: Path, levels: dict[str, Any], point: int, wall_s: float | None) -> dict[str, Any]:
-    """The data set's row of a complete run; `levels` are the factor levels of its cell in cells.jsonl.
+    """Returns the data set's row for a complete run. `levels` are the factor levels of its cell in
+    cells.jsonl, `point` is the number of its design point, `wall_s` the run's duration in wall-clock seconds.
 
     RunDirectoryError if the run has no messages, or not the two captures that the atlas needs.
     """
@@ -65,8 +66,8 @@ def row_of(run_dir: Path, levels: dict[str, Any], point: int, wall_s: float | No
 
 
 def model(topology: str, levels: dict[str, Any], asked: dict[str, Any]) -> str:
-    """The name of the interaction model: the topology's name without "atlas-", then the levels of factors
-    that do not describe the network.
+    """Returns the name of the interaction model: the topology's name without "atlas-", then name and value of
+    each factor in `levels` that does not describe the network. `asked` has the parameters of the run.
     """
     place = {"topology", "loss", "rate", "delay", "receivers", "size", "duplex"}
     more = [f"{name} {asked[name]}" for name in levels if name not in place]
@@ -74,18 +75,19 @@ def model(topology: str, levels: dict[str, Any], asked: dict[str, Any]) -> str:
 
 
 def _number(value: Any) -> float:
-    """The value of a parameter in the manifest as a number in the data set's unit: share,
-    bit/s, s or bytes.
+    """Returns the value of a parameter in the manifest as a number in the data set's unit: share, bit/s, s or
+    bytes. A number without a unit stays as it is.
     """
     number, _, unit = str(value).strip().partition(" ")
     return float(number) * (_UNITS[unit.strip()] if unit else 1.0)
 
 
 def _delivery(messages: pl.DataFrame, owed: int) -> dict[str, Any]:
-    """The delivered and confirmed updates out of `owed` (updates x receivers), with times; confirmations are
-    None if the model has none.
+    """Returns the columns about deliveries: the numbers of delivered, confirmed and duplicated updates out of
+    `owed` (updates x receivers), their shares by each deadline, and quantiles of latency and round trip in s.
 
-    Receivers that were absent or unreachable are part of `owed`.
+    Receivers that were absent or unreachable are part of `owed`. Confirmations are None if the model has no
+    requests; quantiles of no values are None.
     """
     latency = messages["latency_ns"].drop_nulls().cast(pl.Float64) / SECOND
     confirms = bool((messages["pattern"] == "request").any())
@@ -107,15 +109,16 @@ def _delivery(messages: pl.DataFrame, owed: int) -> dict[str, Any]:
 
 
 def _wire(run: Run, begin_ns: int, owed: int) -> dict[str, Any]:
-    """The bytes that each side sent across the link, before the first update (setup) and from it on, with
-    packets and retransmissions from the first update on.
+    """Returns the columns about the captures: the bytes that both sides together sent across the link before
+    the first update at `begin_ns` (setup) and from then on, packets and retransmissions from then on, bytes
+    per update and receiver, and packets that the captures dropped.
     """
     here = {interface.address: interface.segment for node in run.plan.nodes for interface in node.interfaces}
     total_bytes = setup_bytes = packets = again = 0
     for point, segment in ((CENTRE, "centre"), (FIELD, "field")):
         ours = [address for address, of in here.items() if of == segment]
         rows = pl.read_parquet(run.captures[point])
-        # A frame to another node of the same side does not pass the link; groups and broadcasts do.
+        # A frame to another node of the same side does not pass the link; multicasts and broadcasts do.
         crossed = rows.filter(
             pl.col("src").is_in(ours).fill_null(False) & ~pl.col("dst").is_in(ours).fill_null(False)
         )
@@ -138,13 +141,13 @@ def _wire(run: Run, begin_ns: int, owed: int) -> dict[str, Any]:
 
 
 def _patience_s(run: Run, messages: pl.DataFrame) -> float:
-    """The seconds from the scheduled time of the last update to the planned end of the drain."""
+    """Returns the seconds from the scheduled time of the last update to the planned end of the drain."""
     last_ns = int(messages.select(pl.col("scheduled_ns").max()).item())
     planned_ns = run.plan.ramp_ns + run.plan.hold_ns + run.plan.drain_ns
     return (int(run.manifest.t0_ns or 0) + planned_ns - last_ns) / SECOND
 
 
 def _lab_s(run: Run) -> float:
-    """The seconds from the start of the ramp to the end of the drain, in lab time."""
+    """Returns the seconds from the start of the ramp to the end of the drain, in lab time."""
     phases = run.manifest.phases
     return float(phases["drain"][1] - phases["ramp"][0]) / SECOND

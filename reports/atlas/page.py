@@ -44,14 +44,14 @@ DELAYS = (0.02, 0.15, 0.4)
 SIZES = (700, 2500, 9000)
 DUPLEX = ("full", "half")
 DEADLINES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-# Grey means that no model meets it; yellow is Okabe and Ito's, too; the ninth colour is none of theirs.
+# Grey means that no model meets the condition. Yellow is of Okabe and Ito's palette; the ninth colour is not.
 COLOURS = (*PALETTE[:6], PALETTE[7], "#F0E442", "#5B2A86")
 BYTE = 255
 FURTHEST = 2.0  # the largest distance that a byte encodes
 
 
 def write_page(atlas: Atlas, out: Path) -> None:
-    """Writes the page of the atlas to `out` and makes its directory."""
+    """Writes the page of the atlas to `out`, replaces an earlier file, and makes the directory."""
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -83,8 +83,8 @@ def _embedded(value: Any) -> str:
 
 
 def drawn(atlas: Atlas) -> dict[str, Any]:
-    """Returns the data of the page's script: the estimates on the grid as base64 bytes, and every measured
-    run.
+    """Returns the data of the page's script: estimates on the grid for each model with at least FEWEST runs,
+    as base64 bytes, and all measured runs.
     """
     models = [model for model in atlas.models if atlas.of(model).height >= FEWEST]
     places = _grid()

@@ -17,11 +17,11 @@ DEADLINES = (0.5, 2.0, 10.0)  # s
 
 @dataclass(frozen=True)
 class Score:
-    """The prediction errors of one model at one deadline: errors of shares in time (0 to 1) at held-out
-    points.
+    """The errors of one model's predicted shares in time (0 to 1) at held-out points, for one deadline.
 
-    `most_error` is the 90 % quantile. `guess` is the mean error of predicting the mean of all other points.
-    `covered` is the share of points within their interval, which is made from the errors of other points.
+    `most_error` is the 90 % quantile. `guess` is the mean error if each point is predicted as the mean of all
+    other points. `covered` is the share of points within their interval, which is made from the errors of
+    other points.
     """
 
     model: str
@@ -37,7 +37,9 @@ class Score:
         return asdict(self)
 
     def words(self) -> list[str]:
-        """Returns the score as the row of texts that `vnet atlas show` and the page print."""
+        """Returns the score as the row of texts that `vnet atlas show` and the page print; shares are in
+        percent.
+        """
         shares = (self.mean_error, self.most_error, self.guess, self.covered)
         said = [f"{100 * share:.1f} %" for share in shares]
         return [self.model, str(self.points), duration_words(self.deadline_s), *said]
@@ -45,8 +47,8 @@ class Score:
 
 @dataclass(frozen=True)
 class Choice:
-    """Compares, at points where all models were measured, the model that held-out predictions choose with the
-    best one.
+    """Compares, at points where all models were measured, two models for one deadline: the one that the
+    held-out predictions choose, and the best one.
     """
 
     deadline_s: float
@@ -56,7 +58,7 @@ class Choice:
 
 
 def scores(atlas: Atlas) -> list[Score]:
-    """Returns the score of each model with at least FEWEST points, for each of DEADLINES."""
+    """Returns the score of each model with at least FEWEST runs, for each of DEADLINES."""
     found = []
     for model in atlas.models:
         rows = atlas.of(model)
@@ -88,8 +90,8 @@ def _guess(values: Floats) -> float:
 
 
 def choices(atlas: Atlas) -> list[Choice]:
-    """Returns the Choice for each of DEADLINES; empty if fewer than FEWEST points were measured with all
-    models.
+    """Returns a Choice for each of DEADLINES, over the models with at least FEWEST runs; empty if fewer than
+    FEWEST points were measured with all of them.
     """
     models = [model for model in atlas.models if atlas.of(model).height >= FEWEST]
     if not models:

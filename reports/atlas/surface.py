@@ -17,9 +17,9 @@ from scipy.spatial.distance import cdist
 
 from reports.atlas.axes import Floats
 
-FEWEST = 12  # measured points; fewer say nothing about six axes
+FEWEST = 12  # measured points; fewer are not enough for six axes
 FOLDS = 10
-NEIGHBOURS = 20  # whose held-out errors make the interval
+NEIGHBOURS = 20  # points whose held-out errors make the interval
 LEVEL = 0.9  # share of those errors that the interval covers
 Basis = tuple[Literal["thin_plate_spline", "linear"], int, float]  # kernel, degree of the trend, smoothing
 _PLATES: tuple[Basis, ...] = tuple(("thin_plate_spline", 1, s) for s in (0.0, 0.03, 0.1, 0.3, 1.0))
@@ -28,7 +28,9 @@ _CONES: tuple[Basis, ...] = tuple(("linear", 0, s) for s in (0.0, 0.1, 1.0))
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its interval, which is as wide as 90 % of the errors at the nearest held-out points."""
+    """A value with its interval. The half-width is the 90 % quantile of the held-out errors of the nearest
+    points.
+    """
 
     value: float
     low: float
@@ -37,7 +39,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """An interpolation of `values` at `points` (n x axes, each range 0 to 1), clipped to
+    """An interpolation of `values` at `points` (n x axes, each range 0 to 1). Predictions are clipped to
     `least` and `most`.
     """
 
@@ -48,8 +50,8 @@ class Surface:
 
     @cached_property
     def _tried(self) -> dict[Basis, Floats]:
-        """For each basis that the points allow, the prediction of each measured point from the
-        other folds.
+        """The prediction of each measured point from the other folds, for each basis. Bases with a linear
+        trend take part only if the points outside each fold span all axes.
         """
         allowed = [*_PLATES, *_CONES] if self._spread else _CONES
         return {basis: self._folded(basis) for basis in allowed}
@@ -74,12 +76,14 @@ class Surface:
         return _fitted(self.points, self.values, self.basis)
 
     def at(self, places: Floats) -> Floats:
-        """Returns the interpolated outcome at each row of `places` (n x axes)."""
+        """Returns the interpolated outcome at each row of `places` (n x axes), clipped to `least`
+        and `most`.
+        """
         return self._bounded(self._whole(places))
 
     def off(self, place: Floats) -> float:
         """Returns the half-width of the interval at one place: the LEVEL quantile of the held-out errors of
-        the nearest points.
+        the NEIGHBOURS nearest points.
         """
         return float(self.offs(place[None, :])[0])
 
@@ -88,7 +92,7 @@ class Surface:
         return _level(self.errors, cdist(places, self.points))
 
     def estimate(self, place: Floats) -> Estimate:
-        """Returns the outcome at one place, with its interval."""
+        """Returns the outcome at one place with its interval, which is clipped to `least` and `most`."""
         value, off = float(self.at(place[None, :])[0]), self.off(place)
         low, high = self._bounded(np.array([value - off, value + off]))
         return Estimate(value, float(low), float(high))
@@ -106,7 +110,9 @@ class Surface:
 
     @property
     def _folds(self) -> list[npt.NDArray[np.bool_]]:
-        """For each fold, a mask of the points that it holds out."""
+        """For each of FOLDS folds (fewer if there are fewer points), a mask of the points that it holds out:
+        every FOLDS-th point.
+        """
         fold = np.arange(len(self.points)) % FOLDS
         return [fold == number for number in range(min(FOLDS, len(self.points)))]
 
@@ -136,9 +142,10 @@ def _fitted(points: Floats, values: Floats, basis: Basis) -> Callable[[Floats], 
 
 
 def _level(errors: Floats, away: Floats) -> Floats:
-    """Returns, for each row of distances, the LEVEL quantile of the errors of the nearest points.
+    """Returns, for each row of distances, the LEVEL quantile of the errors of the NEIGHBOURS nearest points,
+    or of all if there are fewer.
 
-    Between two errors it is the larger one.
+    Of n errors it is the one with rank (n + 1) x LEVEL, rounded up, at most the largest.
     """
     many = min(NEIGHBOURS, len(errors))
     nearest = np.argpartition(away, many - 1, axis=1)[:, :many]

@@ -24,14 +24,16 @@ class Clients:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim: `text` from the paper, `rule` in words, and `how`, the same rule as data."""
+    """A claim: `figures` names figures of the paper, `text` is from the paper, `rule` says in words how it is
+    judged, and `how` is the same rule as data.
+    """
 
     key: str
     figures: str
     text: str
     rule: str
     how: Rule
-    quantities: tuple[Quantity, ...]  # that the rule uses, the judged ones first
+    quantities: tuple[Quantity, ...]  # the quantities that the rule uses, the judged ones first
     clients: Clients | None = None
 
     @property
@@ -40,9 +42,11 @@ class Claim:
         return f"{self.key}: {self.text}"
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Returns the verdict on the evidence with its reason; "cannot tell" if a needed run is missing, if
-        its number of clients is not comparable, or if the claim is about CPU and the kernel counts CPU in
-        ticks of 10 ms.
+        """Returns the verdict of the rule on the evidence with its reason.
+
+        It is "cannot tell" if a needed run is missing, if the number of clients in the first quantity's
+        scenario is outside `clients`, or if the claim is about CPU and the kernel counts CPU in ticks of 10
+        ms.
         """
         if evidence.ticked and any(q.metric == COUNTED for q in self.quantities):
             return needs("a kernel that counts CPU finer than in ticks of 10 ms")

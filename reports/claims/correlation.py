@@ -17,6 +17,9 @@ from reports.claims.verdict import FAILS, HOLDS, OPEN, Judgement, Value, needs, 
 class RankCorrelation:
     """Judges whether the load of nodes rises with the clients over the ramp, by Spearman's rank correlation
     at each level.
+
+    Levels whose ramp has fewer than `fewest_steps` steps are left out; if no level remains, the verdict is
+    "cannot tell".
     """
 
     figures: Figures
@@ -34,7 +37,7 @@ class RankCorrelation:
         for level in self.figures.levels(evidence, self.rank_correlation):
             curve = self._curve(evidence, level)
             if curve.height >= self.fewest_steps:
-                from scipy import stats  # a second to load, which few pages need
+                from scipy import stats  # takes a second to load, and few pages need it
 
                 rho = float(stats.spearmanr(curve["clients"], curve["value"]).statistic)
                 most = max(curve["clients"].to_list())
@@ -48,7 +51,9 @@ class RankCorrelation:
         )
 
     def _curve(self, evidence: Evidence, level: Level) -> pl.DataFrame:
-        """Returns the value of the expression at each step of the ramp, in the columns clients and value."""
+        """Returns the value of the expression at each step of the ramp, in the columns clients and value.
+        Steps at which a quantity or the value is unknown are left out.
+        """
         names = self.rank_correlation.names
         curves = [evidence.curve(self.figures.known[name], level) for name in names]
         joined = curves[0].select("step", "clients", pl.col("value").alias(names[0]))
@@ -62,8 +67,9 @@ class RankCorrelation:
         return pl.DataFrame(rows, schema={"clients": pl.Float64, "value": pl.Float64}, orient="row")
 
     def _judge(self, rho: float, n: int, reason: str) -> Judgement:
-        """Returns the verdict on one correlation: below `at_least` it is `fails` only if the whole 95 %
-        interval is below (Fisher's z with Bonett and Wright's error), else `cannot tell`.
+        """Returns the verdict on one correlation over `n` steps: `holds` from `at_least` on. Below, it is
+        `fails` if the whole 95 % interval is below (Fisher's z with Bonett and Wright's error), else `cannot
+        tell`.
         """
         if rho >= self.at_least:
             return Judgement(HOLDS, reason)

@@ -39,7 +39,9 @@ class Claims:
 
 @functools.cache
 def read_claims(path: Path) -> Claims:
-    """Returns the claims of the file, cached by path; ClaimsError if anything in the file is wrong."""
+    """Returns the claims of the file, cached by path; ClaimsError if anything in the file is wrong, OSError
+    if it cannot be read.
+    """
     try:
         data = YAML(typ="rt").load(path.read_text(encoding="utf-8"))
     except YAMLError as error:
@@ -89,8 +91,8 @@ class _Reader:
         return Claims(self.factor, self.quantities, tuple(found))
 
     def each(self, read: Any, parent: Any, key: str) -> Iterator[Any]:
-        """Yields the result of `read`, or nothing if `read` stopped at a mistake, which it has
-        then recorded.
+        """Yields the result of `read(parent, key)`, or nothing if `read` stops at a mistake, which is then in
+        `problems`.
         """
         try:
             yield read(parent, key)
@@ -140,7 +142,9 @@ class _Reader:
         return Clients(**found)
 
     def rule(self, data: Any, place: str) -> tuple[Any, tuple[str, ...]]:
-        """Returns the rule of a claim, and the names of the quantities in its expressions and sentence."""
+        """Returns the rule of a claim, and the names of the quantities in its expressions and sentence;
+        _StopError if the mapping `judge` is wrong.
+        """
         judge = self.mapping(data, place, "judge")
         place, line = f"{place}.judge", _line(data, "judge")
         kinds = [name for name in judge if name in RULES]
@@ -194,8 +198,8 @@ class _Reader:
         return found
 
     def mapping(self, parent: Any, place: str, key: str, known: tuple[str, ...] = ()) -> Any:
-        """Returns the mapping below `key`. If `known` is not empty, it must have all of those keys and no
-        others.
+        """Returns the mapping below `key`; _StopError if there is none. If `known` is not empty, the mapping
+        must have all of those keys and no others.
         """
         where = f"{place}.{key}".strip(".")
         found = parent.get(key)
@@ -227,8 +231,8 @@ class _Reader:
 
 
 def _line(data: Any, key: str | None = None, otherwise: int = 1) -> int:
-    """Returns the line number of a mapping or of one of its keys; `otherwise` for data without
-    line numbers.
+    """Returns the line number, from 1, of a mapping or of one of its keys; `otherwise` for data without line
+    numbers.
     """
     place = getattr(data, "lc", None)
     if place is None:

@@ -41,8 +41,9 @@ class Factor:
         return f"{self.title} {', '.join(str(level) for level in levels)}"
 
     def level_of(self, cell: Cell) -> Level | None:
-        """Returns the run's level, from its campaign levels or parameters, or else from its delivery
-        guarantee if it has only one; None if no level of the factor matches.
+        """Returns the factor's level that equals the run's value as text: the level in its campaign, or else
+        its parameter. A run without either has the level whose label is its only delivery guarantee. None if
+        no level matches.
         """
         given = cell.levels.get(self.name, parameters(cell.run).get(self.name))
         guaranteed = guarantees(cell.run)
@@ -65,7 +66,11 @@ class Quantity:
 
 
 class Evidence:
-    """Looks up values in a study. A level is known in a scenario only if exactly one series has it."""
+    """Looks up values in a study. A level is known in a scenario only if exactly one series has it.
+
+    `measures` adds metrics of each run; `gathered` adds metrics of the whole study, each for a level, under
+    the scenario WHOLE.
+    """
 
     def __init__(
         self,
@@ -91,11 +96,13 @@ class Evidence:
         return any(cell.run.ticked for cell in self.study.cells)
 
     def levels(self, scenario: str) -> list[Level]:
-        """Returns the levels that were measured in a scenario, in the factor's order."""
+        """Returns the levels that exactly one series of a scenario has, in the factor's order."""
         return [level for level in self.factor.levels if (scenario, level) in self.series]
 
     def value(self, quantity: Quantity, level: Level) -> Value | None:
-        """Returns the value of a quantity at a level, or None if it was not measured or is ambiguous."""
+        """Returns the value of a quantity at a level, for the first of its subjects that matches exactly one
+        row; None if no subject does.
+        """
         series = self.series.get((quantity.scenario, level))
         for of in quantity.of if series is not None else ():
             rows = self.table.filter(
@@ -114,8 +121,8 @@ class Evidence:
         return max((total_clients(c.run) for c in self.study.cells if c.scenario == scenario), default=0)
 
     def curve(self, quantity: Quantity, level: Level) -> pl.DataFrame:
-        """Returns the load of a set of nodes at each step of the ramp (step, clients, value), as the mean of
-        all repetitions; empty if no run has a ramp.
+        """Returns the load of the quantity's first set of nodes at each step of the ramp (step, clients,
+        value), as the mean of all repetitions; empty if no run at that level has a ramp.
         """
         parts = []
         for cell in self.study.cells:

@@ -20,7 +20,9 @@ Lookup = Callable[[str], Value | None]
 
 
 class ExpressionError(ValueError):
-    """Raised if a text is not an expression; the message has the position and what was expected there."""
+    """Raised if a text is no expression or no sentence with fields, or if the settings of a rule are wrong;
+    the message has the reason and, for an unexpected character, its position.
+    """
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,9 @@ class Expression:
     def value(self, lookup: Lookup) -> Value | None:
         """Returns the value of the expression; None if a quantity is unknown or a divisor is not above zero.
 
-        The half widths of sums and differences add, because values of one run vary together. The quotient or
-        product of two measured values has no interval.
+        The half widths of sums and differences add, because values of one run vary together. A number scales
+        the half width of the value that it multiplies or divides. The quotient or product of two measured
+        values has no interval. Products and quotients have no unit.
         """
         return _value(self.root, lookup)
 

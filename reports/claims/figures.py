@@ -36,7 +36,9 @@ class Figures:
         return self.known[of.names[0]].scenario
 
     def levels(self, evidence: Evidence, *of: Expression) -> list[Level]:
-        """Returns the levels that were measured in the scenarios of all quantities in the expressions."""
+        """Returns the levels that were measured in the scenarios of all quantities in the expressions, in the
+        factor's order.
+        """
         at_hand = [evidence.levels(self.known[name].scenario) for one in of for name in one.names]
         return [level for level in at_hand[0] if all(level in levels for levels in at_hand)]
 
@@ -63,8 +65,8 @@ class Bounds:
 def at_all_levels(
     figures: Figures, of: Expression, evidence: Evidence, what: str
 ) -> Judgement | dict[Level, Value]:
-    """Returns the value at every level of the factor; if some levels were not measured, "cannot tell" with
-    their names.
+    """Returns the value at each level of the factor. If some levels have no value, returns "cannot tell"
+    instead; its reason names them and `what`.
     """
     factor = evidence.factor
     found = {level: of.value(figures.at(evidence, level, of)) for level in factor.levels}

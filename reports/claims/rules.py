@@ -20,9 +20,12 @@ def _some_bound(*bounds: float | None) -> None:
 
 @dataclass(frozen=True)
 class EveryLevel:
-    """Holds if a value is within bounds at every measured level, or at the one `level`.
+    """Holds if a value is within bounds at every measured level, or at the one `level`. Without a measured
+    value, the verdict is "cannot tell", with the reason `needs`.
 
-    With `interval`, the value must be above its bound by more than its 95 % interval.
+    With `interval`, only `above` is judged: the claim holds or fails if the value is above or below it by
+    more than the 95 % interval; in between, the verdict is "cannot tell". A value without an interval is
+    judged by itself.
     """
 
     figures: Figures
@@ -61,8 +64,8 @@ class EveryLevel:
 
 @dataclass(frozen=True)
 class Largest:
-    """Holds if the largest value over the measured levels is within bounds; `says` is the sentence for one
-    level, `heading` introduces all.
+    """Holds if the largest value over the measured levels is within bounds; "cannot tell" if none was
+    measured. `says` is the sentence for one level; `heading` introduces the sentences of all levels.
     """
 
     figures: Figures
@@ -93,7 +96,9 @@ class Largest:
 
 @dataclass(frozen=True)
 class Steps:
-    """Holds if the value rises from each level to the next by more than the 95 % interval of the step."""
+    """Holds if the value rises from each level to the next by more than the 95 % interval of the step. A step
+    within its interval, or a level without a value, gives "cannot tell"; a fall beyond the interval fails.
+    """
 
     figures: Figures
     steps: Expression
@@ -105,7 +110,9 @@ class Steps:
 
 @dataclass(frozen=True)
 class StepsDown:
-    """Holds if the value falls from each level to the next by more than the 95 % interval of the step."""
+    """Holds if the value falls from each level to the next by more than the 95 % interval of the step. A step
+    within its interval, or a level without a value, gives "cannot tell"; a rise beyond the interval fails.
+    """
 
     figures: Figures
     steps_down: Expression
@@ -130,7 +137,7 @@ def _steps(figures: Figures, asked: Expression, evidence: Evidence, needs: str, 
 @dataclass(frozen=True)
 class SteeperStep:
     """Holds if the last step between levels is at least `times` the step before, judged as one contrast of
-    three values.
+    three values with its 95 % interval; "cannot tell" if a level has no value.
     """
 
     figures: Figures
@@ -150,7 +157,9 @@ class SteeperStep:
 
 @dataclass(frozen=True)
 class Monotonic:
-    """Holds if one value rises and another falls from each level to the next; intervals are not used."""
+    """Holds if `rises` rises and `falls` falls from each level to the next, else fails; intervals are not
+    used. "Cannot tell" if a level has no value.
+    """
 
     figures: Figures
     rises: Expression
@@ -174,9 +183,11 @@ class Monotonic:
 
 @dataclass(frozen=True)
 class Near:
-    """Holds if two values differ by less than the share `by`, at every level at which both were measured.
+    """Holds if `to` differs from `near` by less than the share `by` of `near`, at every level at which both
+    were measured and `near` is above zero.
 
-    Both borders of the band are judged as contrasts with their intervals.
+    Both borders of the band are judged as contrasts with their intervals. Without such a level, the verdict
+    is "cannot tell".
     """
 
     figures: Figures

@@ -18,8 +18,8 @@ OWN = "value"  # the figure that the rule judges
 
 @dataclass(frozen=True)
 class Field:
-    """An expression in a sentence. `form` empty: the value with its interval; "unit": also its unit; else a
-    Python number format.
+    """An expression in a sentence. `form` states its text: empty for the value with its interval, "unit" for
+    these with the unit, else a Python number format for the value.
     """
 
     expression: Expression
@@ -39,7 +39,7 @@ class Template:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the quantities in the fields, without `value`, the judged expression."""
+        """The names of the quantities in the fields, each once, without `value`, the judged expression."""
         used = [name for part in self.parts if isinstance(part, Field) for name in part.expression.names]
         return tuple(dict.fromkeys(name for name in used if name != OWN))
 
@@ -61,7 +61,9 @@ class Template:
 
 
 def parse_template(text: str) -> Template:
-    """Parses the text of a sentence; ExpressionError if a field is no expression or has no valid format."""
+    """Returns the sentence that a text describes; ExpressionError if a field is no expression or has no valid
+    format, or if a brace has no partner.
+    """
     parts: list[str | Field] = []
     end = 0
     for found in FIELD.finditer(text):

@@ -55,11 +55,11 @@ def needs(what: str) -> Judgement:
 
 
 def positive(terms: Sequence[tuple[float, Value]], reason: str) -> Judgement:
-    """Judges whether a weighted sum of independent values is above zero, by the interval of the sum; "cannot
+    """Judges whether a weighted sum of independent values is above zero, by the interval of the sum: "cannot
     tell" if zero is inside.
 
     The half widths add in squares. If a value has no interval, the sign of the sum decides and the reason
-    states it.
+    says that there is no interval.
     """
     total = math.fsum(weight * v.value for weight, v in terms)
     halves = [None if v.half is None else weight * v.half for weight, v in terms]
@@ -76,13 +76,13 @@ def positive(terms: Sequence[tuple[float, Value]], reason: str) -> Judgement:
 
 
 def within(value: float, low: float, high: float, reason: str) -> Judgement:
-    """Returns the verdict "holds" if the value is from `low` to `high`, else "fails"."""
+    """Returns the verdict "holds" if the value is from `low` to `high`, both included, else "fails"."""
     return Judgement(HOLDS if low <= value <= high else FAILS, reason)
 
 
 def together(parts: Sequence[tuple[str, Judgement]]) -> Judgement:
     """Returns one verdict for several parts: fails if a part fails, else "cannot tell" if a part does, else
-    holds.
+    holds. The reason lists each part's label and reason, and its verdict if the verdicts differ.
     """
     words = [j.verdict for _, j in parts]
     verdict = FAILS if FAILS in words else OPEN if OPEN in words else HOLDS

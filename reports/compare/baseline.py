@@ -15,13 +15,13 @@ from reports.compare.side import Sample, Side
 from reports.metrics.metric import OF, Metric, Of
 
 FORMAT = 1
-MARK = "vnet_baseline"  # the key with the format, by which a baseline is known
-DIGITS = 9  # significant ones of a stored value: more than any clock here resolves
+MARK = "vnet_baseline"  # the key of the format, which marks a file as baseline
+DIGITS = 9  # significant digits of a stored value: more than any clock of vNET resolves
 
 
 @dataclass(frozen=True)
 class Written:
-    """What `save` wrote."""
+    """A baseline file that `save` wrote: its path, its numbers of samples and figures, and its size."""
 
     path: Path
     samples: int
@@ -30,7 +30,8 @@ class Written:
 
 
 def save(side: Side, path: Path, also: Iterable[str] = ()) -> Written:
-    """Writes a side as a baseline file; `also` names figures to keep beside those that are judged.
+    """Writes a side as a baseline file with its judged figures and those named in `also`, and makes the
+    directory.
 
     CompareError if such a figure does not exist in any run, or if the file exists and is no baseline; one of
     another format, or with damaged figures, is replaced.
@@ -49,12 +50,14 @@ def save(side: Side, path: Path, also: Iterable[str] = ()) -> Written:
 
 
 def _in_order(side: Side) -> list[Key]:
-    """The figures of all samples, each once."""
+    """Returns the figures of all samples, each once."""
     return list(dict.fromkeys(key for one in side.samples for key in one.metrics))
 
 
 def _text(side: Side, chosen: list[Key]) -> str:
-    """The file: one line for each figure and each sample, so that a change is a short difference."""
+    """Returns the text of the file: one line for each figure and each sample, so that a change is a short
+    difference.
+    """
     units = {key: m.unit for one in side.samples for key, m in one.metrics.items()}
     head = {MARK: FORMAT, "of": Path(side.name).name}
     figures = [{"name": key[0], "unit": units[key], **subject(key[1])} for key in chosen]

@@ -1,8 +1,8 @@
 """Compares the latency of two single runs by a bootstrap over blocks of time.
 
 Messages that follow each other are correlated, so blocks of the hold are drawn, not messages (Künsch, Annals
-of Statistics 17, 1989). Both runs get the same blocks. The interval says how far the difference of these two
-runs can be due to which messages were sent; it says nothing about other seeds.
+of Statistics 17, 1989). Both runs get the same blocks. The interval covers the scatter from the messages that
+were sent in these two runs, not the scatter between seeds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reports.roles import origin_ns
 from reports.rundir import Run
 
 NAME = re.compile(r"(latency|round_trip)_(mean|p\d+(?:\.\d+)?)")
-BLOCKS = 30  # of a hold: enough for a standard error within 13 % (1 / sqrt(2 x 29))
+BLOCKS = 30  # blocks of a hold: enough for a standard error within 13 % (1 / sqrt(2 x 29))
 DRAWS = 300  # the standard error is then within 4 % (1 / sqrt(600)) of that of endless draws
 FEWEST_BEYOND = 10  # messages beyond a percentile in each run; with fewer it depends on single messages
 FEWEST = 300  # messages of each run: ten in each block
@@ -74,7 +74,9 @@ def _error(sides: list[tuple[Times, Places]], share: float | None) -> float | No
 
 
 def _value(times: Times, share: float | None) -> float:
-    """The mean, or the percentile by nearest rank, in ms."""
+    """Returns the mean of the times, or their percentile by nearest rank, in ms. A `share` of None means the
+    mean.
+    """
     if share is None:
         return float(times.mean())
     rank = max(0, math.ceil(share * len(times)) - 1)
@@ -82,7 +84,9 @@ def _value(times: Times, share: float | None) -> float:
 
 
 def _blocks(run: Run, name: str, key: Key) -> tuple[Times, Places]:
-    """The times of the class in ms, and the block of the hold of each, by its scheduled time."""
+    """Returns the times of the class in ms, and for each the number of the hold's block in which it was
+    scheduled. Both are empty if no message of the hold has such a time.
+    """
     held = held_messages(run)
     empty = np.zeros(0), np.zeros(0, dtype=np.int64)
     if held is None:

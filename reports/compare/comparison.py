@@ -29,8 +29,9 @@ OPEN: Finding = "cannot tell"
 
 @dataclass(frozen=True)
 class Row:
-    """One figure in one condition, compared between side `a` and side `b` (letters). `p` is corrected for
-    the number of figures; `more` is how many further repetitions narrow the interval to the margin.
+    """One figure in one condition, compared between side `a` and side `b` (letters). `p` is corrected for the
+    number of figures. `more` is the number of further repetitions that narrow the interval to the margin;
+    None if it is unknown or not needed.
     """
 
     key: Key
@@ -53,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The sides, of which the first is what the others are compared with, and a row for each figure."""
+    """The compared sides, each against the first one, and a row for each figure."""
 
     sides: tuple[Side, ...]
     rows: tuple[Row, ...]
@@ -71,9 +72,10 @@ class Comparison:
 
 
 def compare(sides: Sequence[Side], margin: float = MARGIN, also: Iterable[str] = ()) -> Comparison:
-    """Compares the first side with each other one. `also` names figures beside those that are judged anyway.
+    """Compares the first side with each other one, for the judged figures and those named in `also`.
 
-    CompareError if two sides have no condition or no figure in common, or nobody measured one of `also`.
+    `margin` is the relative difference up to which a figure counts as not different. CompareError if two
+    sides have no condition or no figure in common, or if a side did not measure a figure of `also`.
     """
     also = frozenset(also)
     _insist_on(sides, also)
@@ -103,7 +105,7 @@ def _same(one: Side, other: Side) -> bool:
 
 
 def _insist_on(sides: Sequence[Side], also: frozenset[str]) -> None:
-    """CompareError if a figure that is asked for was measured by no side, or only by some."""
+    """Raises CompareError if at least one side did not measure a figure of `also`."""
     has = {side.letter: {name for one in side.samples for name, _ in one.metrics} for side in sides}
     for name in sorted(also):
         lack = [letter for letter, names in has.items() if name not in names]
@@ -117,7 +119,9 @@ def _insist_on(sides: Sequence[Side], also: frozenset[str]) -> None:
 
 
 def _rows(one: Match, a: Side, b: Side, also: frozenset[str]) -> list[Row]:
-    """The rows of a condition: a row for each judged figure that both sides have."""
+    """Returns the rows of a condition: one for each figure that both sides have and that is judged
+    or in `also`.
+    """
     there = [dict.fromkeys(key for sample in side for key in sample.metrics) for side in (one.a, one.b)]
     rows = []
     for key in there[0]:
@@ -129,8 +133,11 @@ def _rows(one: Match, a: Side, b: Side, also: frozenset[str]) -> list[Row]:
 
 
 def difference(one: Match, key: Key, unit: str) -> Difference:
-    """The difference of one figure: of pairs if enough runs have a partner, else of independent repetitions,
-    else of the messages of one pair of runs.
+    """Returns the difference of one figure: of pairs if at least two, and half of the smaller side's runs,
+    have a partner; else of independent repetitions.
+
+    A single pair of single runs is compared by its messages, if they are enough. If all pairs are twins,
+    there is no difference.
     """
     kind = is_count(key[0], unit), is_stepped(unit)
     pairs = [(x, y) for x, y in one.pairs if key in x.metrics and key in y.metrics]
@@ -186,13 +193,17 @@ def _suspects(side: Side) -> list[str]:
 
 
 def _measured(side: Side) -> str:
-    """The classes of a side's figures, for the error that two sides share none."""
+    """Returns up to five subjects of a side's judged figures as text, for the error that two sides
+    share none.
+    """
     names = dict.fromkeys(key[1].words for one in side.samples for key in one.metrics if judged(*key))
     return f"[{'; '.join(list(names)[:5])}]" if names else "nothing"
 
 
 def _one_sided(common: Sequence[Match], b: Side, a: Side) -> list[str]:
-    """A sentence with the judged figures that only one of the sides has."""
+    """Returns a sentence for each side that has judged figures which the other one lacks; it names up to four
+    subjects.
+    """
     of = [
         {key for one in common for sample in getattr(one, side) for key in sample.metrics if judged(*key)}
         for side in ("a", "b")

@@ -25,8 +25,8 @@ NAMES = {"class": "traffic_class", **{field: field for field in OF}}
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit on a figure's relative difference: passing it is a failure. `above` tells on which side it is
-    passed.
+    """A limit on a figure's relative difference (0.1: 10 %). A change beyond it fails: larger changes if
+    `above`, else smaller ones. `subject` has the fields that a row must match.
     """
 
     text: str
@@ -42,7 +42,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The verdict of a limit for one row: fails if the whole interval is beyond the limit."""
+    """The verdict of a limit for one row: fails if the whole interval is beyond the limit, holds if none of
+    it is, else "cannot tell".
+    """
 
     limit: Limit
     row: Row
@@ -68,7 +70,7 @@ def limit(text: str, stated: Mapping[str, Any]) -> Limit:
 
 
 def judge(limits: Sequence[Limit], one: Comparison) -> list[Outcome]:
-    """The verdict of each limit for each row that it selects; CompareError if it selects none.
+    """Returns the verdict of each limit for each row that it selects; CompareError if a limit selects none.
 
     Each interval is wide enough that all verdicts hold together with 95 % (Bonferroni).
     """
@@ -110,7 +112,7 @@ def _lonely(one: Comparison) -> Iterator[Row]:
 
 
 def _called(field: str) -> str:
-    """The first name of a field of a subject in conditions: class for traffic_class."""
+    """Returns the first name of a field of a subject in conditions: class for traffic_class."""
     return next(name for name, known in NAMES.items() if known == field)
 
 

@@ -1,4 +1,4 @@
-"""Computes the difference between two sets of values with an interval and a p-value: paired or not.
+"""Computes the difference between two sets of values, paired or not, with an interval and a p-value.
 
 Values that are all positive are compared by their ratio, because a change of 10 % means the same for a figure
 of 5 ms and one of 500 ms. Counts, and figures with values of zero or below, are compared by subtraction.
@@ -18,17 +18,17 @@ from reports.metrics.stats import t_quantile
 CONFIDENCE = 0.95
 NOTHING = 1e-9  # a scatter below this share of the values is rounding
 FEWEST_ALIKE = 3  # values without any scatter that count; two may be alike by chance
-MOST = 10_000  # repetitions that are worth a forecast
+MOST = 10_000  # repetitions; a larger forecast is not stated
 
 
 @dataclass(frozen=True)
 class Difference:
     """The difference of side B from side A for one figure.
 
-    `a` and `b` are the means of the compared values, `n` the number of pairs, or of values of the smaller
-    side. `shift` is the mean difference: of logarithms if `ratio`, else of values; `error` is its standard
-    error with `degrees` of freedom. `error` is None if the values are too few for one. `least` is the
-    smallest p-value that so few values without scatter can have.
+    `a` and `b` are the means of the compared values, `n` is the number of pairs, or of values of the smaller
+    side. `shift` is the mean difference: of logarithms if `ratio`, else of values. `error` is its standard
+    error with `degrees` of freedom, or None if the values are too few. `least` is the smallest p-value that
+    so few values without scatter can have.
     """
 
     a: float
@@ -48,12 +48,14 @@ class Difference:
 
     @property
     def single(self) -> bool:
-        """Whether it is that of two single runs, which shows nothing of the scatter between runs."""
+        """Whether one side has a single run, which does not show the scatter between runs."""
         return self.n < 2
 
     @property
     def p(self) -> float:
-        """The probability of a shift so large in either direction if there is no difference; 1 if unknown."""
+        """The probability of a shift at least so large in either direction if there is no difference. 1 if
+        the error is unknown or the shift is 0; `least` if the values have no scatter.
+        """
         if self.error is None or self.shift == 0:
             return 1.0
         if self.error == 0:
@@ -61,7 +63,9 @@ class Difference:
         return 2 * float(stdtr(self.degrees, -abs(self.shift) / self.error))
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-        """The interval of the shift; None if it is unknown."""
+        """Returns the interval of the shift. None if the error is unknown, or if so few values without
+        scatter cannot reach the confidence.
+        """
         if self.error is None or (self.error == 0 and self.shift and self.least > 1 - confidence):
             return None
         half = self.error * t_quantile(0.5 + confidence / 2, self.degrees) if self.error else 0.0
@@ -69,11 +73,13 @@ class Difference:
 
     @property
     def change(self) -> float | None:
-        """The relative change from A to B (0.1: 10 % more); None if A is zero and B is not."""
+        """The relative change from A to B (0.1: 10 % more); None if A is not above zero and B differs."""
         return self.relative(self.shift)
 
     def changes(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-        """The interval of the relative change; None if it is unknown."""
+        """Returns the interval of the relative change; None if the shift has no interval, or A is not above
+        zero and the shift is not compared as a ratio.
+        """
         found = self.interval(confidence)
         if found is None:
             return None
@@ -81,7 +87,9 @@ class Difference:
         return None if low is None or high is None else (low, high)
 
     def relative(self, shift: float) -> float | None:
-        """A shift as relative change."""
+        """Returns a shift as relative change (0.1: 10 %); None for a subtraction if A is not above zero and
+        the shift is not 0.
+        """
         if self.ratio:
             return math.expm1(min(shift, 700.0))  # the largest exponent of a float
         if shift == 0:
@@ -90,11 +98,12 @@ class Difference:
 
 
 def paired(a: Sequence[float], b: Sequence[float], count: bool = False, stepped: bool = False) -> Difference:
-    """The difference of pairs of values: Student's t interval of the pairs' differences.
+    """Returns the difference of pairs of values, with Student's t interval of the pairs' differences. A
+    single pair has no interval.
 
-    Differences of counts scatter at least as much as two Poisson laws, so that counts that are equal by
-    chance show no difference. Values that are `stepped` (counts, shares of counts, ticks) can have equal
-    differences by chance, which then count as signs. A single pair has no interval.
+    With `count`, the differences scatter at least as much as two Poisson distributions, so that counts that
+    are equal by chance show no difference. `stepped` values (counts, shares of counts, ticks) can have equal
+    differences by chance, so these count as in a sign test.
     """
     first, second, ratio = _scaled(a, b, count)
     gaps, n = second - first, len(a)
@@ -111,7 +120,12 @@ def paired(a: Sequence[float], b: Sequence[float], count: bool = False, stepped:
 
 
 def apart(a: Sequence[float], b: Sequence[float], count: bool = False, stepped: bool = False) -> Difference:
-    """The difference of the means of two independent samples: Welch's t interval."""
+    """Returns the difference of the means of two independent samples, with Welch's t interval. If a side has
+    fewer than two values, it has no interval.
+
+    With `count`, each side scatters at least as a Poisson distribution; equal `stepped` values count as in a
+    sign test.
+    """
     first, second, ratio = _scaled(a, b, count)
     n, what = min(len(a), len(b)), "logarithms" if ratio else "values"
     method = f"Welch's t of {what}, {len(a)} and {len(b)} runs, not paired"
@@ -130,12 +144,14 @@ def apart(a: Sequence[float], b: Sequence[float], count: bool = False, stepped: 
 
 
 def none(a: Sequence[float], why: str) -> Difference:
-    """No difference, known without any statistics."""
+    """Returns the difference 0 with error 0 for values that are known to be equal; `why` is the method."""
     return Difference(_mean(a), _mean(a), len(a), 0.0, 0.0, max(1, len(a) - 1), min(a) > 0, why)
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """The p-values corrected for their number, in the same order (Holm, Scand. J. Statistics 6, 1979)."""
+    """Returns the p-values corrected for their number, in the same order (Holm, Scand. J.
+    Statistics 6, 1979).
+    """
     order = sorted(range(len(values)), key=lambda i: values[i])
     found, highest = [1.0] * len(values), 0.0
     for rank, place in enumerate(order):
@@ -145,9 +161,11 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def repetitions(found: Difference, margin: float) -> int | None:
-    """The number of further repetitions after which half the 95 % interval is below the margin (a share).
+    """Returns the number of further repetitions after which half the 95 % interval is at most the margin (a
+    share).
 
-    None if that needs more than MOST, or nothing is known about the scatter between repetitions.
+    None if that needs more than MOST repetitions in all, if the scatter is unknown or zero, or if a
+    difference by subtraction has a mean of A that is not above zero.
     """
     wanted = math.log1p(margin) if found.ratio else margin * found.a
     if not found.error or found.n < 2 or wanted <= 0:
@@ -169,21 +187,27 @@ def _enough(deviation: float, n: int, wanted: float) -> bool:
 def _scaled(
     a: Sequence[float], b: Sequence[float], count: bool
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.float64]], bool]:
-    """Both samples, as logarithms if their ratio is compared, and whether it is."""
+    """Returns both samples, as logarithms if all values are positive and are no counts, and whether they are
+    logarithms.
+    """
     ratio = not count and min(*a, *b) > 0
     first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     return (np.log(first), np.log(second), True) if ratio else (first, second, False)
 
 
 def _with_error(found: Difference, error: float, size: float) -> Difference:
-    """The difference with its standard error; scatter that is only rounding counts as none."""
+    """Returns the difference with its standard error. An error below the share NOTHING of `size` is rounding
+    and counts as no scatter.
+    """
     if error > NOTHING * max(size, NOTHING):
         return replace(found, error=error)
     return _alike(found)
 
 
 def _alike(found: Difference) -> Difference:
-    """The difference of values without scatter; unknown with fewer than FEWEST_ALIKE of them."""
+    """Returns the difference of values without scatter: with error 0, or without an interval if there are
+    fewer than FEWEST_ALIKE values.
+    """
     if found.n < FEWEST_ALIKE:
         return replace(found, method=f"{found.method}, no scatter")
     size = 1.0 if found.ratio else max(abs(found.a), abs(found.b), NOTHING)
@@ -193,7 +217,9 @@ def _alike(found: Difference) -> Difference:
 
 
 def _signs(n: int) -> float:
-    """The probability that n differences have the same sign by chance: the p-value of a sign test."""
+    """Returns the probability that n differences have the same sign by chance: the p-value of a sign test, at
+    most 1.
+    """
     return min(1.0, 2.0 ** (1 - n))
 
 

@@ -14,7 +14,7 @@ from reports.metrics.metric import Metric, Of
 
 @dataclass(frozen=True)
 class Figure:
-    """The title of a figure, and what B is if it has more or less than A.
+    """The title of a figure, and the words for side B if it has more or less than side A.
 
     `subjects` are the fields of `Of` of which one must be set: CPU is judged by group, not by node set.
     """
@@ -52,7 +52,9 @@ FINE = ("ms", "us", "s", "Mbit/s", "kB/s")  # from clocks in ns and from bytes: 
 
 
 def judged(name: str, of: Of) -> bool:
-    """Whether comparisons judge the figure without being asked for it."""
+    """Returns whether comparisons judge the figure by default: it is in FIGURES and has one of the subjects
+    that FIGURES requires.
+    """
     known = FIGURES.get(name)
     return known is not None and (
         not known.subjects or any(getattr(of, field) is not None for field in known.subjects)
@@ -60,22 +62,28 @@ def judged(name: str, of: Of) -> bool:
 
 
 def figure(name: str) -> Figure:
-    """The words of a figure; those of FIGURES, or its own name."""
+    """Returns the title and words of a figure from FIGURES; for another figure, its name with spaces,
+    "higher" and "lower".
+    """
     return FIGURES.get(name, Figure(name.replace("_", " ")))
 
 
 def is_count(name: str, unit: str) -> bool:
-    """Whether the figure counts chance events, such as losses."""
+    """Returns whether the figure counts chance events, such as losses: its unit is a counted one and it is no
+    amount.
+    """
     return unit in COUNTED and name not in AMOUNTS
 
 
 def is_stepped(unit: str) -> bool:
-    """Whether figures of this unit have few different values: counts, shares of counts, CPU in ticks."""
+    """Returns whether figures of this unit have few different values: counts, shares of counts, CPU
+    in ticks.
+    """
     return unit not in FINE
 
 
 def keyed(metrics: list[Metric]) -> dict[Key, Metric]:
-    """The metrics of a run by name and subject, without fields that may differ between the sides.
+    """Returns the metrics of a run by name and subject, without fields that may differ between the sides.
 
     The delivery guarantee and the role of a group's software are left out if the subject is unique without
     them: a class is compared with the same class under another guarantee.
@@ -93,5 +101,5 @@ def _short(of: Of) -> Of:
 
 
 def subject(of: Of) -> dict[str, str | int]:
-    """The fields of the subject that are set, by name."""
+    """Returns the fields of the subject that are set, by name."""
     return {f.name: value for f in fields(of) if (value := getattr(of, f.name)) is not None}

@@ -20,7 +20,9 @@ COLOURS = {DIFFERS: PALETTE[2], OPEN: PALETTE[6], SAME: PALETTE[1]}
 
 
 def forest(rows: Sequence[Row]) -> Spec:
-    """The figure of the first MOST_ROWS rows that have a relative difference."""
+    """Returns the figure of the first MOST_ROWS rows that have a relative difference with an interval;
+    drawing raises CannotDrawError if no row has one.
+    """
     return Spec(
         "differences",
         "Differences with their 95 % intervals",
@@ -33,7 +35,9 @@ def forest(rows: Sequence[Row]) -> Spec:
 
 
 def _data(rows: Sequence[Row]) -> pl.DataFrame:
-    """The columns figure, percent, low, high, finding."""
+    """Returns the columns figure, percent, low, high, finding, with percentages cut at LONGEST;
+    CannotDrawError if no row has a relative difference with an interval.
+    """
     several = len({(row.a, row.b) for row in rows}) > 1
     found = []
     for row in rows:

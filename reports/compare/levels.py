@@ -1,4 +1,6 @@
-"""Compares the levels of a campaign's factors: paired differences, and which factors move which figure."""
+"""Compares the levels of a campaign's factors: paired differences, and the effect of each factor on
+each figure.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,16 @@ from reports.series import by_number
 from reports.study import Study
 
 FEWEST = 3  # residual degrees of freedom of a test
-MOST_LEVELS = 8  # of a factor whose levels are compared with its first one
+MOST_LEVELS = 8  # levels of a factor: the first one and those that are compared with it
 NOTHING = 1e-9  # scatter below this share of the squares is rounding
 
 
 @dataclass(frozen=True)
 class Moved:
-    """How far a factor moves a figure: `span` is the ratio of the largest to the smallest mean of its levels
-    minus one, `share` its part of the figure's scatter; `p` is corrected for all factors and figures.
+    """The effect of a factor on a figure. `span` is the ratio of the largest to the smallest mean of the
+    levels minus one; `low` and `high` are those two levels, smallest mean first.
+
+    `share` is the factor's part of the figure's sum of squares. `p` is corrected for all factors and figures.
     """
 
     factor: str
@@ -37,7 +41,9 @@ class Moved:
 
 
 def factors(study: Study) -> list[str]:
-    """The factors with several levels among the cells, by the levels that cells.jsonl records."""
+    """Returns the factors that have several levels among the cells, by the levels that cells.jsonl
+    records.
+    """
     names = dict.fromkeys(name for cell in study.cells for name in cell.levels)
     return [name for name in names if len({_level(cell, name) for cell in study.cells}) > 1]
 
@@ -47,10 +53,11 @@ def _level(cell: Cell, factor: str) -> str:
 
 
 def differences(study: Study) -> list[Row]:
-    """The paired differences of each level of each factor from the factor's first level.
+    """Returns the judged differences between the first level of each factor and its next levels, up to the
+    MOST_LEVELS-th.
 
-    Two cells are a pair if they have the same repetition, and the same levels of all other factors. The
-    schedules of a pair differ where the factor changes what is sent; the pair is valid all the same.
+    Two cells are a pair if they have the same repetition, and the same levels of all other factors. Schedules
+    of a pair may differ, because the factor can change what is sent.
     """
     measured = _measured(study)
     names, rows = factors(study), list[Row]()
@@ -65,12 +72,14 @@ Measured = Sequence[tuple[Cell, dict[Key, Metric]]]
 
 
 def _measured(study: Study) -> Measured:
-    """The judged figures of each cell."""
+    """Returns the judged figures of each cell."""
     return [(cell, keyed([m for m in cell.metrics if judged(m.name, m.of)])) for cell in study.cells]
 
 
 def _against(measured: Measured, names: Sequence[str], factor: str, levels: tuple[str, str]) -> list[Row]:
-    """The rows of two levels of a factor over all their pairs."""
+    """Returns the rows that compare two levels of a factor over all their pairs; figures without a pair are
+    left out.
+    """
     others = [name for name in names if name != factor]
     sides = [
         {(*(_level(cell, name) for name in others), cell.repetition): found
@@ -91,10 +100,11 @@ def _against(measured: Measured, names: Sequence[str], factor: str, levels: tupl
 
 
 def moved(study: Study) -> list[Moved]:
-    """The effects of factors on figures, the strongest first: an F test of each factor in an additive model.
+    """Returns the effects of factors on judged figures, the largest share first: an F test of each factor in
+    an additive model.
 
-    Values that are all positive enter by their logarithms. Effects without enough repetitions for a test are
-    left out.
+    Values that are all positive enter by their logarithms. Figures with fewer than FEWEST residual degrees of
+    freedom or without scatter are left out, and so are factors that the other factors determine.
     """
     names, found = factors(study), list[Moved]()
     measured = _measured(study)
@@ -108,7 +118,9 @@ def moved(study: Study) -> list[Moved]:
 
 
 def _of_figure(key: Key, rows: list[tuple[Cell, float]], names: Sequence[str]) -> list[Moved]:
-    """The effect of each factor on one figure."""
+    """Returns the effect of each factor on one figure, with uncorrected p-values; empty without enough
+    repetitions or without scatter.
+    """
     values = np.array([value for _, value in rows])
     scaled = np.log(values) if values.min() > 0 else values
     whole = float(np.sum((scaled - scaled.mean()) ** 2))
@@ -121,7 +133,7 @@ def _of_figure(key: Key, rows: list[tuple[Cell, float]], names: Sequence[str]) -
     for name in names:
         without, smaller = _left(scaled, [one for other, one in designs.items() if other != name])
         if rank == smaller:
-            continue  # the other factors already tell its level
+            continue  # the other factors determine its level
         explained, floor = max(0.0, without - left), NOTHING * whole
         p = float(fdtrc(rank - smaller, free, explained / (rank - smaller) / max(left / free, floor)))
         low, high, span = _ends(rows, name)
@@ -132,7 +144,7 @@ def _of_figure(key: Key, rows: list[tuple[Cell, float]], names: Sequence[str]) -
 def _columns(
     rows: list[tuple[Cell, float]], factor: str
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """A column for each level of a factor: 1 in the rows of that level."""
+    """Returns a column for each level of a factor, with 1 in the rows of that level and 0 in the others."""
     levels = sorted({_level(cell, factor) for cell, _ in rows})
     return np.array([[float(_level(cell, factor) == level) for level in levels] for cell, _ in rows])
 
@@ -141,14 +153,16 @@ def _left(
     values: np.ndarray[tuple[int], np.dtype[np.float64]],
     designs: list[np.ndarray[tuple[int, int], np.dtype[np.float64]]],
 ) -> tuple[float, int]:
-    """The squares that an additive model of these factors leaves, and the model's rank."""
+    """Returns the sum of squares that an additive model of these factors leaves, and the model's rank."""
     design = np.hstack([np.ones((len(values), 1)), *designs])
     fitted = design @ np.linalg.lstsq(design, values, rcond=None)[0]
     return float(np.sum((values - fitted) ** 2)), int(np.linalg.matrix_rank(design))
 
 
 def _ends(rows: list[tuple[Cell, float]], factor: str) -> tuple[str, str, float]:
-    """The levels with the smallest and the largest mean, and the relative difference of these means."""
+    """Returns the levels with the smallest and the largest mean, and the relative difference of these means;
+    infinite if the smallest mean is not above zero.
+    """
     found: dict[str, list[float]] = {}
     for cell, value in rows:
         found.setdefault(_level(cell, factor), []).append(value)

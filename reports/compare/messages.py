@@ -1,5 +1,5 @@
-"""Compares the messages of two runs one by one: in virtual time and with the same schedule, each message of
-one run has its partner in the other.
+"""Compares the messages of two runs one by one: in virtual time and with the same schedule, a message of one
+run has the same flow, number and receiver in the other.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ KEYS = ("flow", "seq", "receiver")
 
 @dataclass(frozen=True)
 class Partners:
-    """The fates of the messages of two runs: how many have the same latency to the ns, are slower or faster
-    in B, arrived in only one of the runs, and when the first one differed.
+    """The result of comparing the messages of two runs: how many arrived in both, with the same latency to
+    the ns, slower or faster in B; how many arrived in only one run; and when the first one differed.
     """
 
     letters: tuple[str, str]
@@ -30,12 +30,12 @@ class Partners:
     faster: int
     only_a: int
     only_b: int
-    median_ms: float | None  # of the differences that are not zero
+    median_ms: float | None  # median of the differences that are not zero
     first_s: float | None  # scheduled time of the first message that differs, from the run's start
 
     @property
     def words(self) -> str:
-        """The fates as a sentence."""
+        """The result as a sentence."""
         a, b = self.letters
         text = f"seed {self.seed}: {self.both:,} messages arrived in both: {self.same:,} equally fast to the "
         text += f"nanosecond, {self.slower:,} slower and {self.faster:,} faster in {b}"
@@ -45,8 +45,8 @@ class Partners:
 
 
 def partners(found: Match) -> list[Partners]:
-    """The fates for each pair of runs in virtual time; empty for real time, where no message has a partner to
-    the nanosecond.
+    """Returns the result for each pair of runs in virtual time. Pairs in real time, whose latencies never
+    agree to the nanosecond, and pairs without tables of messages are left out.
     """
     rows = (_partners(found.letters, a, b) for a, b in found.pairs if a.virtual and b.virtual)
     return [row for row in rows if row is not None]
@@ -76,7 +76,9 @@ def _partners(letters: tuple[str, str], a: Sample, b: Sample) -> Partners | None
 
 
 def _messages(run: Run) -> pl.DataFrame | None:
-    """The latency of each message and receiver, and its scheduled time from the run's start."""
+    """Returns the latency of each message and receiver, and its scheduled time from the run's start, both in
+    ns; messages without a receiver are left out. None if the run has no messages.
+    """
     table = run.table("messages")
     if table is None:
         return None

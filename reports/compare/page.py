@@ -32,7 +32,9 @@ MOST_PARTNERS = 20
 
 
 def write(one: Comparison, path: Path, outcomes: Sequence[Outcome] = ()) -> Path:
-    """Writes the page to `path` and returns it; CompareError if another file is there."""
+    """Writes the page to `path`, makes the directory and returns the path. An earlier comparison page is
+    replaced; CompareError if another file is there.
+    """
     insist_on_page(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     regular.write(path, render(one, outcomes))
@@ -40,13 +42,15 @@ def write(one: Comparison, path: Path, outcomes: Sequence[Outcome] = ()) -> Path
 
 
 def insist_on_page(path: Path) -> None:
-    """CompareError if the path is that of a file that is no page of a comparison, which would be lost."""
+    """Raises CompareError if the path has a file that is no page of a comparison, so that nothing else is
+    overwritten.
+    """
     if path.exists() and MARK not in path.read_bytes():
         raise CompareError(f"{path}: is there, and no page of a comparison; name another --out")
 
 
 def render(one: Comparison, outcomes: Sequence[Outcome] = ()) -> str:
-    """The page as HTML text."""
+    """Returns the page as HTML text."""
     study = merged(one)
     return (
         environment()
@@ -68,7 +72,9 @@ def render(one: Comparison, outcomes: Sequence[Outcome] = ()) -> str:
 
 
 def merged(one: Comparison) -> Study:
-    """A study of all sides' runs: a series for each side, a scenario for each condition that is drawn."""
+    """Returns a study of all sides' runs: a series for each side, a scenario for each condition. It leaves
+    out baselines, and all but the first MOST_FACETS conditions in the order of the rows.
+    """
     largest = dict.fromkeys(row.condition for row in one.rows)
     chosen = list(largest)[:MOST_FACETS]
     cells = {}
@@ -101,5 +107,5 @@ def _figures(one: Comparison, study: Study) -> list[Figure]:
 
 
 def _partners(one: Comparison) -> list[tuple[str, Partners]]:
-    """The fates of the messages of each pair in virtual time, with the condition's name."""
+    """Returns the condition's name and the compared messages for each pair in virtual time."""
     return [(found.name, pair) for found in one.matches for pair in partners(found)]

@@ -18,8 +18,8 @@ EQUAL = 1e-8  # relative; a baseline rounds to nine digits
 
 @dataclass(frozen=True)
 class Match:
-    """The samples of two sides in one condition. `pairs` have the same seed and schedule; `a` and `b` are all
-    samples; `why` are sentences about samples without a partner.
+    """The samples of two sides in one condition. `a` and `b` are all of them, `pairs` those with the same
+    seed and schedule; `why` has sentences about samples without a partner.
     """
 
     condition: Condition
@@ -36,9 +36,10 @@ class Match:
 
 
 def matches(a: Side, b: Side) -> tuple[list[Match], list[str]]:
-    """The conditions that both sides have, and sentences about those that only one has.
+    """Returns the conditions that both sides have, each with its pairs, and sentences about those that only
+    one side has.
 
-    CompareError if they have none in common.
+    CompareError if the sides have none in common.
     """
     factors = varying([a, b])
     of_a, of_b = _by_condition(a, factors), _by_condition(b, factors)
@@ -59,8 +60,8 @@ def matches(a: Side, b: Side) -> tuple[list[Match], list[str]]:
 
 
 def varying(sides: Sequence[Side]) -> list[str]:
-    """The factors that have several levels within a side: they make conditions. A factor whose level differs
-    only between the sides is what is compared.
+    """Returns the factors that have several levels within a side; their levels make the conditions. A factor
+    whose level differs only between the sides is left out, because its effect is compared.
     """
     found: dict[str, None] = {}
     for side in sides:
@@ -71,7 +72,9 @@ def varying(sides: Sequence[Side]) -> list[str]:
 
 
 def match(condition: Condition, a: Sequence[Sample], b: Sequence[Sample], sides: tuple[Side, Side]) -> Match:
-    """The samples of a condition, paired by seed and schedule in their order."""
+    """Returns the samples of a condition, paired by seed and schedule: each sample of `a` with the first free
+    one of `b`.
+    """
     left, alone = list(b), list[Sample]()
     pairs: list[tuple[Sample, Sample]] = []
     for one in a:
@@ -87,10 +90,11 @@ def match(condition: Condition, a: Sequence[Sample], b: Sequence[Sample], sides:
 
 
 def twins(a: Sample, b: Sample) -> bool:
-    """Whether two samples are the same run, or one in virtual time repeated to the byte.
+    """Returns whether two samples are the same run, or one that was repeated to the byte.
 
-    All judged figures are equal, and one of them comes from a clock that resolves far more than chance
-    repeats. Without this rule, equal counts would be compared as if each had been drawn by itself.
+    They are if they have the same judged figures with equal values, and one figure above zero comes from a
+    clock so fine that chance does not repeat it. Without this rule, equal counts would be compared as if each
+    had been drawn by itself.
     """
     keys = [key for key in a.metrics if judged(*key)]
     fine = any(not is_stepped(a.metrics[key].unit) and a.metrics[key].value > 0 for key in keys)
@@ -100,7 +104,7 @@ def twins(a: Sample, b: Sample) -> bool:
 
 
 def _why(alone: list[Sample], left: list[Sample], sides: tuple[Side, Side]) -> list[str]:
-    """Why samples have no partner: another schedule, or no run with their seed."""
+    """Returns sentences that say why samples have no partner: another schedule, or no run with their seed."""
     found = []
     seeds = {one.seed for one in alone} & {one.seed for one in left}
     if any(one.schedule != two.schedule for one in alone for two in left if one.seed == two.seed):
@@ -114,7 +118,9 @@ def _why(alone: list[Sample], left: list[Sample], sides: tuple[Side, Side]) -> l
 
 
 def _seeds(seeds: set[str]) -> str:
-    """Seeds as text: "the seed 1", "the seeds 1, 2, 3"."""
+    """Returns seeds as text, such as "the seed 1" or "the seeds 1, 2, 3"; after MOST_SEEDS only their number
+    follows.
+    """
     known = sorted(seeds, key=by_number)
     more = f" and {len(known) - MOST_SEEDS} more" if len(known) > MOST_SEEDS else ""
     return f"the seed{'s' if len(known) > 1 else ''} {', '.join(known[:MOST_SEEDS])}{more}"

@@ -1,4 +1,6 @@
-"""Lists what differs between sides besides their figures: parameters, versions, kernels, machines, plans."""
+"""Lists the differences between sides besides their figures: parameters, versions, kernels,
+machines, plans.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ class Setting:
 
 
 def settings(sides: Sequence[Side]) -> list[Setting]:
-    """The facts that differ, then the places of the plans that differ from that of the first side."""
+    """Returns the facts that differ between the sides, then the places in which their plans differ."""
     names = dict.fromkeys(name for side in sides for one in side.samples for name in one.facts)
     found = []
     for name in names:
@@ -53,7 +55,12 @@ def _text(values: list[str]) -> str:
 
 
 def _plans(sides: Sequence[Side]) -> list[Setting]:
-    """The places in which the plans of the sides' first runs differ; of a baseline no plan is known."""
+    """Returns the places in which the plans of the sides' first runs differ, up to MOST_PLACES, those that
+    differ only in names and numbers of lists as one.
+
+    A side without a recorded plan, such as a baseline, counts as "not known"; empty if fewer than two plans
+    are known.
+    """
     plans = [_plan(side.samples[0]) for side in sides]
     known = [plan for plan in plans if plan is not None]
     if len(known) < 2:
@@ -72,7 +79,9 @@ def _plans(sides: Sequence[Side]) -> list[Setting]:
 
 
 def _plan(one: Sample) -> dict[str, str] | None:
-    """The values of a run's plan by place."""
+    """Returns the values of a run's plan by place, without the parts in LEFT_OUT; None for a baseline or a
+    run without a plan.
+    """
     if one.cell is None or not one.cell.run.planned:
         return None
     plan = one.cell.run.plan
@@ -80,7 +89,9 @@ def _plan(one: Sample) -> dict[str, str] | None:
 
 
 def _flat(value: Any, place: str) -> Iterator[tuple[str, str]]:
-    """The values of nested data by place; parts of lists have their name, or else their number."""
+    """Yields place and value (as text) of nested data, without keys in LEFT_OUT; elements of lists are named
+    by their `name`, or else by their number.
+    """
     if isinstance(value, dict):
         for key, part in value.items():
             if key not in LEFT_OUT:
@@ -94,6 +105,6 @@ def _flat(value: Any, place: str) -> Iterator[tuple[str, str]]:
 
 
 def _pattern(place: str) -> str:
-    """A place without the names and numbers in lists, so that 350 clients make one line."""
+    """Returns a place without the names and numbers in lists, so that 350 clients make one line."""
     parts = place.split(".[")
     return "".join([parts[0], *("[]" + part.partition("]")[2] for part in parts[1:])])

@@ -21,8 +21,8 @@ OWN = ("seed", "lab", "state", "start of virtual machines")  # facts that are no
 
 @dataclass(frozen=True)
 class Sample:
-    """One run of a side. `schedule` is a hash of what its flows send and when, `facts` its settings and
-    versions. `run` is None for a run that a baseline describes.
+    """One run of a side. `schedule` is a hash of what its flows send and when, `facts` has its settings and
+    versions. `cell` is None for a run that a baseline describes.
     """
 
     name: str
@@ -38,7 +38,9 @@ class Sample:
 
 @dataclass(frozen=True)
 class Side:
-    """One side: its letter (A, B, ...), its name, its samples, and sentences about missing data (`notes`)."""
+    """One side of a comparison: its letter (A, B, ...), its name (the path as it was named), its samples, and
+    sentences about missing data (`notes`).
+    """
 
     letter: str
     name: str
@@ -47,9 +49,10 @@ class Side:
 
 
 def read_side(letter: str, path: Path) -> Side:
-    """The side that a path names: a run, a campaign, a directory with runs in it, or a baseline file.
+    """Returns the side that a path names: a run, a campaign, a directory with runs in it, or a baseline file.
 
-    CompareError if there is none of them, RunDirectoryError if a run or campaign cannot be read.
+    CompareError if the path is none of them or has no complete run, RunDirectoryError if a run or campaign
+    cannot be read.
     """
     from reports.compare.baseline import read_baseline
 
@@ -65,7 +68,11 @@ def read_side(letter: str, path: Path) -> Side:
 
 
 def _several(letter: str, path: Path) -> Side:
-    """The side of a directory with runs in it, such as results/LAB: its complete runs."""
+    """Returns the side of a directory with runs in it, such as results/LAB: its complete runs, with a note if
+    others are left out.
+
+    CompareError if it has no run or no complete one.
+    """
     runs = sorted(file.parent for file in path.glob(f"*/{manifest.NAME}"))
     if not runs:
         raise CompareError(f"{path}: holds no run and no campaign; a run has a {manifest.NAME}")
@@ -80,14 +87,16 @@ def _several(letter: str, path: Path) -> Side:
 
 
 def side_of(letter: str, name: str, study: Study) -> Side:
-    """The side with all complete runs of a study; CompareError if it has none."""
+    """Returns the side with all runs of a study; CompareError if it has none."""
     if not study.cells:
         raise CompareError(f"{name}: no run is complete; `vnet campaign run` continues a campaign")
     return Side(letter, name, tuple(map(sample, study.cells)), study.missing)
 
 
 def sample(cell: Cell) -> Sample:
-    """The sample of one cell."""
+    """Returns the sample of one cell; the levels are those of its campaign, its parameters and its
+    topology.
+    """
     run = cell.run
     known = dict(run.manifest.parameters or run.plan.parameters)
     facts = {name: value for name, value in provenance.facts(run) if name not in OWN}
@@ -107,17 +116,19 @@ def sample(cell: Cell) -> Sample:
 
 
 def schedule(plan: Plan) -> str:
-    """A hash of what the flows of a plan send and when; plans that send the same have the same hash."""
+    """Returns a hash of what the flows of a plan send and when; plans that send the same at the same times
+    have the same hash.
+    """
     return digest([(f.name, f.pattern, f.payload, f.schedule, f.start_ns, f.stop_ns) for f in plan.flows])
 
 
 def digest(value: Any) -> str:
-    """A short hash of a value with a repeatable text."""
+    """Returns a hash of the value's `repr`, shortened to 16 hexadecimal digits."""
     return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
 
 
 def letters(count: int) -> list[str]:
-    """The letters of that many sides; CompareError for more than the alphabet has."""
+    """Returns the letters of that many sides, from A; CompareError if there are more than 26."""
     if count > 26:
         raise CompareError(f"{count} sides: at most 26 can be compared at once; leave some out")
     return [chr(ord("A") + place) for place in range(count)]

@@ -15,7 +15,9 @@ from reports.sections.tabular import Column, Table
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """A line for each row: figure, both values, finding, method."""
+    """Returns the table with a line for each row: figure, both values, unit, finding, method; and the letters
+    of the compared sides if the rows compare several pairs.
+    """
     several = len({(row.a, row.b) for row in rows}) > 1
     heads = ("of the first", "of the other") if several or not rows else (rows[0].a, rows[0].b)
     columns = (
@@ -36,7 +38,9 @@ def _line(row: Row, several: bool) -> tuple[str, ...]:
 
 
 def as_data(row: Row) -> dict[str, Any]:
-    """A row for scripts: the relative change and its interval are shares, null where they are unknown."""
+    """Returns a row as a dictionary for scripts: the relative change and its interval are shares, None if
+    they are unknown.
+    """
     one = row.difference
     low, high = one.changes() or (None, None)
     return {
@@ -48,7 +52,7 @@ def as_data(row: Row) -> dict[str, Any]:
 
 
 def frame(rows: Sequence[Row]) -> pl.DataFrame:
-    """The rows of `as_data` as a table; a subject that a row lacks is null."""
+    """Returns the rows of `as_data` as a table; a subject that a row lacks is null."""
     found = [as_data(row) for row in rows]
     names = list(dict.fromkeys(name for one in found for name in one))
     return pl.DataFrame({name: [one.get(name) for one in found] for name in names}, strict=False)

@@ -11,18 +11,20 @@ from reports.compare.figure import figure
 from reports.compare.settings import settings
 from reports.numbers import plain
 
-MOST_LINES = 12  # of differences, in the terminal
-MOST_NAMES = 4  # of figures in one of these lines
+MOST_LINES = 12  # lines of differences in the terminal
+MOST_NAMES = 4  # names of figures in one of these lines
 
 
 def percent(share: float) -> str:
-    """A share as a number of percent: two digits, and whole numbers from ten on."""
+    """Returns the absolute value of a share as text in percent: two digits, and whole numbers from ten on."""
     value = abs(share) * 100
     return f"{value:.0f}" if value >= 10 or value == 0 else f"{value:.2g}"
 
 
 def up(share: float) -> str:
-    """A positive share in percent, rounded up in the second digit: a bound that is safe to state."""
+    """Returns a positive share as text in percent, rounded up in the second digit, so that it is a safe
+    bound; "0" for zero or less.
+    """
     value = share * 100
     if value <= 0:
         return "0"
@@ -31,8 +33,8 @@ def up(share: float) -> str:
 
 
 def sentence(row: Row) -> str:
-    """What a row says: "B is 12 % faster (95 %: 9 to 15)", "no difference larger than 2 % shown" or "cannot
-    tell".
+    """Returns the finding of a row as text: "B is 12 % faster (95 %: 9 to 15)", "no difference larger than 2
+    % shown", or "cannot tell" with the interval so far and a remedy.
     """
     if row.finding == DIFFERS:
         return _differs(row)
@@ -58,7 +60,9 @@ def _differs(row: Row) -> str:
 
 
 def _remedy(row: Row) -> str:
-    """What it takes to tell: more repetitions, as many as the scatter so far suggests."""
+    """Returns the reason why a row cannot be told, and what would tell: more repetitions, as many as the
+    scatter so far suggests.
+    """
     if not row.difference.known:
         few = "one run of a side shows" if row.difference.single else f"{row.difference.n} repetitions show"
         return f"{few} no scatter; {FEWEST_ALIKE} or more on each side would"
@@ -87,7 +91,9 @@ def _so_far(row: Row) -> str:
 
 
 def first_line(one: Comparison) -> str:
-    """The answer in one line."""
+    """Returns the answer in one line: how many figures differ, how many do not, and how many cannot
+    be told.
+    """
     differs, same, open_ = (len(one.found(finding)) for finding in (DIFFERS, SAME, OPEN))
     parts = [f"{differs} differ{'s' if differs == 1 else ''}"] if differs else []
     parts += [f"{same} without a difference above {percent(one.margin)} %"] if same else []
@@ -96,7 +102,9 @@ def first_line(one: Comparison) -> str:
 
 
 def method(one: Comparison) -> str:
-    """How the rows were judged, in one sentence."""
+    """Returns one sentence about how the rows were judged: intervals, correction for several figures, single
+    runs.
+    """
     said = "each interval covers 95 %"
     if one.family:
         said += (
@@ -109,7 +117,9 @@ def method(one: Comparison) -> str:
 
 
 def text(one: Comparison) -> list[str]:
-    """The lines for the terminal: the answer, the differences, the rest in short."""
+    """Returns the lines for the terminal: the sides, the answer, the settings that differ, up to MOST_LINES
+    differences, the other findings, and the method.
+    """
     lines = [f"{side.letter} = {side.name} ({_runs(len(side.samples))})" for side in one.sides]
     lines += [first_line(one), _settings(one)]
     differs = one.found(DIFFERS)
@@ -121,7 +131,9 @@ def text(one: Comparison) -> list[str]:
 
 
 def _settings(one: Comparison) -> str:
-    """A line with the settings, versions and machines that differ, or that none does."""
+    """Returns a line with the settings, versions and machines that differ, or that none does. Differences of
+    plans appear only if nothing else differs.
+    """
     found = settings(one.sides)
     named = [s for s in found if not s.in_plan] or found
     if not named:
@@ -130,7 +142,7 @@ def _settings(one: Comparison) -> str:
 
 
 def _alike(rows: Sequence[Row]) -> list[str]:
-    """A line for each row that cannot be told; rows with the same sentence share one."""
+    """Returns a line for each group of rows that cannot be told for the same reason, up to MOST_LINES."""
     found: dict[str, list[str]] = {}
     for row in rows:
         found.setdefault(sentence(row), []).append(row.what)
@@ -140,7 +152,9 @@ def _alike(rows: Sequence[Row]) -> list[str]:
 
 
 def _same(rows: Sequence[Row]) -> list[str]:
-    """A line for the rows with equal values, and one for the others without a difference."""
+    """Returns a line for the rows without a difference that have an interval above zero, and one for those
+    with equal values; no line without such rows.
+    """
     size = {id(row): max(map(abs, row.difference.changes() or (0.0,))) for row in rows}
     equal = [row.what for row in rows if size[id(row)] == 0]
     other = [row.what for row in rows if size[id(row)] > 0]
@@ -151,7 +165,7 @@ def _same(rows: Sequence[Row]) -> list[str]:
 
 
 def _names(names: Sequence[str]) -> str:
-    """The first MOST_NAMES names, each once, and the number of the others."""
+    """Returns the first MOST_NAMES names, each once, and the number of the others."""
     known = list(dict.fromkeys(names))
     more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
     return "; ".join(known[:MOST_NAMES]) + more

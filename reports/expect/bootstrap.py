@@ -1,9 +1,9 @@
 """Computes 95 % intervals of means and percentiles of the messages of one run by a block bootstrap.
 
 Neighbouring messages wait in the same queues, so their times are correlated. Resampling whole blocks keeps
-the correlation (circular block bootstrap: Politis and Romano, 1992). Where the events of the timeline change
-the times for long, the blocks between two events are resampled by themselves, because a second run would have
-the same events.
+the correlation (circular block bootstrap: Politis and Romano, 1992). If the values are correlated for too
+long to resample them together, the values between two events of the timeline are resampled by themselves,
+because a second run would have the same events.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ from reports.metrics.stats import percentile as of_ranks
 
 Values = np.ndarray[tuple[int], np.dtype[np.float64]]
 RESAMPLES = 1000
-FEWEST_RESAMPLES = 200  # of very many messages
+FEWEST_RESAMPLES = 200  # even with very many messages
 MOST_DRAWN = 200_000_000  # values drawn for one interval: a few seconds
 FEWEST = 20  # messages
 FEWEST_BLOCKS = 5
-BATCHES = 10  # means of so many long blocks show whether correlation adds to their scatter
+BATCHES = 10  # long blocks, whose means show whether correlation adds to their scatter
 SEED = 20  # the same run always gets the same interval
 
 
 @dataclass(frozen=True)
 class Part:
-    """Messages that are resampled by themselves, in blocks of a length."""
+    """Messages that are resampled by themselves, in blocks of `block` messages."""
 
     values: Values
     block: int
 
 
 def interval(values: Values, q: float | None, flows: int = 1, borders: Sequence[int] = ()) -> Estimate:
-    """The mean (`q` None) or the q-quantile of values in the order of sending, with its interval.
+    """Returns the mean (`q` None) or the q-quantile of values in the order of sending, with its interval.
 
     `flows` of messages alternate in the values; `borders` has the indices where an event begins or ends. The
     interval of a quantile contains that of order statistics, too: a sample cannot show values beyond its
-    largest, so few messages give no upper bound of a high percentile.
+    largest, so few messages give no upper bound of a high percentile. Without an interval, both ends are None
+    and the method has the reason.
     """
     n = len(values)
     value = statistic(values, q)
@@ -86,26 +87,28 @@ def _estimate(values: Values, value: float, q: float | None, steady: list[Part],
 
 
 def statistic(values: Values, q: float | None) -> float:
-    """The mean, or the q-quantile (nearest rank)."""
+    """Returns the mean (`q` None), or the q-quantile by nearest rank."""
     if q is None:
         return float(np.mean(values))
     return _at(values, math.ceil(q * len(values)) - 1)
 
 
 def _at(values: Values, place: int) -> float:
-    """The value at a place in ascending order; infinite beyond the ends."""
+    """Returns the value at a place (from 0) in ascending order; minus infinity before the first, infinity
+    after the last.
+    """
     if place < 0:
         return -math.inf
     return float(np.partition(values, place)[place]) if place < len(values) else math.inf
 
 
 def block_length(values: Values, flows: int = 1) -> int:
-    """The length of blocks: twice the lag from which on autocorrelation is negligible (Politis and White,
-    Econometric Reviews 23, 2004, section 3.2), and at least the cube root of the number of values.
+    """Returns the length of blocks: twice the lag from which on autocorrelation is negligible (Politis and
+    White, Econometric Reviews 23, 2004, section 3.2), and at least the cube root of the number of values.
 
-    It is negligible if it is so at a few lags in a row, more of them than flows alternate: messages of one
-    flow can be correlated, and those of two flows not. A pattern that repeats is correlated at all lags, but
-    long blocks of it are alike; such blocks are a tenth of the values.
+    The lag counts if autocorrelation stays negligible at several lags in a row, more of them than `flows`:
+    messages of one flow can be correlated, and those of two flows not. A pattern that repeats is correlated
+    at all lags, but long blocks of it are alike; blocks are then a tenth of the values.
     """
     n = len(values)
     least: int = math.ceil(n ** (1 / 3))
@@ -124,14 +127,14 @@ def block_length(values: Values, flows: int = 1) -> int:
 
 
 def _alike(values: Values) -> bool:
-    """Whether the means of ten long blocks scatter no more than those of independent values."""
+    """Returns whether the means of ten long blocks scatter no more than those of independent values."""
     means = [float(batch.mean()) for batch in np.array_split(values, BATCHES)]
     return float(np.var(means, ddof=1)) <= float(np.var(values, ddof=1)) / (len(values) / BATCHES)
 
 
 def _resampled(parts: Sequence[Part], q: float | None, n: int) -> tuple[Values, Values]:
-    """The lowest and highest statistic of each resample; they differ if the `n` values have more than those
-    of the parts, which then count as smaller, or as larger, than all.
+    """Returns the lowest and the highest possible statistic of each resample. They differ if `n` is larger
+    than the number of values in `parts`: the missing values count as smaller than all, or as larger than all.
     """
     random = np.random.default_rng(SEED)
     known = sum(len(part.values) for part in parts)
@@ -152,7 +155,7 @@ def _resampled(parts: Sequence[Part], q: float | None, n: int) -> tuple[Values, 
 
 
 def _drawn(part: Part, circle: Values, random: np.random.Generator) -> Values:
-    """One resample of a part; `circle` has its values with the first ones again at the end."""
+    """Returns one resample of a part; `circle` has its values with the first ones again at the end."""
     n = len(part.values)
     starts = random.integers(0, n, size=math.ceil(n / part.block))
     drawn: Values = circle[(starts[:, None] + np.arange(part.block)).ravel()[:n]]

@@ -16,12 +16,14 @@ from reports.expect.values import Value, values
 from reports.metrics.stats import t_interval
 from reports.numbers import plain
 
-UNBOUNDED = "does not bound it"  # of a repetition and its percentile
-MOST_REASONS = 5  # of the parts of an expectation
+UNBOUNDED = "does not bound it"  # said of a repetition whose percentile has no end of its interval
+MOST_REASONS = 5  # reasons of parts of an expectation
 
 
 def of_run(cell: Cell, one: Expectation) -> Judgement:
-    """The verdict on one expectation in one run; `cannot tell` if the run did not come to its end."""
+    """Returns the verdict on one expectation in one run; `cannot tell` if the run is not complete or what the
+    expectation needs was not measured.
+    """
     state = cell.run.manifest.state
     if state != "complete":
         return Judgement(OPEN, f"the run is not complete ({state or 'no end is recorded'})")
@@ -43,8 +45,10 @@ def of_run(cell: Cell, one: Expectation) -> Judgement:
 
 
 def of_repetitions(cells: Sequence[Cell], one: Expectation) -> Judgement:
-    """The verdict over the repetitions (seeds) of one condition: estimated values by the t interval over
-    them, all else in each of them.
+    """Returns the verdict over the repetitions (seeds) of one condition. Estimated values of metrics are
+    judged by their t interval over the repetitions, everything else in each repetition.
+
+    The verdict is at best `cannot tell` if a repetition lacks a value.
     """
     if len(cells) == 1:
         return of_run(cells[0], one)
@@ -68,7 +72,12 @@ def of_repetitions(cells: Sequence[Cell], one: Expectation) -> Judgement:
 
 
 def _over_seeds(found: Mapping[int, Value], one: Expectation) -> Judgement:
-    """The verdict on the values of one subject, by the number of the repetition."""
+    """Returns the verdict on the values of one subject, which have the numbers of their repetitions as keys.
+
+    If any value is exact, each is judged by itself. Else the t interval over the repetitions is judged; a
+    percentile has no lower or upper end if a repetition has none, because with few messages the percentile is
+    the largest value and so always too small.
+    """
     (first, *_), several = found.values(), found.values()
     if any(value.exact for value in several):
         return together([(f"repetition {n}", of_value(value, one.bounds)) for n, value in found.items()])
@@ -76,7 +85,7 @@ def _over_seeds(found: Mapping[int, Value], one: Expectation) -> Judgement:
         return together([("", Judgement(OPEN, reason)) for reason in silent])
     mean = t_interval([value.value for value in several], "repetition")
     low, high, method = mean.low, mean.high, mean.method
-    if one.name.rpartition("_")[2] in PERCENTILES:  # of few messages it is the largest, so always too small
+    if one.name.rpartition("_")[2] in PERCENTILES:  # with few messages: the largest value, always too small
         low = None if any(value.low is None for value in several) else low
         high = None if any(value.high is None for value in several) else high
         if (mean.low, mean.high) != (low, high):
@@ -85,7 +94,9 @@ def _over_seeds(found: Mapping[int, Value], one: Expectation) -> Judgement:
 
 
 def of_value(value: Value, bounds: Bounds) -> Judgement:
-    """Holds if the whole interval of a value is within the bounds, fails if none of it is."""
+    """Returns the verdict on a value: holds if its whole interval is within the bounds, fails if none of it
+    is within one of them, else `cannot tell`.
+    """
     verdicts = [*_least(bounds, value.low, value.high), *_most(bounds, value.low, value.high)]
     word: Verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
     return Judgement(word, _said(value, word))
@@ -110,7 +121,7 @@ def _side(inside: bool, outside: bool) -> Verdict:
 
 
 def _said(value: Value, word: Verdict) -> str:
-    """The value with its interval and, where that leaves the verdict open, what would tell."""
+    """Returns the value with its interval as text and, where the verdict is open, what would tell."""
     if value.exact:
         return "has not recovered" if value.value == math.inf else _amount(value)
     if not value.n:
@@ -125,12 +136,14 @@ def _said(value: Value, word: Verdict) -> str:
 
 
 def _amount(value: Value) -> str:
-    """The value with its unit; a unit such as "1 is even" explains the value and is left out."""
+    """Returns the value with its unit; a unit that begins with a digit, such as "1 is even", explains the
+    value and is left out.
+    """
     return plain(value.value) + ("" if value.unit[:1].isdigit() else f" {value.unit}")
 
 
 def within(value: float, bounds: Bounds) -> bool:
-    """Whether an exact value is within all bounds."""
+    """Returns whether an exact value is within all bounds; bounds that are None do not count."""
     return not (
         (bounds.above is not None and value <= bounds.above)
         or (bounds.at_least is not None and value < bounds.at_least)
@@ -140,7 +153,10 @@ def within(value: float, bounds: Bounds) -> bool:
 
 
 def _of_series(found: Moments, one: Expectation) -> Judgement:
-    """The verdict on a series, which was observed and needs no interval."""
+    """Returns the verdict on a series for `always`, `eventually` or `never`; the values were observed and
+    need no interval. Intervals without a value make `always` and `never` `cannot tell` unless another value
+    fails.
+    """
     places = [within(value, one.bounds) for value in found.values]
     if one.mode == "eventually":
         return _eventually(found, places, one)
@@ -177,7 +193,9 @@ def _moment(found: Moments, index: int, unit: str) -> str:
 
 
 def together(parts: Sequence[tuple[str, Judgement]]) -> Judgement:
-    """One verdict for several parts, of which each must hold; the reasons of those that decide it."""
+    """Returns one verdict for several parts: fails if a part fails, else `cannot tell` if a part is, else
+    holds. The reason has those of up to MOST_REASONS parts with that verdict.
+    """
     words = {judged.verdict for _, judged in parts}
     word: Verdict = FAILS if FAILS in words else OPEN if OPEN in words else HOLDS
     deciding = [(of, judged) for of, judged in parts if judged.verdict == word]

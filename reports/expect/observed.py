@@ -1,4 +1,4 @@
-"""Judges what a run observed as it is: deliveries, lines of logs and events need no interval."""
+"""Judges deliveries, lines of logs and events of a run; they are observed and need no interval."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ MOST_NAMED = 5  # nodes without a log
 
 
 def delivered(run: Run, one: Expectation) -> Judgement:
-    """Judges all messages that were sent, message by message, whatever their protocol guarantees."""
+    """Judges all messages that were sent to an expected receiver, in the whole run or the time of `during` or
+    `after`, whatever their protocol guarantees.
+
+    A request counts as delivered when its reply arrives. `cannot tell` if none was sent, or if only messages
+    are missing that were still under way at the end.
+    """
     if one.during or one.after:
         span = span_of(run, one)
         if span is None:
@@ -74,7 +79,7 @@ def log(run: Run, one: Expectation) -> Judgement:
 
 
 def _files(logs: Path, node: str) -> list[Path]:
-    """The logs of a node's programs, without links that lead elsewhere."""
+    """Returns the logs of a node's programs, sorted, without symbolic links."""
     return [file for file in sorted(logs.glob(f"{node}.*.log")) if file.is_file() and not file.is_symlink()]
 
 
@@ -85,7 +90,12 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def event(run: Run, one: Expectation) -> Judgement:
-    """Judges whether an event of the timeline was applied, or a step of a session happened."""
+    """Judges whether an event of the timeline was applied successfully, or a step of a session happened, in
+    the whole run or the time of `during` or `after`.
+
+    With `within`, it must happen in that time from the start; `cannot tell` if the run ended before, or if no
+    events were recorded.
+    """
     span = span_of(run, one) if one.during or one.after else whole_ns(run)
     if span is None:
         label = one.during or one.after

@@ -1,4 +1,6 @@
-"""Computes what a metric was at each moment of a run, for always, eventually and never."""
+"""Computes the values of a metric over the intervals of a run, for expectations with always, eventually or
+never.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _SENT = pl.col("sent_ns").fill_null(0) > 0
 _HERE = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
 _DUE = pl.col("receiver").is_not_null() & (_SENT | _HERE)
 _ARRIVED = pl.coalesce("received_ns", "replied_ns")
-# Messages by their fate: those that count, and when each does. A lost message counts when it was sent.
+# Fate -> the messages that have it, and the time at which each counts: a lost message when it was sent.
 FATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
     "scheduled": (pl.lit(True), pl.col("scheduled_ns")),
     "sent": (_SENT, pl.col("sent_ns")),
@@ -45,14 +47,14 @@ FATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
 ONCE = ("scheduled", "sent", "settled", "unsent")  # counted once for all receivers
 LINKS = {"link_carried": ("bps", 1e-6), "link_queue_max": ("backlog_packets", 1.0)}
 SAMPLED_NS = 1_000_000_000  # links and nodes are sampled once a second
-MOST_GAP = 2.5  # times the length of an interval without a sample: then the series does not cover its time
+MOST_GAP = 2.5  # lengths of an interval; a longer time without a sample leaves values unknown
 NODES = {name: (column, factor) for column, (name, _, factor) in QUANTITIES.items()}
 
 
 @dataclass(frozen=True)
 class Moments:
-    """The values of one subject: each with the end of its interval, Unix ns. `unknown` says which intervals
-    have no value; empty if all have one.
+    """The values of one subject over `span`, each with the end of its interval in Unix ns. `unknown` has a
+    sentence about intervals without a value; empty if all have one.
     """
 
     of: str
@@ -63,7 +65,9 @@ class Moments:
 
 
 def series(run: Run, one: Expectation) -> list[Moments] | str:
-    """The series of each subject, or why there is none."""
+    """Returns the series of each subject in the time of `during` or `after`, or else in the whole run for
+    counts of messages and in the hold for other metrics. If there is none, returns the reason.
+    """
     name = name_of(one)
     counted = name.startswith("messages_")
     span = (
@@ -96,7 +100,7 @@ def _of_messages(run: Run, one: Expectation, name: str, span: Span) -> Iterator[
 
 
 def _counted(of: Of, rows: pl.DataFrame, fate: str, span: Span, every_ns: int) -> Moments:
-    """The count since the start of the span, at the end of each interval."""
+    """Returns the count of messages with a fate since the start of the span, at the end of each interval."""
     counts, at_ns = FATES[fate]
     once = rows.unique(["flow", "seq"], maintain_order=True) if fate in ONCE else rows
     happened = once.filter(counts).select(at_ns).to_series().drop_nulls().sort().to_numpy()
@@ -107,13 +111,15 @@ def _counted(of: Of, rows: pl.DataFrame, fate: str, span: Span, every_ns: int) -
 
 
 def _ends(span: Span, every_ns: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The ends of the intervals of a span; the last may be shorter."""
+    """Returns the ends of the intervals of a span in Unix ns; the last interval may be shorter."""
     ends = np.arange(span.start_ns + every_ns, span.end_ns + every_ns, every_ns, dtype=np.int64)
     return np.minimum(ends, span.end_ns)
 
 
 def _times(of: Of, rows: pl.DataFrame, name: str, span: Span, every_ns: int) -> Moments:
-    """The mean, percentile or maximum, in ms, of the messages that were scheduled in each interval."""
+    """Returns the mean, percentile or maximum, in ms, of the messages that were scheduled in each interval.
+    Intervals without such a message have no value; `unknown` counts them, except a shorter last one.
+    """
     what, _, last = name.rpartition("_")
     inside = pl.col("scheduled_ns").is_between(span.start_ns, span.end_ns, closed="left")
     known = rows.filter(inside).drop_nulls(f"{what}_ns")
@@ -166,7 +172,9 @@ def _of_nodes(run: Run, one: Expectation, name: str, span: Span) -> Iterator[Mom
 
 
 def _sampled(of: str, rows: pl.DataFrame, column: str, factor: float, span: Span, every_ns: int) -> Moments:
-    """The mean of the samples in each interval (of queues: the largest); a sample belongs to its end."""
+    """Returns the mean of the samples in each interval (of queues: the largest), times `factor`. A sample
+    belongs to the interval that ends with or after it; `unknown` reports a gap much longer than an interval.
+    """
     known = rows.filter((pl.col("t_ns") > span.start_ns) & (pl.col("t_ns") <= span.end_ns)).drop_nulls(column)
     place = ((pl.col("t_ns") - span.start_ns - 1) // every_ns).alias("place")
     value = pl.col(column).max() if column == "backlog_packets" else pl.col(column).mean()

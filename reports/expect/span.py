@@ -1,4 +1,4 @@
-"""Finds the time that an expectation is about, and narrows a run to it."""
+"""Finds the time for which an expectation is judged, and restricts a run to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from reports.rundir import Run
 
 
 def span_of(run: Run, one: Expectation) -> Span | None:
-    """The time of `during` or `after`; None if the event did not happen, or the run has no hold.
+    """Returns the time of `during` or `after`; None if the event did not happen, if its time is empty, or if
+    the run has no hold.
 
     `during` ends when the event is undone, else with the hold; `after` ends with the hold.
     """
@@ -32,26 +33,34 @@ def span_of(run: Run, one: Expectation) -> Span | None:
 
 
 def first_ns(events: pl.DataFrame, label: str) -> int | None:
-    """When the first event of that label was applied, Unix ns; None if none was."""
+    """Returns the time in Unix ns at which the first event of that label was applied successfully; None if
+    none was.
+    """
     found: Any = events.filter((pl.col("label") == label) & pl.col("ok")).get_column("t_ns").min()
     return None if found is None else int(found)
 
 
 def whole_ns(run: Run) -> Span | None:
-    """The time from the start of the scenario to the end of the last phase; None if it is not known."""
+    """Returns the time from the start of the scenario to the end of the last phase; None if it is
+    not known.
+    """
     start, ends = origin_ns(run), [phase.end_ns for phase in phases(run).values()]
     return Span("run", start, max(ends)) if start is not None and ends and max(ends) > start else None
 
 
 def narrowed(run: Run, span: Span) -> Run:
-    """The run as if `span` were its hold, with only the messages that were scheduled in it."""
+    """Returns the run with `span` as its hold and its only phase, and with only the messages that were
+    scheduled in it.
+    """
     known = {**run.read_manifest(), "phases": {"hold": [span.start_ns, span.end_ns]}}
     return replace(run, read_manifest=lambda: known, tables=_Narrowed(run.tables, span))
 
 
 @dataclass(frozen=True)
 class _Narrowed(Mapping[str, pl.DataFrame]):
-    """The tables of a run, without messages that were scheduled outside the span."""
+    """The tables of a run; the table of messages has only those that were scheduled in the span, without its
+    end.
+    """
 
     tables: Mapping[str, pl.DataFrame]
     span: Span

@@ -1,4 +1,4 @@
-"""Computes the values of one run that an expectation on a metric is about, with their intervals."""
+"""Computes the values of one run that an expectation on a metric judges, with their intervals."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ OF_SENT = tuple(f"messages_{fate}" for fate in ("lost", "duplicated", "reordered
 
 @dataclass(frozen=True)
 class Value:
-    """A value of a run; `low` and `high` bound its interval, None without one. `exact`: counted, not
-    estimated, so it needs none.
+    """A value of a run. `low` and `high` bound its interval and are None without one. If `exact`, it is
+    counted, not estimated, and its interval is the value itself.
     """
 
     of: str
@@ -68,8 +68,11 @@ class Value:
 def values(
     run: Run, metrics: Sequence[Metric], one: Expectation, *, intervals: bool = True
 ) -> list[Value] | str:
-    """The values, or why there are none. `metrics` are those of the run's summary.json. Without `intervals`,
-    values of messages have those of summary.json, which neglect correlation.
+    """Returns the values that the expectation judges, or the reason why there are none. `metrics` are those
+    of the run's summary.json; with `during` or `after` they are computed again for that time.
+
+    With `intervals`, latencies and round trips get intervals from a block bootstrap; else they keep those of
+    `metrics`, which neglect correlation.
     """
     if one.name == RECOVERY:
         return _recoveries(run, one)
@@ -97,7 +100,7 @@ def values(
 
 
 def _none(m: Metric) -> Value:
-    """A count that says nothing, because its class sent no message."""
+    """Returns a value without an interval for a count of a class that sent no message."""
     return Value(m.of.words, m.value, None, None, m.unit, False, 0, "no message was sent")
 
 
@@ -127,14 +130,14 @@ def unheard(rows: pl.DataFrame, what: str) -> str:
 
 
 def name_of(one: Expectation) -> str:
-    """The name in summary.json of the metric of an expectation."""
+    """Returns the name in summary.json of the metric of an expectation."""
     if one.name == RECOVERY:
         return "interruption_until"
     return "link_carried" if one.name == LINK_RATE and "link" in one.of else one.name
 
 
 def fits(of: Of, wanted: dict[str, str]) -> bool:
-    """Whether a value is of all that is wanted."""
+    """Returns whether a subject has all fields of `wanted`, compared as text."""
     known = asdict(of)
     return all(str(known[column]) == value for column, value in wanted.items())
 
@@ -151,7 +154,9 @@ def _value(run: Run, m: Metric, intervals: bool) -> Value:
 
 
 def _of_messages(m: Metric) -> float | None:
-    """The quantile of a latency or round trip, 0 for its mean; None of other metrics."""
+    """Returns the quantile (0 to 1) of a latency or round trip of a class, 0 for its mean; None for other
+    metrics.
+    """
     name, _, last = m.name.rpartition("_")
     if name not in TIMES_OF or m.of.traffic_class is None:
         return None
@@ -159,7 +164,9 @@ def _of_messages(m: Metric) -> float | None:
 
 
 def _interval(run: Run, m: Metric, q: float | None) -> Estimate:
-    """The mean or quantile in ns of the times that a metric of messages is computed from."""
+    """Returns the estimate, in ns, of the mean (`q` None) or quantile of the times from which a metric of
+    messages was computed.
+    """
     table = held_messages(run)
     assert table is not None, "the metric was computed from it"
     rows = next(rows for of, rows in by_guarantee(table) if of == m.of)

@@ -14,7 +14,8 @@ from reports.study import Study
 
 def data(study: Study) -> pl.DataFrame:
     """Returns the columns curve (class), ms, share, beyond (%), bound_ms (the largest bound of the class's
-    flows), for the classes with most messages.
+    flows), for the MOST_CURVES classes with most messages; CannotDrawError if no message of a flow with a
+    bound arrived in the hold.
     """
     taken = taken_ns(study.cells[0].run)
     if taken.is_empty():

@@ -20,8 +20,8 @@ MOST_POINTS = 4
 
 
 def capture_of(table: pl.DataFrame) -> str:
-    """Returns the capture point of the packet figures: the one with most packets; CannotDrawError without
-    captures.
+    """Returns the capture point for the figures about packets: the one with most packets in a run;
+    CannotDrawError without captures.
     """
     seen = table.filter(pl.col("name") == "packets").sort("value", descending=True)
     if seen.is_empty():
@@ -30,8 +30,8 @@ def capture_of(table: pl.DataFrame) -> str:
 
 
 def sizes_data(study: Study) -> pl.DataFrame:
-    """Returns the columns scenario, series, capture, bin, value (% of packets), low, high; without the empty
-    bins after the last used one.
+    """Returns the columns scenario, series, capture, bin, value (% of packets), low, high, repetitions, for
+    the capture point with most packets; without the empty bins after the last used one.
     """
     point = capture_of(study.compared)
     rows = study.compared.filter(called("packet_size", capture=point))
@@ -59,7 +59,7 @@ def sizes_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 def layers_data(study: Study) -> pl.DataFrame:
     """Returns the columns condition, layer, place (order of the layers, outermost first), value (% of frame
-    bytes).
+    bytes), for the capture point with most packets; CannotDrawError without such rows.
     """
     point = capture_of(study.compared)
     rows = study.compared.filter(called("layer_share", capture=point))
@@ -88,8 +88,8 @@ def layers_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def throughput_data(study: Study) -> pl.DataFrame:
-    """Returns the columns time (s), capture, kind, mbps of the first MOST_POINTS capture points of the run,
-    in bins of at least a second.
+    """Returns the columns time (s), capture, kind, mbps of the first MOST_POINTS capture points of the first
+    run, in bins of at least a second; CannotDrawError without packets.
     """
     run = study.cells[0].run
     parts = [

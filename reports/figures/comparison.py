@@ -14,7 +14,7 @@ CENTRES = (
     "broker",
     "server",
     "receiver",
-)  # node sets where the load meets; the first one that exists is shown
+)  # sets of nodes through which all load passes; the first one that exists is shown
 MOST_SERIES = 40  # bars of one panel
 LOAD = {"cpu": "{} CPU, % of a core", "received": "{} receives, kB/s", "sent": "{} sends, kB/s"}
 # The times that an application waits: the round trip of a request, the latency of other messages.
@@ -28,7 +28,7 @@ WAITING = {
 
 def comparison_data(study: Study) -> pl.DataFrame:
     """Returns the columns scenario, series, measure, value, low, high, repetitions; CannotDrawError with
-    fewer than two levels or too many.
+    fewer than two levels, with more than MOST_SERIES, or without node samples and messages.
     """
     if len(study.series) < 2:
         raise CannotDrawError("needs runs at two or more levels; this page has one")
@@ -43,7 +43,9 @@ def comparison_data(study: Study) -> pl.DataFrame:
 
 
 def _measures(table: pl.DataFrame) -> list[tuple[str, pl.Expr]]:
-    """Returns the title of each panel and the expression that selects its rows, in order."""
+    """Returns the title of each panel and the expression that selects its rows: CPU and traffic of the first
+    set of CENTRES in the table, then for each class its round trips, or else its latencies.
+    """
     sets = table.get_column("nodes").unique().to_list()
     centre = next((name for name in CENTRES if name in sets), None)
     load = [(text.format(centre), called(name, nodes=centre)) for name, text in LOAD.items() if centre]
@@ -62,7 +64,9 @@ def _measures(table: pl.DataFrame) -> list[tuple[str, pl.Expr]]:
 
 
 def comparison_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws small multiples: one column for each measure, one row for each scenario."""
+    """Draws small multiples of bars with their intervals: one column for each measure, one row for each
+    scenario, one bar for each series.
+    """
     base = alt.Chart(frame).encode(x=alt.X("series:N", title=None, axis=alt.Axis(labelAngle=-35)))
     bars = base.mark_bar().encode(y=alt.Y("value:Q", title=None), color=colour(study.series).legend(None))
     whiskers = base.mark_rule(color=INK, strokeWidth=1.5).encode(y=alt.Y("low:Q", title=None), y2="high:Q")

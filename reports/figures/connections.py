@@ -10,7 +10,7 @@ from reports.figures.theme import HALF, log_ticks
 from reports.metrics.connections import connections
 from reports.study import Study
 
-FEWEST = 10  # with fewer, the table says more than a distribution
+FEWEST = 10  # connections; with fewer, the table of the page is enough
 MEASURES = {
     "mbps": "TCP goodput per connection, Mbit/s",
     "handshake_ms": "handshake, ms",
@@ -19,8 +19,11 @@ MOST_POINTS = 200
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Returns the columns measure, value, share (%), for the connections of the capture point with most
-    connections.
+    """Returns the columns measure, value, share (%): the cumulative distributions over the connections of the
+    capture point with most of them.
+
+    Values that are zero are left out, and a measure with fewer than FEWEST values. CannotDrawError for
+    several runs, without a capture, or if no measure is left.
     """
     tables = study.cells[0].run.connections if study.single else {}
     if not tables:
@@ -41,7 +44,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws the cumulative shares, one panel for each measure."""
+    """Draws the cumulative shares, one panel with a logarithmic axis for each measure."""
     titles = frame.get_column("measure").unique(maintain_order=True).to_list()
     panels = [_panel(frame.filter(pl.col("measure") == title), title) for title in titles]
     return alt.hconcat(*panels)  # type: ignore[return-value]  # a chart like the others

@@ -20,7 +20,7 @@ from reports.study import Study
 from reports.svg import slim
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-DIGITS = 6  # significant ones of a plotted value; four give a tenth of a pixel
+DIGITS = 6  # significant digits of a plotted value; four give a tenth of a pixel
 
 
 def wake() -> None:
@@ -40,8 +40,8 @@ def draw_all(specs: Iterable[Spec], study: Study) -> list[Drawn | Absent]:
     """Returns each figure, or the reason why it cannot be drawn; a second thread draws while the next data
     are computed.
 
-    The charts are not checked against Vega-Lite's schema, which takes a fifth of a page's time; tests use
-    `draw`.
+    The charts are not checked against Vega-Lite's schema, because that takes a fifth of a page's time; `draw`
+    checks them.
     """
     with ThreadPoolExecutor(1) as pen:
         begun = [_begin(spec, study, pen, checked=False) for spec in specs]
@@ -61,12 +61,14 @@ def _begin(spec: Spec, study: Study, pen: Executor, checked: bool) -> Callable[[
 
 
 def rounded(frame: pl.DataFrame) -> pl.DataFrame:
-    """Returns the frame with its floats rounded to DIGITS significant digits."""
+    """Returns the frame with its 64-bit floats rounded to DIGITS significant digits."""
     return frame.with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
 
 
 def save(drawn: Drawn, report_dir: Path) -> None:
-    """Writes figures/KEY.svg, figures/KEY.vl.json and tables/KEY.csv below the report's directory."""
+    """Writes figures/KEY.svg, figures/KEY.vl.json and tables/KEY.csv below the report's directory, and makes
+    the directories.
+    """
     figures, tables = report_dir / "figures", report_dir / "tables"
     figures.mkdir(parents=True, exist_ok=True)
     tables.mkdir(parents=True, exist_ok=True)

@@ -20,14 +20,16 @@ MOST = 16  # groups that fit in one figure
 
 def data(study: Study) -> pl.DataFrame:
     """Returns the columns scenario, series, group, measure, value, low, high, for the MOST groups with the
-    highest CPU use.
+    highest CPU use, without measures that are zero everywhere.
+
+    CannotDrawError without node samples, with one group of one series, or if no node used CPU or sent.
     """
     table = study.compared.filter(pl.col("name").is_in(list(PANELS)) & pl.col("group").is_not_null())
     if table.is_empty():
         raise CannotDrawError("needs a hold with node samples")
     if table.get_column("group").n_unique() < 2 and len(study.series) < 2:
         raise CannotDrawError("one group alone has nothing to be compared with")
-    table = table.filter(pl.col("value").max().over("name") > 0)  # an empty panel says nothing
+    table = table.filter(pl.col("value").max().over("name") > 0)  # a quantity of zeros gets no panel
     if table.filter(pl.col("name") != "memory").is_empty():
         raise CannotDrawError("no node used CPU or sent in the hold")
     load = table.filter(pl.col("name") == "cpu").group_by("group", maintain_order=True)
@@ -39,7 +41,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws one panel for each quantity, with one bar for each group and series."""
+    """Draws one panel for each quantity, with one bar and its interval for each group and series."""
     panels = [
         _panel(frame.filter(pl.col("measure") == title), title, study)
         for title in PANELS.values()

@@ -18,19 +18,20 @@ from reports.rundir import Run
 from reports.study import Study, per_cell
 
 NEEDS = "no message of the hold arrived"
-# dense towards the tail, the interesting part
+# denser towards the slowest messages
 QUANTILES = np.unique(np.concatenate([np.linspace(0, 0.99, 100), 1 - np.logspace(-2, -5, 46), [1.0]]))
 MOST_POINTS = 300  # time bins of a plot; longer runs get wider bins
-MOST_CURVES = 8  # of one plot: the classes with most messages
+MOST_CURVES = 8  # curves of one plot: those with most messages
 Data = Callable[[Study], pl.DataFrame]
 
 
 def quantiles_data(column: str) -> Data:
     """Returns a function that computes the columns scenario, curve, ms, share (%), beyond (%): quantiles of
-    the messages of all repetitions together.
+    `column` over the messages of the hold, all repetitions together. It raises CannotDrawError if there is no
+    such message.
 
-    A curve is a class, a series, or both if a study has several of both. Runs are read one at a time, twice:
-    first to find the curves, then for the times of the MOST_CURVES with most messages.
+    A curve is a class, a series, or both if a study has several of both; only the MOST_CURVES with most
+    messages remain. Runs are read one at a time, twice: first to find the curves, then for their times.
     """
 
     def computed(study: Study) -> pl.DataFrame:
@@ -65,7 +66,9 @@ def _times(run: Run, column: str) -> pl.DataFrame:
 
 
 def _classes(run: Run, column: str) -> pl.DataFrame:
-    """Returns the number of messages of the hold with that time in each class, as `len`."""
+    """Returns the columns traffic_class and len, the number of messages of the hold whose `column`
+    is not null.
+    """
     return _times(run, column).group_by("traffic_class", maintain_order=True).len()
 
 
@@ -92,8 +95,8 @@ def _curve(rows: pl.DataFrame) -> pl.Expr:
 
 
 def quantiles(counts: pl.DataFrame) -> pl.DataFrame:
-    """Returns the QUANTILES of the times, in ms: the share of messages up to each (`share`) and at or above
-    it (`beyond`), in %.
+    """Returns the QUANTILES of times, which `counts` has sorted with their numbers, in ms: with the share of
+    messages up to each (`share`) and at or above it (`beyond`), in %. Equal times have one row.
     """
     by_then = counts.get_column("count").cast(pl.Int64).cum_sum().to_numpy()
     n = int(by_then[-1])
@@ -152,7 +155,10 @@ def _steps(
 
 def over_time_data(study: Study) -> pl.DataFrame:
     """Returns the columns time (s), traffic_class, percentile, latency_ms, n, for bins of the scheduled time
-    and the four largest classes.
+    over the whole first run and its four largest classes.
+
+    The percentiles are p50 and p99, and max if there is a single class. CannotDrawError if no message
+    arrived.
     """
     run = study.cells[0].run
     table = run.table("messages")
@@ -177,7 +183,9 @@ def over_time_data(study: Study) -> pl.DataFrame:
 
 
 def bin_seconds(rows: pl.DataFrame) -> float:
-    """Returns the width of the time bins in s: at least 1 s, and wide enough for at most MOST_POINTS bins."""
+    """Returns the width of the time bins in whole seconds: at least 1 s, and wide enough for at most
+    MOST_POINTS bins. `rows` must not be empty.
+    """
     first, last = rows.get_column("time").min(), rows.get_column("time").max()
     span = float(last) - float(first)  # type: ignore[arg-type]  # both are floats: rows is not empty
     return float(max(1.0, np.ceil(span / MOST_POINTS)))

@@ -14,7 +14,7 @@ MOST = 12
 
 def data(study: Study) -> pl.DataFrame:
     """Returns the columns scenario, series, place (link and direction), value (%), low, high, p99, for the
-    MOST busiest places.
+    MOST busiest places; CannotDrawError without a sampled link that has a requested rate.
     """
     known = study.compared.filter(pl.col("link").is_not_null())
     keys = ["scenario", "series", "link", "direction"]

@@ -13,12 +13,12 @@ from reports.roles import SECOND, origin_ns, phases
 from reports.rundir import Run
 
 SHORTEST_S = 1.0  # samples are a second apart, so in a shorter scenario they lie outside its axis
-NAME_SHARE = 0.06  # of the axis that the name of a phase needs
+NAME_SHARE = 0.06  # share of the axis that the name of a phase needs
 LABELLED = 14  # more event labels would cover the curves; their lines stay
 
 
 def seconds(column: str, run: Run) -> pl.Expr:
-    """Returns the column's Unix nanoseconds as seconds since the scenario's start."""
+    """Returns the column's Unix nanoseconds as seconds since the scenario's start, as the column time."""
     return ((pl.col(column) - (origin_ns(run) or 0)) / SECOND).alias("time")
 
 
@@ -34,8 +34,8 @@ def phase_rows(run: Run) -> pl.DataFrame:
 
 
 def event_rows(run: Run) -> pl.DataFrame:
-    """Returns the columns time (s), event (its label, or else action and targets) and ok of the applied
-    timeline events.
+    """Returns the columns time (s), event (its label, or else action and targets, at most 40 characters) and
+    ok of the timeline events in the run's table; no rows without that table.
     """
     schema = {"time": pl.Float64, "event": pl.String, "ok": pl.Boolean}
     table = run.table("events")
@@ -49,8 +49,8 @@ def event_rows(run: Run) -> pl.DataFrame:
 
 
 def time_axis(run: Run) -> alt.X:
-    """Returns the x axis of all plots over time, from the scenario's start to the end of its last phase;
-    CannotDrawError if that is shorter than SHORTEST_S.
+    """Returns the x axis of all plots over time, from the scenario's start to the end of its last phase.
+    CannotDrawError if that is shorter than SHORTEST_S; without phases, the axis has no fixed end.
     """
     named = phase_rows(run)
     end = max(named.get_column("end").to_list(), default=None)
@@ -67,7 +67,9 @@ def _label(event: dict[str, Any]) -> str:
 
 
 def mark_times(chart: alt.Chart, run: Run) -> AnyChart:
-    """Returns the chart with a line and a name where each phase starts, and a dashed line for each event."""
+    """Returns the chart with a line where each phase starts, its name if there is room, and a dashed line for
+    each event. With more than LABELLED events, their labels are left out.
+    """
     layers: list[alt.Chart] = []
     above: list[alt.Chart] = []
     named = phase_rows(run)
@@ -87,13 +89,15 @@ def mark_times(chart: alt.Chart, run: Run) -> AnyChart:
 
 
 def _roomy(named: pl.DataFrame) -> pl.DataFrame:
-    """Returns the phases that are long enough on the axis for their name."""
+    """Returns the phases that are long enough on the axis for their name, and always the last one."""
     whole = float(named.get_column("end").max() or 0)  # type: ignore[arg-type]  # a float column
     room = pl.col("time").shift(-1) - pl.col("time")
     return named.sort("time").filter(room.is_null() | (room >= NAME_SHARE * whole))
 
 
 def _readable(names: alt.Chart, color: str, **style: Any) -> list[alt.Chart]:
-    """Draws text with a halo in the background colour, so that it stays readable over curves."""
+    """Returns two layers that draw text with a halo in the background colour, so that it stays readable over
+    curves.
+    """
     halo = names.mark_text(fontSize=11, stroke=HALO, strokeWidth=4, strokeJoin="round", **style)
     return [halo, names.mark_text(fontSize=11, color=color, **style)]

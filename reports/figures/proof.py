@@ -17,10 +17,11 @@ VERDICTS = {HOLDS: "#0072B2", FAILS: "#D55E00", OPEN: "#6F6F6F"}
 
 
 def proof_data(study: Study) -> pl.DataFrame:
-    """Returns the numeric checks of at most 24 places (link and direction) for each quantity, failing ones
-    first, with one dot for each run.
+    """Returns the numeric checks of at most MOST_ROWS places (link and direction) for each quantity, failing
+    places first, with one row for each run. CannotDrawError without a judged link.
 
-    Of more than 40 runs, 40 are shown, evenly chosen, and for each place the first 40 failures of the others.
+    Of more than MOST_RUNS runs, MOST_RUNS are shown, evenly chosen, and for each place the first MOST_RUNS
+    failures of the others.
     """
     known = _named(proven(study), "least")
     if known.is_empty():
@@ -35,8 +36,8 @@ def proof_data(study: Study) -> pl.DataFrame:
 
 
 def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
-    """Returns the dots of the places shown; `some_fail`: also look for failures in runs that are
-    not chosen.
+    """Returns the rows of the places in `shown`, from the evenly chosen runs. With `some_fail`, also the
+    first MOST_RUNS failures of each place in the other runs.
     """
     runs = len(study.cells)
     even = {n * runs // MOST_RUNS for n in range(MOST_RUNS)} if runs > MOST_RUNS else set(range(runs))
@@ -57,8 +58,8 @@ def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
 
 
 def _named(rows: pl.DataFrame, measured: str) -> pl.DataFrame:
-    """Returns the numeric rows that have a requested and a measured value, with their `place` and the
-    quantity as `what`.
+    """Returns the rows that have a requested and a measured value (column `measured`), without those about
+    reachability, with link and direction as `place` and quantity and unit as `what`.
     """
     known = (
         pl.col("requested").is_not_null() & pl.col(measured).is_not_null() & (pl.col("quantity") != "reach")
@@ -72,7 +73,9 @@ def _named(rows: pl.DataFrame, measured: str) -> pl.DataFrame:
 
 
 def proof_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws one panel for each quantity: a line at the expected value and a dot at the measured one."""
+    """Draws one panel for each quantity: ticks at the requested and expected values, a dot at the measured
+    one, and its interval.
+    """
     panels = [_panel(rows) for _, rows in frame.group_by("what", maintain_order=True)]
     return alt.vconcat(*panels, spacing=18)
 

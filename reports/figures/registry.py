@@ -40,8 +40,9 @@ def first(study: Study) -> tuple[Spec, ...]:
     """Returns the candidates for the picture beside the key figures, the best first; the page shows the first
     that can be drawn.
 
-    Several runs: the comparison of levels. One run: figures over time if its timeline has events, then
-    distributions of latency, then throughput.
+    Several runs: the comparison of levels, or none with a single level. One run: figures over time if its
+    timeline has events, then distributions of latency, then transfers, throughput and further figures over
+    time.
     """
     if not study.single:
         return LEVELS if len(study.series) > 1 else ()

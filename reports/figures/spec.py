@@ -22,8 +22,8 @@ class CannotDrawError(Exception):
 
 @dataclass(frozen=True)
 class Spec:
-    """The definition of one figure. `data` computes exactly the rows that `draw` shows; both are pure
-    functions.
+    """The definition of one figure. `data` computes the rows that `draw` shows and raises CannotDrawError if
+    the study lacks them; both are pure functions.
     """
 
     key: str  # file name

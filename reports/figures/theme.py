@@ -20,24 +20,30 @@ FEWEST_TICKS, MOST_TICKS = 3, 9
 
 
 def colour(series: list[str], title: str | None = None, field: str = "series") -> alt.Color:
-    """Encodes the series as colour; the same position in `series` always has the same colour."""
+    """Returns the encoding of the series as colour; the same position in `series` always has the same colour,
+    and colours repeat after the eighth.
+    """
     return alt.Color(f"{field}:N", scale=alt.Scale(domain=series, range=_of(PALETTE, series)), title=title)
 
 
 def marker(series: list[str], title: str | None = None, field: str = "series") -> alt.Shape:
-    """Encodes the series as point shape, so that curves differ in more than colour."""
+    """Returns the encoding of the series as point shape, so that curves differ in more than colour; shapes
+    repeat after the eighth.
+    """
     return alt.Shape(f"{field}:N", scale=alt.Scale(domain=series, range=_of(SHAPES, series)), title=title)
 
 
 def dash(values: list[str], title: str | None = None, field: str = "quantity") -> alt.StrokeDash:
-    """Encodes a second variable, such as the direction, as dash pattern."""
+    """Returns the encoding of a second variable, such as the direction, as dash pattern; patterns repeat
+    after the fourth.
+    """
     scale = alt.Scale(domain=values, range=_of(DASHES, values))
     return alt.StrokeDash(f"{field}:N", scale=scale, title=title, legend=alt.Legend(symbolSize=400))
 
 
 def log_ticks(frame: pl.DataFrame, column: str) -> tuple[alt.Scale, alt.Axis]:
     """Returns a logarithmic scale that fits the column's positive values, and an axis with 3 to 9 ticks: at
-    1, 2, 5, at every digit, evenly spaced or at decades.
+    1, 2, 5 of each decade, at each digit, evenly spaced, or at decades only.
     """
     values = frame.filter(pl.col(column) > 0).get_column(column)
     low, high = float(values.min() or 1.0), float(values.max() or 1.0)  # type: ignore[arg-type]  # a float column
@@ -60,10 +66,8 @@ def _of(values: Any, series: list[str]) -> list[Any]:
 
 
 def finish(chart: alt.TopLevelMixin, description: str, checked: bool) -> dict[str, Any]:
-    """Returns the chart as a Vega-Lite definition in the common style; with `checked`, validated against the
-    schema.
-
-    `description` is the text for screen readers.
+    """Returns the chart as a Vega-Lite definition in the common style, with `description` as the text for
+    screen readers; with `checked`, validated against the schema.
     """
     spec: dict[str, Any] = chart.to_dict(validate=checked)
     spec["description"] = description

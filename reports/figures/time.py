@@ -19,13 +19,15 @@ from reports.metrics.load import QUANTITIES
 from reports.rundir import Run
 from reports.study import Study
 
-MOST_LINKS = 6  # more curves would be hard to distinguish: the busiest; the table has all
-MOST_GROUPS = 6  # likewise: the groups that use most CPU
+MOST_LINKS = 6  # the busiest directions; more curves would be hard to distinguish
+MOST_GROUPS = 6  # the groups that use most CPU
 
 
 def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:
-    """Returns a function that computes the columns time (s), curve, quantity, value: means of each group in
-    bins of 1 s or more.
+    """Returns a function that computes the columns time (s), curve, quantity, value for the first run: means
+    over the nodes of each of the MOST_GROUPS groups with the highest CPU use, in bins of 1 s or more.
+
+    It raises CannotDrawError without samples.
     """
 
     def data(study: Study) -> pl.DataFrame:
@@ -47,7 +49,9 @@ def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:
 
 
 def _curves(run: Run, table: pl.DataFrame) -> dict[str, tuple[str, ...]]:
-    """Returns the nodes of the MOST_GROUPS groups with the highest CPU use, by the name of their curve."""
+    """Returns the nodes of the MOST_GROUPS groups with the highest CPU use, by the name of their curve;
+    CannotDrawError if the plan has no node.
+    """
     used = dict(table.group_by("node").agg(pl.col("cpu_ns").max()).iter_rows())
     every = {group: names for (group, _), names in groups(run).items()}
     if not every:
@@ -102,7 +106,9 @@ def bandwidth_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def host_data(study: Study) -> pl.DataFrame:
-    """Returns the columns time (s), curve (place and quantity) and value (% of the machine)."""
+    """Returns the columns time (s), curve (place and quantity) and value (% of the machine) of the first run,
+    as means of bins of 1 s or more; CannotDrawError without samples of the machine.
+    """
     run = study.cells[0].run
     table = run.table("host")
     if table is None:
@@ -136,10 +142,11 @@ def host_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def links_over_time(column: str, cumulative: bool, factor: float = 1.0) -> Callable[[Study], pl.DataFrame]:
-    """Returns a function that computes the columns time (s), curve (link and direction) and value of a
-    column, for the MOST_LINKS directions with the largest values.
+    """Returns a function that computes the columns time (s), curve (link and direction) and value of a column
+    times `factor`, as means of bins of 1 s or more, for the MOST_LINKS directions with the largest values.
 
-    With `cumulative`, values are counted from the first sample.
+    With `cumulative`, values are counted from the first sample. CannotDrawError without samples or if all
+    values are zero.
     """
 
     def data(study: Study) -> pl.DataFrame:

@@ -22,7 +22,8 @@ REQUESTED, CARRIED = "requested", "carried"
 
 def rates(study: Study) -> pl.DataFrame:
     """Returns the columns time (s), curve (link and direction), what (requested or carried), value (Mbit/s)
-    of the first run.
+    of the first run, for the first MOST directions by name whose trace has rates; CannotDrawError without
+    one.
     """
     run = study.cells[0].run
     table = run.table("links")
@@ -45,8 +46,8 @@ def rates(study: Study) -> pl.DataFrame:
 
 
 def delays(study: Study) -> pl.DataFrame:
-    """Returns the columns time (s), curve, value (ms) of the first run at each change, for directions whose
-    delay changes.
+    """Returns the columns time (s), curve (link and direction), value (ms) of the first run at each change,
+    for the first MOST directions by name whose delay changes; CannotDrawError without one.
     """
     run = study.cells[0].run
     table = run.table("impairments")
@@ -65,13 +66,13 @@ def delays(study: Study) -> pl.DataFrame:
 
 
 def rates_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws two curves for each direction: requested and carried."""
+    """Draws two curves of the rate over time for each direction: requested and carried."""
     chart = alt.Chart(frame).encode(strokeDash=dash([REQUESTED, CARRIED], field="what"))
     return _drawn(frame, study, "Mbit/s", chart, "step-before")
 
 
 def delays_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws one curve for each direction."""
+    """Draws one curve of the delay for each direction."""
     return _drawn(frame, study, "delay, ms", alt.Chart(frame), "step-after")
 
 

@@ -19,7 +19,9 @@ MOST = 8  # more curves would be hard to distinguish
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Returns the columns time (s), mbps, flow of the MOST largest flows, counted at their receivers."""
+    """Returns the columns time (s), mbps, flow of the MOST largest flows, counted at their receivers;
+    CannotDrawError for several runs or without samples.
+    """
     run = _single(study)
     rows = transfer_samples(run)
     if rows is None or rows.is_empty():
@@ -28,8 +30,8 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def rtt_data(study: Study) -> pl.DataFrame:
-    """Returns the columns time (s), ms, flow: the round trips of the same flows, measured by their senders'
-    kernels.
+    """Returns the columns time (s), ms, flow: the round trips that the senders' kernels measure for the MOST
+    largest flows; CannotDrawError for several runs or without round trips.
     """
     run = _single(study)
     rows, carried = rtt_samples(run), transfer_samples(run)
@@ -39,8 +41,8 @@ def rtt_data(study: Study) -> pl.DataFrame:
 
 
 def window_data(study: Study) -> pl.DataFrame:
-    """Returns the columns time (s), segments, flow: the congestion windows of the same flows in their
-    senders' kernels.
+    """Returns the columns time (s), segments, flow: the congestion windows in the senders' kernels, for the
+    MOST largest flows; CannotDrawError for several runs or without windows.
     """
     run = _single(study)
     rows, carried = window_samples(run), transfer_samples(run)
@@ -50,7 +52,9 @@ def window_data(study: Study) -> pl.DataFrame:
 
 
 def fairness_data(study: Study) -> pl.DataFrame:
-    """Returns the columns time (s) and index (Jain's), for the time in which all transfers send."""
+    """Returns the columns time (s) and index (Jain's), for the time in which all transfers send;
+    CannotDrawError for several runs or without such a time.
+    """
     run = _single(study)
     rows = shared_rates(run)
     if rows is None:
@@ -65,14 +69,18 @@ def _single(study: Study) -> Run:
 
 
 def _largest(rows: pl.DataFrame, carried: pl.DataFrame, run: Run, value: pl.Expr) -> pl.DataFrame:
-    """Returns the samples of the MOST flows that carried most."""
+    """Returns the columns time (s), `value` and flow of `rows`, for the MOST flows with the largest sum of
+    rates in `carried`.
+    """
     most = carried.group_by("name").agg(pl.col("bps").sum()).sort("bps", "name", descending=[True, False])
     chosen = rows.filter(pl.col("name").is_in(most.get_column("name").head(MOST).to_list()))
     return chosen.select(seconds("t_ns", run), value, flow=pl.col("name"))
 
 
 def curves(column: str, title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
-    """Returns a function that draws one curve for each flow."""
+    """Returns a function that draws `column` over time, with one curve for each flow; `title` is that of the
+    vertical axis.
+    """
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         flows = frame.get_column("flow").unique().sort().to_list()

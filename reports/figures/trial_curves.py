@@ -24,7 +24,7 @@ def size_axis(rows: pl.DataFrame) -> alt.X:
 
 def latency_data(study: Study) -> pl.DataFrame:
     """Returns the columns series, stream, size, percentile, latency_us, over all frames of the latency trials
-    of a condition; streams between two clocks are left out.
+    of a condition; streams between two clocks are left out. CannotDrawError if no frame remains.
     """
     spread: dict[tuple[str, str, int], list[pl.DataFrame]] = {}
     for cell in study.cells:
@@ -48,7 +48,7 @@ def latency_data(study: Study) -> pl.DataFrame:
 
 
 def latency_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws median, 90th and 99th percentile by frame size, one column for each condition."""
+    """Draws median, 90th and 99th percentile of the latency by frame size, one column for each condition."""
     scale, axis = log_ticks(frame, "latency_us")
     base = alt.Chart(frame).encode(
         x=size_axis(frame),
@@ -63,7 +63,11 @@ def latency_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def loss_data(study: Study) -> pl.DataFrame:
-    """Returns the columns series, stream, size, curve, load (% of the theoretical maximum), loss (%)."""
+    """Returns the columns series, stream, size, curve, load (% of the theoretical maximum), loss (%), for
+    each frame loss trial that sent frames; CannotDrawError without one.
+
+    The load is the offered one if it is recorded, else the requested one.
+    """
     found = []
     for cell in study.cells:
         table = cell.run.table("trials")
@@ -82,7 +86,9 @@ def loss_data(study: Study) -> pl.DataFrame:
 
 
 def loss_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws frame loss against offered load, one curve for each size."""
+    """Draws frame loss against offered load, one curve for each stream and size, one column for
+    each condition.
+    """
     sizes = frame.sort("stream", "size").get_column("curve").unique(maintain_order=True).to_list()
     highest = max(1.0, float(frame.get_column("loss").max() or 0.0))  # type: ignore[arg-type]  # a float
     base = alt.Chart(frame).encode(

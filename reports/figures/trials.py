@@ -17,8 +17,9 @@ UNITS = {"throughput": "frames/s", "throughput_bits": "Mbit/s"}
 
 
 def throughput_data(study: Study) -> pl.DataFrame:
-    """Returns the columns series, stream, size, unit, value, low, high of the measured rates and of the
-    expected ones.
+    """Returns the columns series, stream, size, unit, value, low, high of the measured throughputs, and of
+    the theoretical maximum and the requested rate of the links as further series; CannotDrawError without
+    throughput trials.
     """
     table = study.compared.filter(pl.col("name").is_in(list(UNITS)))
     if table.is_empty():
@@ -37,7 +38,7 @@ def throughput_data(study: Study) -> pl.DataFrame:
 
 def _expected(study: Study) -> pl.DataFrame:
     """Returns the theoretical maximum for each frame size and, if the topology requests rates, the requested
-    rate of the links.
+    rate of the links, in both units and without intervals.
     """
     found: dict[tuple[str, int], float] = {}
     lines = {rate for cell in study.cells for rate in line_rates(cell.run).values()}
@@ -66,7 +67,9 @@ def _named(what: str, rate: int, rates: set[int]) -> str:
 
 
 def throughput_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws frames/s on a logarithmic axis beside Mbit/s on a linear one."""
+    """Draws frames/s on a logarithmic axis beside Mbit/s on a linear one, without zeros; CannotDrawError if
+    all values are zero.
+    """
     series = _ordered(frame)
     parts = []
     for unit in UNITS.values():
@@ -98,8 +101,8 @@ def _ordered(frame: pl.DataFrame) -> list[str]:
 
 
 def burst_data(study: Study) -> pl.DataFrame:
-    """Returns the columns series, stream, size, value (frames), low, high of the longest burst
-    without loss.
+    """Returns the columns series, stream, size, value (frames), low, high of the longest burst without loss;
+    CannotDrawError without back-to-back trials.
     """
     table = study.compared.filter(pl.col("name") == "back_to_back")
     if table.is_empty():

@@ -31,7 +31,9 @@ class Bounded:
 
 
 def bounded(run: Run) -> list[Bounded]:
-    """Returns one `Bounded` for each class with bounds, in the order of the plan."""
+    """Returns one `Bounded` for each class with bounds, in the order of the plan; empty for a run without
+    bounds.
+    """
     classes: dict[str, list[dict[str, object]]] = {}
     for row in run.bounds.get("bounds", []):
         classes.setdefault(str(row["class"]), []).append(row)
@@ -40,11 +42,11 @@ def bounded(run: Run) -> list[Bounded]:
 
 
 def taken_ns(run: Run) -> pl.DataFrame:
-    """Returns the columns class, took_ns, worst_ns, after_ns (from the actual sending) of messages of the
-    hold with a bound.
+    """Returns the columns class, took_ns (from the scheduled time to delivery, or to the reply of a request),
+    worst_ns (the bound), after_ns (as took_ns, from the actual sending) of messages of the hold with a bound.
 
     A flow's first message waits for ARP, which no bound covers: messages due before its arrival, or within
-    the time of the bound after it, are left out.
+    the time of the bound after it, are left out. So are messages that did not arrive.
     """
     rows = [
         (one["flow"], one["receiver"], one["worst_ns"])
@@ -85,8 +87,9 @@ def _of_class(run: Run, name: str, rows: list[dict[str, object]], taken: pl.Data
 
 
 def _doubt(run: Run, over: pl.DataFrame) -> str:
-    """Returns the part of the model that the delays disprove: a sender that was later than assumed, or the
-    path after a timely sending.
+    """Returns the part of the model that the delays above their bound disprove: the sending nodes if these
+    delays are within the bound from the actual sending, else the links if the timeline changes them or their
+    proof failed, else the receiving nodes or other traffic.
     """
     allowed = f"assumed to need at most {_us(run.bounds.get('node_ns', 0))} each"
     on_time = over.filter(pl.col("after_ns") > pl.col("worst_ns"))

@@ -68,6 +68,8 @@ def row(key: Key, found: list[Metric]) -> tuple[object, ...]:
 
 
 def is_count(found: list[Metric]) -> bool:
-    """Returns whether the values count chance events, such as losses, drops or retransmissions."""
+    """Returns whether the values count chance events, such as losses, drops or retransmissions: whole numbers
+    without interval in a unit of COUNTED, of a metric that is not in AMOUNTS.
+    """
     counted = found[0].unit in COUNTED and found[0].name not in AMOUNTS
     return counted and all(m.low is None and m.value >= 0 and m.value == int(m.value) for m in found)

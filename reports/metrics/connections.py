@@ -12,17 +12,17 @@ from reports.metrics.stats import percentile
 from reports.roles import SECOND
 from reports.rundir import Run
 
-SHORTEST_NS = SECOND // 1000  # a rate over a shorter time means nothing
+SHORTEST_NS = SECOND // 1000  # a rate over a shorter time is not meaningful
 
 
 def connections(table: pl.DataFrame) -> pl.DataFrame:
     """Returns one row for each connection, both directions together, the largest payload first.
 
     Columns: stream, source, destination (address and port), app, seconds, mbps (payload of both directions
-    over the connection's time), payload_bytes, packets, retransmissions, end. handshake_ms: from SYN to the
-    ACK that completes the handshake. rtt_ms: the sum of the smoothed round trips from the capture to both
-    ends; this is the whole path only if both ends send data (else one part is the handshake's). Null if one
-    end acknowledged nothing.
+    over the connection's time; null below 1 ms), payload_bytes, packets, retransmissions, end. handshake_ms:
+    from SYN to the ACK that completes the handshake. rtt_ms: the sum of the smoothed round trips from the
+    capture to both ends; this is the whole path only if both ends send data (else one part is the
+    handshake's). Null if one end acknowledged nothing.
     """
     span = pl.col("last_ns") - pl.col("first_ns")
     ways = ("forward", "reverse")
@@ -48,8 +48,8 @@ def connections(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def connection_metrics(run: Run) -> list[Metric]:
-    """Returns number, retransmissions, handshake and round-trip times, and goodput of the connections of each
-    capture.
+    """Returns number, retransmissions, duration, handshake and round-trip times, and goodput of the
+    connections of each capture; captures without connections are left out.
 
     Goodput quantiles are weighted by payload: half of all payload travelled in connections that are at most
     as fast as p50. Control connections therefore hardly count.

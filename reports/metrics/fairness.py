@@ -33,8 +33,8 @@ def shared_rates(run: Run) -> pl.DataFrame | None:
     """Returns the column t_ns and one column of bit/s for each of the largest transfers, in steps of about a
     second.
 
-    The rows cover the time in which all of them send; None with fewer than two transfers, or without such a
-    time.
+    The rows cover the time in which all of them send. Transfers with a single sample are left out; None if
+    fewer than two remain, or if the time is shorter than a second.
     """
     parts = {name: rows for (name, _), rows in arrived(run).items() if rows.height > 1}
     if len(parts) < FEWEST:
@@ -53,7 +53,7 @@ def _whole(rows: pl.DataFrame, column: str, place: int) -> int:
 
 
 def _rates(rows: pl.DataFrame, grid: Rates) -> Rates:
-    """Returns the rate in bit/s between the times of the grid, interpolated from the byte counts."""
+    """Returns the rate in bit/s between successive times of the grid, interpolated from the byte counts."""
     at, counted = (rows.get_column(name).to_numpy().astype(np.float64) for name in ("t_ns", "bytes"))
     steps: Any = np.diff(np.interp(grid, at, np.maximum.accumulate(counted)))
     return np.asarray(8e9 * steps / np.diff(grid))
@@ -61,7 +61,7 @@ def _rates(rows: pl.DataFrame, grid: Rates) -> Rates:
 
 def fairness_metrics(run: Run) -> list[Metric]:
     """Returns Jain's index of the mean rates and of each second's rates, and the share of bytes of each
-    class.
+    class, over the time in which all transfers send; empty without such a time.
     """
     rows = shared_rates(run)
     if rows is None:

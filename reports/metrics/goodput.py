@@ -18,7 +18,8 @@ Useful = tuple[float, int, str]  # bit/s of payload, packets, capture point
 def crossing(
     run: Run, links: Iterable[str], lossy: Collection[tuple[str, str]] = ()
 ) -> dict[tuple[str, str], Useful]:
-    """Returns the goodput over the hold by link and direction, for the links that captured packets crossed.
+    """Returns the goodput over the hold by link and direction, for the named links that captured TCP or UDP
+    packets crossed; empty without a hold.
 
     A packet crosses a link if its source and destination are on different sides. Each direction is measured
     at the capture that saw most such packets. Retransmissions are left out, so each byte counts once. `lossy`
@@ -82,7 +83,9 @@ def addresses_behind(plan: Plan, name: str) -> set[str]:
 
 
 def _side(plan: Plan, point: str, name: str) -> str:
-    """Returns the side of the link on which a capture stands: first, second, or empty at the link itself."""
+    """Returns the side of the link on which a capture stands: "first" or "second"; empty at the link itself,
+    at one of its end nodes, or at an unknown place.
+    """
     kind, _, at = next((c.at for c in plan.captures if c.name == point), "").partition(" ")
     link = next(link for link in plan.links if link.name == name)
     if (kind == "link" and at == name) or (kind == "node" and at in (link.a, link.b)):

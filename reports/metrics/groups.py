@@ -14,8 +14,8 @@ ORDER = ("broker", "server", "client", "utility", "router")
 
 
 def groups(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Returns the names of the nodes by (group, role), in the order of the plan; a node without a group is a
-    group of its own name.
+    """Returns the names of the nodes by (group, role), in the order of the plan. A node without a group is a
+    group of its own name; a node without a role of ORDER has the role "".
     """
     found: dict[tuple[str, str], list[str]] = {}
     for node in run.plan.nodes:
@@ -26,8 +26,8 @@ def groups(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def group_metrics(run: Run) -> list[Metric]:
-    """Returns the number of nodes and the mean of each quantity over the hold for each group; empty without
-    node samples or hold.
+    """Returns the number of nodes and the mean of each sampled quantity over the hold for each group and
+    role; empty without node samples or hold.
 
     The interval is over time for one node, over the nodes for several.
     """

@@ -25,8 +25,8 @@ LAYERS = {
 
 
 def hierarchy_metrics(run: Run) -> list[Metric]:
-    """Returns the packets and bytes of each protocol path, and the bytes of each layer, for each capture over
-    the hold.
+    """Returns the packets, bytes and share of bytes of each protocol path, and the share of each layer in the
+    frame bytes, for each capture over the hold; without a hold, over the whole capture.
     """
     span = phases(run).get("hold")
     found: list[Metric] = []

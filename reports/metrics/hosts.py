@@ -49,7 +49,8 @@ def host_effects(cells: Sequence[Cell]) -> list[Effect]:
     first.
 
     Figures of a machine itself (busy, steal) are left out, because they differ by nature, and so are runs in
-    virtual time, because they are the same everywhere.
+    virtual time, because they are the same everywhere. A figure with constant values or too few runs for a
+    test has no effect.
     """
     found: dict[tuple[str, Of], list[tuple[Cell, float]]] = {}
     for cell in _placed(cells):
@@ -62,8 +63,8 @@ def host_effects(cells: Sequence[Cell]) -> list[Effect]:
 
 
 def apart(cells: Sequence[Cell]) -> bool:
-    """Returns whether there are several machines, but no condition that ran on two of them, so that they
-    cannot be compared.
+    """Returns whether the runs in real time have several machines, but no condition that ran on two of them,
+    so that they cannot be compared.
     """
     machines: dict[tuple[str, str], set[str]] = {}
     for cell in _placed(cells):
@@ -77,8 +78,8 @@ def _placed(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _effect(name: str, of: Of, rows: list[tuple[Cell, float]]) -> Effect | None:
-    """Returns the effect for one figure; None if no condition has several machines, the values do not vary,
-    or too few runs remain for a test.
+    """Returns the effect for one figure, with its uncorrected `p`; None if no condition has several machines,
+    the values do not vary, or too few runs remain for a test.
     """
     values = np.array([value for _, value in rows])
     machines = sorted({cell.machine for cell, _ in rows})

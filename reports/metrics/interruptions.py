@@ -25,8 +25,8 @@ _SENT = pl.when(pl.col("sent_ns") > 0).then("sent_ns").otherwise("scheduled_ns")
 
 @dataclass(frozen=True)
 class Happened:
-    """An event of the timeline and its span, which ends at the next event or at the end of the
-    hold; Unix ns.
+    """An event of the timeline and its span in Unix ns, which ends at the next event or at the end of the
+    hold. If `mends`, the event only repairs and loses no message.
     """
 
     label: str
@@ -37,20 +37,21 @@ class Happened:
 
 @dataclass(frozen=True)
 class Usual:
-    """A class before any event: its longest pause (0: unknown) and its longest transit time."""
+    """The longest pause (0: unknown) and the longest transit time of a class before any event, in ns."""
 
     pause_ns: int
     way_ns: int
 
 
 def interruption_metrics(run: Run) -> list[Metric]:
-    """Returns the metrics of each event and class, over the time until the next event.
+    """Returns the metrics of each event and class, over the time until the next event; empty without messages
+    or events.
 
     They are lost messages, unanswered requests, the longest pause in the arrivals of one flow at one
     receiver, the longest pause before any event, and the recovery time. For requests, replies count as
-    arrivals. A pause that lasts to the end of the records has no recovery time. Messages in flight at the
-    event belong to it (see `_sendings`); so does a pause in which the next arrival was due after the
-    event.
+    arrivals. Only a pause more than TIMES as long as the longest one before any event has a recovery time,
+    and none has one that lasts to the end of the records. Messages in flight at the event belong to it (see
+    `_sendings`); so does a pause in which the next arrival was due after the event.
     """
     return [metric for one in _by_event(run) for metric in _of_event(*one)]
 
@@ -84,7 +85,7 @@ def _by_event(run: Run) -> Iterator[tuple[Of, Happened, pl.DataFrame, pl.DataFra
 
 def events(run: Run) -> list[Happened]:
     """Returns the first MOST successful events of the hold that can interrupt a flow, in order; several with
-    one label at one time count as one.
+    one label at one time count as one. Empty without events or hold.
     """
     table, hold = run.table("events"), phases(run).get("hold")
     if table is None or hold is None:
@@ -103,7 +104,9 @@ def events(run: Run) -> list[Happened]:
 
 
 def _labels(rows: pl.DataFrame) -> Iterator[str]:
-    """Yields the names of the events; the second event of the same name becomes NAME (2)."""
+    """Yields the names of the events, each by its label or else by action and targets; the n-th event of the
+    same name becomes NAME (n).
+    """
     seen: dict[str, int] = {}
     for row in rows.to_dicts():
         label = str(row["label"] or f"{row['action']} {' '.join(row['targets'] or ())}").strip()
@@ -112,11 +115,11 @@ def _labels(rows: pl.DataFrame) -> Iterator[str]:
 
 
 def _usual(rows: pl.DataFrame, pauses: pl.DataFrame, before_ns: int) -> Usual:
-    """Returns the usual pause and transit time of a class, from messages that arrived before any event
-    (`before_ns`).
+    """Returns the longest pause and transit time of a class, from messages that arrived until `before_ns`,
+    the first event.
 
     Later messages are left out, because backlog lengthens their transit time. Without earlier messages, the
-    transit time is the shortest of all.
+    transit time is the shortest of all, and the pause is 0.
     """
     pause, way = pl.col("end_ns") - pl.col("start_ns"), pl.col("there_ns") - pl.col("sent_ns")
     there = rows.filter(pl.col("sent_ns") > 0)
@@ -125,7 +128,7 @@ def _usual(rows: pl.DataFrame, pauses: pl.DataFrame, before_ns: int) -> Usual:
 
 
 def _sendings(happened: list[Happened], way_ns: int) -> list[tuple[int, int]]:
-    """Returns the range of sending times of the messages that belong to each event.
+    """Returns for each event the range of sending times (Unix ns) of the messages that belong to it.
 
     A message belongs to the first event during its transit. If there is none, or if that event only repairs,
     the message belongs to the last event before its sending: a loss on a link that is down belongs to the
@@ -141,7 +144,8 @@ def _sendings(happened: list[Happened], way_ns: int) -> list[tuple[int, int]]:
 def _pauses(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the times between arrivals of each flow at each receiver: flow, receiver, start_ns and end_ns.
 
-    The end is null if nothing arrived afterwards although messages were sent.
+    After the last arrival there is a pause without end (null) if later messages were scheduled and did not
+    arrive.
     """
     came = rows.drop_nulls("there_ns").sort(*PAIR, "there_ns")
     between = came.select(

@@ -23,7 +23,7 @@ Requested = list[tuple[int, int]]  # start (Unix ns) and rate (bit/s; 0: none), 
 
 def requested_rates(run: Run) -> dict[tuple[str, str], Requested]:
     """Returns the requested rates of each direction that ever had one, as steps: at the start, then from
-    events and traces.
+    successful `impair` events. The steps of a trace replace both.
     """
     found: dict[tuple[str, str], Requested] = {
         (link.name, of): [(0, link.way(name).impairment.rate_bps or 0)]
@@ -107,7 +107,9 @@ def whole(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _classes(table: pl.DataFrame) -> list[Metric]:
-    """Returns the metrics of each band, class or tin of a queue: throughput, drops, marks, queue lengths."""
+    """Returns throughput, drops, marks and queue lengths of each band, class or tin of a queue that has
+    samples of its throughput.
+    """
     if "class" not in table.columns:
         return []
     found: list[Metric] = []
@@ -146,8 +148,9 @@ def _carried(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def _utilisation(of: Of, rows: pl.DataFrame, requested: Requested, interval: int) -> list[Metric]:
-    """Returns the utilisation relative to the requested rate at each moment; samples without a rate, or
-    during which it changed, are left out.
+    """Returns the requested rate at the start, and mean and 99th percentile of the utilisation relative to
+    the requested rate at each moment. Samples without a rate, or during which it changed, are left out; empty
+    without requested rates.
     """
     known = rows.drop_nulls("bps")
     if not requested:
@@ -171,8 +174,8 @@ def _utilisation(of: Of, rows: pl.DataFrame, requested: Requested, interval: int
 
 
 def _drops(of: Of, rows: pl.DataFrame) -> list[Metric]:
-    """Returns the dropped packets, as a number and as a share of the offered packets; requested loss is
-    included.
+    """Returns the dropped packets, as a number and as a share of the offered packets, with requested loss;
+    empty with fewer than two samples, and without the share if no packet was offered.
     """
     if rows.height < 2 or "packets" not in rows.columns:
         return []

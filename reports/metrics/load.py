@@ -19,8 +19,8 @@ QUANTITIES = {
 
 
 def within(table: pl.DataFrame, span: Span, interval_ns: int) -> pl.DataFrame:
-    """Returns the rows whose whole sampling interval, which ends at t_ns, is in the span (with a tenth of an
-    interval's tolerance).
+    """Returns the rows whose whole sampling interval, which ends at t_ns, is in the span; it may begin a
+    tenth of an interval before the span.
     """
     return table.filter(
         (pl.col("t_ns") - interval_ns >= span.start_ns - interval_ns // 10) & (pl.col("t_ns") <= span.end_ns)
@@ -28,8 +28,8 @@ def within(table: pl.DataFrame, span: Span, interval_ns: int) -> pl.DataFrame:
 
 
 def interval_ns(table: pl.DataFrame, by: str) -> int:
-    """Returns the sampling interval: the median step of the series with most rows, or one second if it has a
-    single row.
+    """Returns the sampling interval in ns: the median step of the series (by the column `by`) with most rows,
+    or one second if it has a single row.
     """
     longest = table.get_column(by).mode().sort().item(0)
     found = table.filter(pl.col(by) == longest).get_column("t_ns").sort().diff().median()
@@ -37,8 +37,8 @@ def interval_ns(table: pl.DataFrame, by: str) -> int:
 
 
 def load_metrics(run: Run, only: tuple[str, ...] | None = None) -> list[Metric]:
-    """Returns the means over the hold for each set of nodes (or those in `only`) and quantity; empty without
-    node samples or hold.
+    """Returns the means over the hold for each set of nodes (or those in `only`) and quantity, and for a
+    single broker received minus sent if `only` is None; empty without node samples or hold.
     """
     table, hold = run.table("nodes"), phases(run).get("hold")
     if table is None or hold is None:
@@ -62,7 +62,7 @@ def _surplus(held: pl.DataFrame, brokers: tuple[str, ...]) -> list[Metric]:
     """Returns the mean of received minus sent over the samples of the only broker; empty with none or
     several.
 
-    The two vary together, so this is more precise than the difference of the means.
+    Both rates vary together, so this is more precise than the difference of the means.
     """
     rows = held.filter(pl.col("node").is_in(brokers)).sort("t_ns").drop_nulls(["rx_bps", "tx_bps"])
     if len(brokers) != 1 or rows.is_empty():
@@ -72,8 +72,8 @@ def _surplus(held: pl.DataFrame, brokers: tuple[str, ...]) -> list[Metric]:
 
 
 def mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: float) -> Metric:
-    """Returns the mean of one node with an interval over batch means in time, or of several nodes with a t
-    interval over nodes.
+    """Returns the mean of a column as a metric, times `factor`: of one node with an interval over batch means
+    in time, of several nodes with a t interval over their means.
     """
     known = rows.drop_nulls(column).sort("t_ns")
     if known.get_column("node").n_unique() == 1:
@@ -90,7 +90,7 @@ def mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: 
 
 def host_metrics(run: Run) -> list[Metric]:
     """Returns the busy and steal shares over the hold of the lab's kernel, of the machine around it, or of
-    each host.
+    each host; empty without samples or hold.
 
     In virtual time it returns only the busy share of the modelled core (`core_busy`), because no machine's
     load affects the lab.

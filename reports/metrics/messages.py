@@ -21,7 +21,7 @@ def counts(messages: pl.DataFrame) -> dict[str, int]:
     sender that cannot reach one of several receivers reports the message as unsent). lost: expected, not
     received. unsent: scheduled, but not sent to all. duplicated: delivered more than once. reordered: arrived
     after a later message of its flow. late: lost, or arrived (for a request: replied to) after its deadline;
-    only for flows with a deadline. unanswered: requests without a reply.
+    only if a flow has a deadline. unanswered: expected requests without a reply; only if there are requests.
     """
     one = messages.unique(["flow", "seq"])
     sent = pl.col("sent_ns").fill_null(0) > 0
@@ -60,8 +60,10 @@ def message_metrics(run: Run) -> list[Metric]:
 
 
 def latency_metrics(run: Run) -> list[Metric]:
-    """Returns the mean and percentiles of latency (to the first delivery) and round trip (to the reply) of
-    the hold's messages. Lost messages have no latency; `messages_lost` counts them.
+    """Returns the mean, deviation, percentiles and maximum of latency (to the first delivery) and round trip
+    (to the reply) of the hold's messages, for each class and guarantee.
+
+    Lost messages have no latency; `messages_lost` counts them.
     """
     table = held_messages(run)
     if table is None:

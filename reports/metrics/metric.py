@@ -23,21 +23,21 @@ class Of:
         None  # set of nodes by what they do: broker, server, sender, receiver, client (see reports.roles)
     )
     machine: str | None = None  # lab: its kernel; outer: around it; model: the modelled core; or a host
-    traffic_class: str | None = None  # of flows
+    traffic_class: str | None = None  # name of the traffic class of flows
     guarantee: str | None = None  # the delivery guarantee of those flows
     capture: str | None = None  # capture point
-    bin: str | None = None  # of packet lengths, bytes: "640-1279"
+    bin: str | None = None  # bin of packet lengths in bytes, such as "640-1279"
     protocol: str | None = None  # path of protocols in a capture: "eth:ip:tcp"
-    layer: str | None = None  # of frames
-    group: str | None = None  # of nodes, as the file names them
-    role: str | None = None  # of that group's software: broker, server, client, utility
+    layer: str | None = None  # protocol layer of frames
+    group: str | None = None  # group of nodes, as the topology file names it
+    role: str | None = None  # role of that group's software: broker, server, client, utility, router
     link: str | None = None
-    direction: str | None = None  # of that link: forward, reverse
+    direction: str | None = None  # direction of that link: forward, reverse, or both (half duplex)
     queue_class: str | None = None  # band, class or tin of that direction's queue
     flow: str | None = None  # one bulk transfer
-    stream: str | None = None  # of trials after RFC 2544
-    frame_bytes: int | None = None  # of those, with the frame check sequence
-    event: str | None = None  # of the timeline, by its label
+    stream: str | None = None  # stream of RFC 2544 trials
+    frame_bytes: int | None = None  # frame size of those trials, with the frame check sequence
+    event: str | None = None  # label of an event of the timeline
 
     @property
     def words(self) -> str:
@@ -60,34 +60,36 @@ class Metric:
     low: float | None
     high: float | None
     method: str
-    limits: tuple[str, ...] = ()  # of searches: what limited their results
+    limits: tuple[str, ...] = ()  # limits that ended the searches for the value
 
 
 def metric(name: str, of: Of, unit: str, estimate: Estimate, times: float = 1.0) -> Metric:
-    """A metric from an estimate; `times` converts the unit."""
+    """Returns a metric from an estimate; `times` converts the unit."""
     low = None if estimate.low is None else estimate.low * times
     high = None if estimate.high is None else estimate.high * times
     return Metric(name, of, estimate.value * times, unit, estimate.n, low, high, estimate.method)
 
 
 def count(name: str, of: Of, value: float, unit: str, n: int, method: str) -> Metric:
-    """A metric without an interval, such as a count or an extreme."""
+    """Returns a metric without an interval, such as a count or an extreme."""
     return Metric(name, of, float(value), unit, n, None, None, method)
 
 
 def find(metrics: Iterable[Metric], name: str, of: Of) -> Metric | None:
-    """The metric of that name and subject, or None."""
+    """Returns the first metric of that name and subject; None if there is none."""
     return next((m for m in metrics if m.name == name and m.of == of), None)
 
 
 def flat(one: Metric) -> dict[str, Any]:
-    """The metric as one row: name, the fields of `Of`, then value, unit, n, low, high, method, limits."""
+    """Returns the metric as one row: name, the fields of `Of`, then value, unit, n, low, high,
+    method, limits.
+    """
     row = asdict(one)
     return {"name": row.pop("name"), **row.pop("of"), **row}
 
 
 def read(run_dir: Path) -> list[Metric] | None:
-    """The metrics in the run's summary.json; None if it is missing or not readable as metrics."""
+    """Returns the metrics in the run's summary.json; None if it is missing or not readable as metrics."""
     try:
         return [_metric(row) for row in rundir.read_summary(run_dir)]
     except (OSError, ValueError, TypeError, KeyError):
@@ -95,7 +97,9 @@ def read(run_dir: Path) -> list[Metric] | None:
 
 
 def _metric(row: dict[str, Any]) -> Metric:
-    """A metric from one row of summary.json; strings that all runs of a campaign share are stored once."""
+    """Returns a metric from one row of summary.json, which it changes; strings that all runs of a campaign
+    share are stored once.
+    """
     of = _of(*(row.pop(field) for field in OF))
     alike = {field: intern(row[field]) for field in ("name", "unit", "method")}
     return Metric(**{**row, **alike, "of": of, "limits": tuple(row["limits"])})

@@ -15,7 +15,8 @@ from reports.rundir import Run
 
 
 def packet_metrics(run: Run) -> list[Metric]:
-    """Returns the figures of each capture over the hold, or over the whole capture if no hold is recorded.
+    """Returns the figures of each capture with packets over the hold, or over the whole capture if no hold is
+    recorded.
 
     The ramp is left out, because short runs would otherwise differ from long ones. Intervals come from ten
     equal spans of time.
@@ -66,9 +67,9 @@ def _application(of: Of, sums: pl.DataFrame, total: int) -> list[Metric]:
 
 
 def _sums(path: Path, span: Span | None) -> pl.DataFrame:
-    """Returns one row for each of ten equal spans of time: packets, their bytes (wire, payload of TCP,
-    useful application data) and the numbers of TCP, ARP, repeated and TCP payload packets (tcp, arp,
-    again, data).
+    """Returns one row for each of ten equal spans of time from the first packet to the last: packets, their
+    bytes (wire, payload of TCP, useful application data) and the numbers of TCP, ARP, repeated and TCP
+    payload packets (tcp, arp, again, data). Spans without packets have no row.
     """
     rows = scan(path, span)
     wide = pl.col("wire_bytes", "payload_bytes", "data_bytes").cast(

@@ -1,11 +1,13 @@
-"""Counts measured times over all runs of a condition, exactly up to half a million different times."""
+"""Counts measured times over all runs of a condition: exactly for up to half a million different times, else
+rounded to four digits.
+"""
 
 from __future__ import annotations
 
 import polars as pl
 
 MOST = 500_000  # different times in all curves together; counting twice as many takes 0.3 GB
-DIGITS = 4  # significant digits of a time if there are more; no curve shows the difference
+DIGITS = 4  # significant digits of a time if there are more different times; no curve shows the rounding
 SCHEMA = {"curve": pl.UInt32, "time_ns": pl.Int64, "count": pl.UInt32}
 
 

@@ -49,10 +49,10 @@ def against_clients(run: Run, which: str) -> pl.DataFrame | None:
     """Returns the load of a set of nodes in columns step, clients, quantity, value, low, high, part (ramp or
     hold), n; None if the run has no ramp, no clients or no such nodes.
 
-    Ramp: samples fall into at most 24 equal steps of clients (fewer if there are few samples), by the number
-    of clients in the middle of the sampling interval; value is their mean, n their number. Hold: one row for
-    each quantity, at the number of clients when the hold began. Samples of several nodes are averaged over
-    the connected ones.
+    Ramp: samples fall into at most MOST_STEPS equal steps of clients (fewer if there are few samples), by the
+    number of clients in the middle of the sampling interval; value is their mean, n their number. Hold: one
+    row for each quantity, at the number of clients when the hold began. Samples of several nodes are
+    averaged; nodes of senders and clients count from their first connection on.
     """
     nodes = roles(run).sets().get(which)
     table, steps, spans = run.table("nodes"), connected(run), phases(run)
@@ -77,7 +77,7 @@ def against_clients(run: Run, which: str) -> pl.DataFrame | None:
 
 
 def total_clients(run: Run) -> int:
-    """Returns the number of clients in the plan."""
+    """Returns the number of clients in the plan: the sessions that connect to others."""
     return len(client_endpoints(run))
 
 
@@ -91,7 +91,9 @@ def _width(run: Run, step_ns: int) -> int:
 
 
 def _only_connected(rows: pl.DataFrame, run: Run, step_ns: int) -> pl.DataFrame:
-    """Returns the samples of nodes whose client had connected; idle nodes would lower the mean."""
+    """Returns the samples whose whole interval follows the first connection of their node's client; idle
+    nodes would lower the mean.
+    """
     sessions = run.tables["sessions"].filter(pl.col("what") == "connected")
     sessions = sessions.with_columns(node=pl.col("endpoint").replace(node_of_endpoint(run)))
     first = sessions.group_by("node").agg(pl.col("t_ns").min().alias("since"))

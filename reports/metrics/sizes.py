@@ -30,8 +30,8 @@ def bin_name(column: str) -> pl.Expr:
 
 
 def sizes(path: Path, span: Span | None) -> pl.DataFrame:
-    """Returns the packets of each bin, in order: bin, packets, share (0 to 1), with_payload (packets with TCP
-    payload).
+    """Returns the packets of a capture in the span by bin, in order, empty bins included: bin, packets, share
+    (0 to 1), with_payload (packets with TCP payload).
     """
     rows = scan(path, span).select(
         bin=bin_name("wire_bytes"), data=(pl.col("payload_bytes") > 0) & (pl.col("protocol") == "tcp")
@@ -49,7 +49,9 @@ def sizes(path: Path, span: Span | None) -> pl.DataFrame:
 
 
 def scan(path: Path, span: Span | None) -> pl.LazyFrame:
-    """Returns the packets of a capture in the span, or all if it is None, as a lazy frame."""
+    """Returns the packets of a capture in the span (without its end), or all if it is None, as a
+    lazy frame.
+    """
     rows = pl.scan_parquet(path)
     if span is None:
         return rows

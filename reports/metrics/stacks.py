@@ -24,7 +24,7 @@ COUNTERS = {
 
 def stack_metrics(run: Run) -> list[Metric]:
     """Returns the sum of each metric's kernel counters over the nodes of each group; `n` is the number of
-    nodes that have them.
+    nodes that have them. Metrics without a counter in a group are left out; empty without counters.
     """
     table = run.table("stacks")
     if table is None:

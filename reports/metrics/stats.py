@@ -11,16 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr, bdtrik, chdtrc, chdtri, stdtrit  # scipy.stats takes a second to load
 
-BATCHES = 10  # of a run's hold phase; ten give t(9) = 2.26 and leave each batch long against the correlation
+BATCHES = 10  # batches of a hold; ten give t(9) = 2.26, and each stays long compared with the correlation
 FEWEST_BATCHES = 5
 CONFIDENCE = 0.95
-SCATTERED = 0.01  # probability below which the scatter of counts is too large for a Poisson law
+SCATTERED = 0.01  # probability below which the scatter of counts is too large for a Poisson distribution
 POISSON = "mean count"  # the first words of the method of a Poisson interval
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % interval; without one, low and high are None and `method` gives the reason."""
+    """A value with its 95 % interval; `method` describes the computation. Without an interval, low and high
+    are None; one of them alone is None if the interval has no end on that side.
+    """
 
     value: float
     n: int
@@ -30,20 +32,24 @@ class Estimate:
 
 
 def t_quantile(p: float, degrees: float) -> float:
-    """The p-quantile of Student's t distribution."""
+    """Returns the p-quantile of Student's t distribution."""
     return float(stdtrit(degrees, p))
 
 
 def binomial_quantile(p: float, n: int, chance: float) -> int:
-    """The smallest number k for which n trials give at most k successes with probability p or more."""
-    near = max(0, math.ceil(bdtrik(p, n, chance)))  # of the continuous law, which is off by at most one
+    """Returns the smallest number k for which n trials, each with success probability `chance`, give at most
+    k successes with probability p or more.
+    """
+    near = max(0, math.ceil(bdtrik(p, n, chance)))  # of the continuous distribution: at most one off
     if bdtr(near, n, chance) < p:
         return near + 1
     return near - 1 if near and bdtr(near - 1, n, chance) >= p else near
 
 
 def t_interval(values: Sequence[float], what: str) -> Estimate:
-    """The mean with Student's t interval over independent values; no interval for a single value."""
+    """Returns the mean with Student's t interval over independent values, which `what` names; no interval for
+    a single value.
+    """
     n = len(values)
     mean = math.fsum(values) / n
     if n < 2:
@@ -54,18 +60,19 @@ def t_interval(values: Sequence[float], what: str) -> Estimate:
 
 
 def poisson_interval(counts: Sequence[float], what: str) -> Estimate:
-    """The mean of independent counts with the exact interval of a Poisson law.
+    """Returns the mean of independent counts with the exact interval of a Poisson distribution; no interval
+    for a single count.
 
     The interval never goes below zero, and counts that are all zero have one (Garwood, Biometrika 28, 1936:
-    chi-square quantiles of the sum). If the counts scatter more than the law allows, as bursts of losses do,
-    the interval widens accordingly (quasi-Poisson; McCullagh and Nelder, Generalized Linear Models, 1989,
-    section 6.2.3).
+    chi-square quantiles of the sum). If the counts scatter more than the distribution allows, as bursts of
+    losses do, the interval widens accordingly (quasi-Poisson; McCullagh and Nelder, Generalized Linear
+    Models, 1989, section 6.2.3).
     """
     n, total = len(counts), math.fsum(counts)
     if n < 2:
         return Estimate(total / n, n, None, None, f"{POISSON}; one {what}, so no interval")
     mean = total / n
-    scatter = math.fsum((x - mean) ** 2 for x in counts) / mean if mean else 0.0  # of chi-square, n - 1
+    scatter = math.fsum((x - mean) ** 2 for x in counts) / mean if mean else 0.0  # chi-square(n - 1)
     wide = chdtrc(n - 1, scatter) < SCATTERED
     times = scatter / (n - 1) if wide else 1.0
     tail, of = (1 - CONFIDENCE) / 2, total / times
@@ -76,8 +83,8 @@ def poisson_interval(counts: Sequence[float], what: str) -> Estimate:
 
 
 def batch_means(values: Sequence[float]) -> Estimate:
-    """The mean of a time series with a t interval over the means of batches, because neighbouring samples are
-    correlated.
+    """Returns the mean of a time series with a t interval over the means of batches, because neighbouring
+    samples are correlated.
 
     There are ten batches, or fewer of at least two samples each; no interval for fewer than five.
     """
@@ -93,8 +100,10 @@ def batch_means(values: Sequence[float]) -> Estimate:
 
 
 def ratio_batches(top: Sequence[float], bottom: Sequence[float]) -> Estimate:
-    """sum(top) / sum(bottom) with a t interval over the ratios of the batches; no interval for fewer than
-    BATCHES batches.
+    """Returns sum(top) / sum(bottom) with a t interval over the ratios of the batches, cut to 0 to 1; `n` is
+    sum(bottom).
+
+    Batches whose bottom is zero are left out; no interval if fewer than BATCHES remain.
     """
     total = math.fsum(bottom)
     value = math.fsum(top) / total
@@ -108,8 +117,8 @@ def ratio_batches(top: Sequence[float], bottom: Sequence[float]) -> Estimate:
 
 
 def percentile(ordered: np.ndarray[tuple[int], np.dtype[np.float64]], q: float) -> Estimate:
-    """The q-quantile (nearest rank) of sorted values, with an interval from the binomial distribution of
-    ranks.
+    """Returns the q-quantile (nearest rank) of sorted values, with an interval from the binomial distribution
+    of ranks. An end of the interval whose rank lies outside the values is None.
     """
     n = len(ordered)
     value = float(ordered[max(0, math.ceil(q * n) - 1)])

@@ -23,8 +23,8 @@ TABLES = ("*.parquet", "packets/*.parquet", "connections/*.parquet", "plan.json"
 
 
 def measured(run: Run) -> list[Metric]:
-    """The metrics in summary.json if it is unaltered and newer than the run's tables, else those of
-    `summarise`.
+    """Returns the metrics in summary.json if it is unaltered, readable and not older than the run's tables
+    and plan, else those of `summarise`.
     """
     path = run.path / "summary.json"
     if path.exists() and "summary.json" not in run.altered:
@@ -37,7 +37,9 @@ def measured(run: Run) -> list[Metric]:
 
 
 def summarise(run: Run) -> list[Metric]:
-    """All metrics that the run's files allow; a metric that cannot be computed is absent, not zero."""
+    """Returns all metrics that the run's files allow; a metric that cannot be computed is absent,
+    not zero.
+    """
     return [
         *load_metrics(run),
         *group_metrics(run),

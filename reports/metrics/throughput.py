@@ -36,8 +36,9 @@ def throughput(path: Path, span: Span | None = None) -> pl.DataFrame:
     """Returns the columns t_ns (middle of a bin of a second or more), kind (on the wire, payload,
     retransmissions), mbps.
 
-    The bins cover the span, or the time from the first packet to the last. An incomplete last bin is left
-    out; bins without packets are zero.
+    The bins cover the span, or the time from the first packet to the last; empty if that is shorter than a
+    second. An incomplete last bin is left out; bins without packets are zero, and a kind that is zero
+    throughout is left out.
     """
     rows = scan(path, span)
     if span is None:

@@ -19,7 +19,7 @@ COUNTERS = {"retransmits": ("transfer_retransmits", "segments"), "lost": ("trans
 
 def transfer_metrics(run: Run) -> list[Metric]:
     """Returns the mean rate, bytes, retransmissions, lost packets and smoothed RTT of each of the MOST
-    largest flows.
+    largest flows, as far as they were recorded; empty without transfers.
     """
     table = run.table("transfers")
     if table is None:
@@ -33,8 +33,8 @@ def transfer_metrics(run: Run) -> list[Metric]:
 
 
 def transfer_samples(run: Run) -> pl.DataFrame | None:
-    """Returns the columns t_ns, name, bps of the largest flows, counted by their receivers, else by their
-    senders; None without transfers.
+    """Returns the columns t_ns, name, bps of the MOST largest flows, counted by their receivers, else by
+    their senders; None without transfers.
     """
     parts = list(arrived(run).values())
     if not parts:
@@ -43,8 +43,8 @@ def transfer_samples(run: Run) -> pl.DataFrame | None:
 
 
 def arrived(run: Run) -> dict[tuple[str, str], pl.DataFrame]:
-    """Returns the samples of each of the largest flows by (name, class), counted at the receiver if it
-    counts, else at the sender.
+    """Returns the samples of each of the MOST largest flows by (name, class), counted at the receiver if it
+    counts, else at the sender; empty without transfers.
     """
     table = run.table("transfers")
     if table is None:
@@ -53,8 +53,8 @@ def arrived(run: Run) -> dict[tuple[str, str], pl.DataFrame]:
 
 
 def rtt_samples(run: Run) -> pl.DataFrame | None:
-    """Returns the columns t_ns, name, rtt_ns (smoothed by the sender's kernel) of the largest flows; None
-    without transfers.
+    """Returns the columns t_ns, name, rtt_ns (smoothed by the sender's kernel) of the MOST largest flows;
+    None without transfers.
     """
     table = run.table("transfers")
     if table is None:
@@ -65,8 +65,8 @@ def rtt_samples(run: Run) -> pl.DataFrame | None:
 
 
 def window_samples(run: Run) -> pl.DataFrame | None:
-    """Returns the columns t_ns, name, segments of the largest flows: congestion windows, summed over a flow's
-    connections; None if none were recorded.
+    """Returns the columns t_ns, name, segments of the MOST largest flows: congestion windows, summed over a
+    flow's connections; None if none were recorded.
     """
     table, carried = run.table("windows"), run.table("transfers")
     if table is None or carried is None:
@@ -96,7 +96,8 @@ def _rate(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def _by_the_second(rows: pl.DataFrame) -> list[float]:
-    """Returns the rate in bit/s in equal steps of about a second, from the first count to the last.
+    """Returns the rate in bit/s in equal steps of about a second, from the first count to the last; empty
+    with fewer than two counts.
 
     A stalled transfer reports nothing, so its next sample covers a longer time; the last sample covers a
     shorter one. A counter that restarts continues from zero.

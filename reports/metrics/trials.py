@@ -1,4 +1,6 @@
-"""Computes the figures of RFC 2544 for one run, by frame size and stream."""
+"""Computes the figures of RFC 2544 for one run, by frame size and stream: throughput, back-to-back frames,
+latency and frame loss.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ METHOD = "nearest bucket of all frames of the latency trials, to 1/64; neighbour
 
 
 def line_rates(run: Run) -> dict[str, int]:
-    """Returns the line rate of each stream in bit/s, from the topology."""
+    """Returns the line rate of each stream in bit/s, as the topology states it."""
     return {stream: int(frames["line_rate_bps"]) for stream, frames in streams(run.plan).items()}
 
 
@@ -77,7 +79,9 @@ def _bursts(of: Of, ended: pl.DataFrame) -> list[Metric]:
 
 
 def _latency(run: Run, of: Of, rows: pl.DataFrame) -> list[Metric]:
-    """Returns the mean of one tagged frame in each trial (RFC 2544), and percentiles of all frames."""
+    """Returns the mean of one tagged frame in each trial (RFC 2544), and percentiles and maximum of all
+    frames, in us; empty without recorded latencies.
+    """
     found = []
     tagged = rows.get_column("tagged_ns").drop_nulls().to_list()
     if tagged:
@@ -103,7 +107,9 @@ def _loss(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def buckets(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the latency buckets of the given trials added up and sorted: from_ns, to_ns, frames."""
+    """Returns the latency buckets of the given trials added up and sorted: from_ns, to_ns, frames; empty if
+    the run has none.
+    """
     table = run.table("latencies")
     if table is None:
         return pl.DataFrame(schema={"from_ns": pl.Int64, "to_ns": pl.Int64, "frames": pl.Int64})
@@ -112,7 +118,9 @@ def buckets(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def quantile(spread: pl.DataFrame, q: float) -> float:
-    """Returns the middle of the bucket that contains the q-quantile, ns."""
+    """Returns the middle of the bucket that contains the q-quantile, in ns; `spread` has the columns of
+    `buckets` and at least one row.
+    """
     reached = spread.with_columns(done=pl.col("frames").cum_sum())
     total = reached.item(-1, "done")
     row = reached.filter(pl.col("done") >= q * total).row(0, named=True)

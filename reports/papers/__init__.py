@@ -1,5 +1,5 @@
-"""Reports published papers beside our runs: one package for each, with printed values, claims and figures. A
-topology selects its paper by `reference`.
+"""Compares published papers with vNET's runs: each paper has a package with its printed values, claims and
+figures. A topology selects its paper by `reference`.
 """
 
 from reports.papers.paper import Paper, Table

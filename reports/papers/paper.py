@@ -1,6 +1,4 @@
-"""Defines what the package of a published paper contributes to a report: figures, tables,
-claims and metrics.
-"""
+"""Defines a published paper and its contributions to a report: figures, tables, claims and metrics."""
 
 from __future__ import annotations
 
@@ -22,7 +20,9 @@ Gathers = Callable[[Study], Iterable[tuple[Level, Metric]]]
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a paper with our measured values; the page shows it below the figure `figure`, or alone."""
+    """A table of a paper with vNET's measured values; the page shows it below the figure `figure`, or by
+    itself if that is empty.
+    """
 
     figure: str  # key of a Spec, or "" for a table alone
     caption: str
@@ -43,24 +43,26 @@ def nothing_gathered(study: Study) -> list[tuple[Level, Metric]]:
 
 @dataclass(frozen=True)
 class Paper:
-    """One paper: its texts, and functions for the figures, claims and tables of a study."""
+    """One paper: its texts, its directory, and functions that make its figures, tables and metrics
+    from a study.
+    """
 
-    name: str  # of its directory, and in a topology's `reference: {name: ...}`
+    name: str  # name of its directory, which a topology's `reference: {name: ...}` states
     title: str
-    source: str  # how one cites it: "vNET paper, 2014"
-    intro: str  # one paragraph above its figures: what is compared, and what cannot be
-    room: Path  # its folder: claims.yaml, reference.yaml
+    source: str  # short citation, such as "vNET paper, 2014"
+    intro: str  # one paragraph above its figures, about what can be compared and what cannot
+    room: Path  # its directory, with claims.yaml and reference.yaml
     draws: Callable[[Study], tuple[Spec, ...]]
     prints: Callable[[Study], tuple[Table, ...]]
-    measures: Measures = nothing_more  # what its claims need beyond a run's metrics
+    measures: Measures = nothing_more  # metrics that its claims need beyond a run's own
     gathers: Gathers = nothing_gathered  # metrics over all runs that its claims need, with the factor's level
 
     def claims(self) -> Claims:
-        """Returns the claims of its claims.yaml; ClaimsError with file and line of each mistake."""
+        """Returns the claims of the paper's claims.yaml; ClaimsError with file and line of each mistake."""
         return read_claims(self.room / "claims.yaml")
 
     def figures(self, study: Study) -> tuple[Spec, ...]:
-        """Returns the paper's figures for the study's scenarios, in the paper's order."""
+        """Returns the definitions of the paper's figures for the study, in the paper's order."""
         return self.draws(study)
 
     def judged(self, study: Study) -> dict[str, tuple[Claim, Judgement]]:

@@ -35,7 +35,7 @@ def paper_of(study: Study) -> Paper | None:
 
 
 def unknown(study: Study) -> list[str]:
-    """Returns a sentence for each reference of the runs that no paper here has."""
+    """Returns a sentence for each reference of the runs that names no paper in PAPERS."""
     return [
         f"reference {name!r} is of no paper known here ({', '.join(PAPERS)}), so it is compared with none"
         for name in _named(study)

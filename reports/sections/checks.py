@@ -1,4 +1,6 @@
-"""The page's section on the checks of every run: comparisons with independent counts, and disturbances."""
+"""Makes the page's section on the checks of every run: comparisons with independent counts, and
+disturbances.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ NAMED = 3  # most runs that are named; if there are more, only their number is s
 
 
 def section(page: Page) -> Part | None:
-    """The section; None if no manifest has checks, as in runs of earlier versions."""
+    """Returns the section: all checks of a single run, the worst verdicts first, or the failed checks of
+    several runs; None if no manifest has checks, as in runs of earlier versions.
+    """
     rows = [
         {"run": "" if page.study.single else cell.name, **check}
         for cell in page.study.cells
@@ -27,7 +31,7 @@ def section(page: Page) -> Part | None:
 
 
 def _alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row for each check and finding, with the runs that have it."""
+    """Returns one row for each check and text of its finding, with the runs that have it."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         one = found.setdefault((str(row["name"]), str(row.get("text"))), {**row, "runs": []})
@@ -36,5 +40,5 @@ def _alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def named(runs: list[str]) -> str:
-    """The names of the runs, or only their number if there are more than NAMED."""
+    """Returns the names of the runs, or only their number if there are more than NAMED."""
     return ", ".join(runs) if len(runs) <= NAMED else f"{len(runs)} runs"

@@ -1,4 +1,6 @@
-"""Makes the page's section on TCP connections in the captures: a summary, and the largest ones."""
+"""Makes the page's section on TCP connections in the captures: a summary for each capture point, and the
+connections of a single run with most payload.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ MOST = 10
 
 
 def section(page: Page) -> Part | None:
-    """Returns the section of the page; None if no capture has a TCP connection."""
+    """Returns the section of the page; None if no capture has a TCP connection. For a single run it also
+    writes the table of connections at the capture point with most of them.
+    """
     sums = by_subject(page.study, {"capture": "capture point"}, SUMS)
     if sums is None:
         return None

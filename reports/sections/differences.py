@@ -1,4 +1,6 @@
-"""The page's section on the differences between a campaign's levels, and on which factor moves what."""
+"""Makes the page's section on the differences between a campaign's levels, and on the effects of
+its factors.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ EFFECTS = (
 
 
 def section(page: Page) -> Part | None:
-    """The section; None for one run, or if no two levels have two pairs of runs that measured a figure."""
+    """Returns the section and writes the table of differences; None for one run, or if no difference between
+    two levels has an interval.
+    """
     rows = [] if page.study.single else differences(page.study)
     if not any(row.difference.known for row in rows):
         return None

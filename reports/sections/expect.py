@@ -1,4 +1,6 @@
-"""The page's first section, where the file states expectations: how many hold, and each with its verdict."""
+"""Makes the page's section on the expectations of the topology file: how many hold, and each with
+its verdict.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ BANNERS = {FAILS: "bad", HOLDS: "good"}
 
 
 def section(page: Page) -> Part | None:
-    """The section, the worst verdicts first; None without expectations."""
+    """Returns the section, the worst verdicts first; None without recorded verdicts on expectations."""
     found = judged.of(page.study.root, "expectation")
     if not found:
         return None

@@ -1,5 +1,5 @@
-"""The page's section on the hosts of a multi-host lab: their machines, their clocks, and the network between
-them.
+"""Makes the page's section on the hosts of a multi-host lab: their machines, their clocks, and the network
+between them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ MBIT = 1e6
 
 
 def section(page: Page) -> Part | None:
-    """The section; None unless the page is of one run whose lab used several hosts."""
+    """Returns the section and writes the table of the network between the hosts; None for several runs, or if
+    the lab used a single host.
+    """
     if not page.study.single:
         return None
     manifest = page.study.cells[0].run.manifest

@@ -7,8 +7,8 @@ from reports.sections.section import Page, Part, entries
 
 
 def section(page: Page) -> Part | None:
-    """Returns the section of the page; None if the study has a single series or the comparison cannot be
-    drawn.
+    """Returns the section of the page; None if the study has a single series or the comparison
+    cannot be drawn.
     """
     figures = page.figures(registry.LEVELS) if len(page.study.series) > 1 else ()
     return (

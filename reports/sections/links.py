@@ -36,7 +36,9 @@ SUBJECT = {"link": "link", "direction": "direction"}
 
 
 def section(page: Page) -> Part | None:
-    """Returns the section of the page; None without link samples, or if nothing crossed a link."""
+    """Returns the section of the page; None without link samples, or if no link carried or dropped
+    a packet.
+    """
     carried = by_subject(page.study, SUBJECT, CARRIED)
     if carried is None or not _used(page):
         return None

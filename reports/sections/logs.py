@@ -13,8 +13,8 @@ FOLDER = Path("raw/logs")
 
 
 def section(page: Page) -> Part | None:
-    """Returns the section of the page; None for several runs, whose own pages have it, and if all logs are
-    empty.
+    """Returns the section of the page with up to MOST links; None for several runs, whose own pages have it,
+    and if all logs are empty.
     """
     if not page.study.single:
         return None

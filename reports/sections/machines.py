@@ -12,7 +12,9 @@ MOST = 12
 
 
 def section(page: Page) -> Part | None:
-    """Returns the section of the page; None unless a condition ran on two machines."""
+    """Returns the section and writes the table of effects; None if no figure could be tested, for example
+    because no condition ran on two machines.
+    """
     effects = page.study.hosts
     if not effects:
         return None

@@ -24,7 +24,9 @@ ROUND_TRIP = {f"round_trip_{name}": f"{name}, ms" for name in TIMES}
 
 
 def section(page: Page) -> Part | None:
-    """Returns the section of the page; None if no flow has messages."""
+    """Returns the section of the page; None if no flow has messages. A latency distribution that cannot be
+    drawn appears with its reason, other missing figures are left out.
+    """
     account = by_subject(page.study, SUBJECT, ACCOUNT)
     if account is None:
         return None

@@ -1,5 +1,5 @@
 """Makes the page's section on the paper that the topology names as its reference: figures redrawn, and tables
-beside our values.
+with the measured beside the printed values.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ MOST = 30  # rows in the page; the CSV has all
 
 
 def section(page: Page) -> Part | None:
-    """Returns the section of the page; None if no link was planned or checked."""
+    """Returns the section and writes the table of all checks; None if no link was planned or checked."""
     found = proven(page.study)
     planned = any(cell.run.plan.links for cell in page.study.cells)
     if found.is_empty() and not planned:

@@ -1,4 +1,6 @@
-"""The page's section of the commands that repeat the runs, and of the tables written beside the page."""
+"""Makes the page's section on the commands that repeat the runs and on the tables beside the page, and writes
+the tables of all figures and of node means.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Defines what sections share: the page that they fill, the part that each returns, figures and templates."""
+"""Defines the page that sections fill, the part that each section returns, and the figures and templates of
+both.
+"""
 
 from __future__ import annotations
 
@@ -54,16 +56,16 @@ class Figure:
 
 @dataclass
 class Page:
-    """The page that sections fill: the study that it shows, the directory for figures and tables, and what
-    was written so far.
+    """The page that sections fill: the study that it shows, the directory for figures and tables, and the
+    figures and tables that were written so far.
     """
 
     study: Study
     folder: Path  # report/
     links: dict[str, str] = field(default_factory=dict)  # cell name -> its own page, relative
     tables: dict[str, str] = field(default_factory=dict)  # file -> title, of the tables written so far
-    placed: set[str] = field(default_factory=set)  # keys of figures that stand above, and not again below
-    _written: set[str] = field(default_factory=set)  # files of tables, the figures' included
+    placed: set[str] = field(default_factory=set)  # keys of figures that `first` drew; `figures` skips them
+    _written: set[str] = field(default_factory=set)  # files of tables, also those of figures
 
     @cached_property
     def notices(self) -> list[Notice]:
@@ -78,7 +80,9 @@ class Page:
 
     @cached_property
     def paper(self) -> Paper | None:
-        """The paper that the study's runs name as their reference, or None."""
+        """The paper that the study's runs name as their reference; None if they name none, several or an
+        unknown one.
+        """
         return paper_of(self.study)
 
     @cached_property
@@ -95,7 +99,9 @@ class Page:
         return {key: (c, Judgement(one.verdict, one.reason)) for key, (c, one) in claims.items() if one}
 
     def first(self, specs: Iterable[Spec]) -> Figure | None:
-        """The first of these figures that can be drawn, or None; later sections do not draw it again."""
+        """Draws, writes and returns the first of these figures that can be drawn; None if there is none.
+        Later calls of `figures` leave it out.
+        """
         for spec in specs:
             for figure in self.figures([spec]):
                 self.placed.add(spec.key)
@@ -103,8 +109,8 @@ class Page:
         return None
 
     def figures(self, specs: Iterable[Spec], absent: bool = False) -> tuple[Figure, ...]:
-        """The figures, drawn and written as files; with `absent`, also those that cannot be drawn, with the
-        reason.
+        """Draws the figures, writes them as files and returns them, without those that `first` returned.
+        Figures that cannot be drawn are left out; with `absent`, they are returned with the reason.
         """
         left = [spec for spec in specs if spec.key not in self.placed]
         found = [self._figure(figure) for figure in draw_all(left, self.study)]
@@ -120,13 +126,15 @@ class Page:
         return Figure(spec, Markup(inline(figure.svg, spec.key, spec.title)), "", files)
 
     def write(self, key: str, title: str, frame: pl.DataFrame | None) -> str:
-        """Writes tables/KEY.csv and lists it among the page's tables; returns its path, or ""
-        without rows.
+        """Writes tables/KEY.csv and lists it among the page's tables; returns its path, or "" without rows.
+        ValueError if the page already has a table of this name.
         """
         return "" if frame is None or frame.is_empty() else self.write_parts(key, title, [frame])
 
     def write_parts(self, key: str, title: str, parts: Iterable[pl.DataFrame]) -> str:
-        """Writes a table that comes in parts with the same columns, as `write` does."""
+        """Writes tables/KEY.csv from parts with the same columns, lists it among the page's tables and
+        returns its path. ValueError if the page already has a table of this name.
+        """
         file = f"tables/{key}.csv"
         self._claim(file)
         (self.folder / "tables").mkdir(parents=True, exist_ok=True)
@@ -135,7 +143,9 @@ class Page:
         return file
 
     def _claim(self, file: str) -> None:
-        """Raises ValueError if the page already wrote a table of this name: the first would be lost."""
+        """Notes that the page writes a table of this name; ValueError if it already did, because the first
+        table would be lost.
+        """
         if file in self._written:
             raise ValueError(f"{file}: the page has two tables of this name; rename one of them")
         self._written.add(file)
@@ -154,7 +164,9 @@ Section = Callable[[Page], Part | None]
 
 @cache
 def environment() -> Environment:
-    """The template environment of page and sections, which escapes every value from a run."""
+    """Returns the template environment of page and sections, which escapes every value from a run and refuses
+    undefined names; cached.
+    """
     made = Environment(
         loader=FileSystemLoader([HERE, HERE.parent]),
         autoescape=True,
@@ -168,10 +180,10 @@ def environment() -> Environment:
 
 
 def words(text: str) -> Markup:
-    """The text of a warning as escaped HTML; text between backticks becomes code."""
+    """Returns the text of a warning as escaped HTML; text between backticks becomes code."""
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def entries(figures: Sequence[Figure]) -> list[tuple[str, str]]:
-    """Anchors and titles of figures, for the contents list."""
+    """Returns anchors and titles of figures for the contents list; a title ends at its first ". "."""
     return [(f.spec.key, f.spec.title.split(". ")[0]) for f in figures]

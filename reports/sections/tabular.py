@@ -13,7 +13,7 @@ import polars as pl
 from reports.numbers import measured
 from reports.study import Study
 
-MOST_ROWS = 40  # of one table in the page; its CSV has all
+MOST_ROWS = 40  # rows of one table in the page; its CSV has all
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,9 @@ class Table:
     left_out: str = ""
 
     def cut(self, most: int = MOST_ROWS) -> Table:
-        """Returns the first `most` rows, with a note on the number of all if some are left out."""
+        """Returns the table with its first `most` rows, and with a note on the number of all if some are left
+        out.
+        """
         if len(self.rows) <= most:
             return self
         return replace(self, rows=self.rows[:most], left_out=f"{most} of {len(self.rows)} rows.")
@@ -57,8 +59,8 @@ def by_subject(
     """Returns a row for each subject and condition that has one of the metrics; None if there is none.
 
     `subject` and `within` map columns of `Of` to titles, `within` for the whole that the subject is part of;
-    `measures` maps metrics to titles. Empty columns are left out, and so is the condition if there is only
-    one.
+    `measures` maps metrics to titles. Empty columns are left out, and so are the condition if there is only
+    one, and a single capture point, which the caption names.
     """
     table = study.compared.filter(pl.col("name").is_in(list(measures)))
     table = table.filter(pl.any_horizontal(pl.col(field).is_not_null() for field in subject))

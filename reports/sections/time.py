@@ -9,8 +9,10 @@ from reports.trials import of_trials
 
 
 def section(page: Page) -> Part | None:
-    """Returns the section of the page; None for several runs, whose own pages have it, and if nothing can be
-    drawn.
+    """Returns the section of the page, for RFC 2544 trials only with plots of the machine and links. None for
+    several runs, whose own pages have it.
+
+    Without any plot, a run with a known start gets a note instead; one without gets None.
     """
     if not page.study.single:
         return None

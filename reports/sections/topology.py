@@ -13,7 +13,9 @@ def section(page: Page) -> Part | None:
 
 
 def _images(study: Study) -> list[tuple[str, str]]:
-    """Returns the caption and image of each different topology of the runs."""
+    """Returns the caption and image of each different topology of the runs, one for each caption; runs
+    without topology.svg are left out.
+    """
     seen: dict[str, str] = {}
     for cell in study.cells:
         image = data_uri(cell.run.path / "topology.svg")

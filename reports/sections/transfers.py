@@ -36,6 +36,6 @@ def section(page: Page) -> Part | None:
 
 
 def _fairness(page: Page) -> list[tuple[str, str]]:
-    """Returns the name of each condition with its Jain's index."""
+    """Returns the name of each condition that has Jain's index, with the index as text."""
     rows = page.study.compared.filter(pl.col("name") == "fairness").to_dicts()
     return [(page.study.named(row["scenario"], row["series"]), value(row)) for row in rows]

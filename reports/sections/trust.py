@@ -1,5 +1,5 @@
-"""The page's first section: whether the study's numbers can be trusted, and the verdicts on its checks and
-guarantees.
+"""Makes the page's section on whether the study's numbers can be trusted, with the numbers of verdicts on
+expectations, guarantees, claims, links and checks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from reports.trials import of_trials
 from reports.warnings import Notice
 
 SHOWN = 2  # notes that are not folded; reasons to suspect a run are never folded
-# Subject of verdicts.json -> its title; the reader's question first.
+# Subject of verdicts.json -> its title, in the order of the page.
 SUBJECTS: dict[str, str] = {
     "expectation": "Expectations",
     "guarantee": "Delivery guarantees",
@@ -24,7 +24,7 @@ Counted = list[tuple[Verdict, int]]  # a verdict, and the number of them
 
 
 def section(page: Page) -> Part:
-    """The section; every page has it, also if nothing questions the numbers."""
+    """Returns the section; every page has it, also if nothing questions the numbers."""
     found = proven(page.study)
     shown, folded = _parted(page.notices)
     suspects = sum(bool(cell.run.manifest.suspect) for cell in page.study.cells)
@@ -42,8 +42,8 @@ def section(page: Page) -> Part:
 
 
 def _parted(notices: list[Notice]) -> tuple[list[Notice], list[Notice]]:
-    """The notices that the page shows and those that it folds: all that make a run suspect are shown, and few
-    of the notes.
+    """Returns the notices that the page shows and those that it folds. All that make a run suspect are shown;
+    of more than SHOWN + 1 others, the first SHOWN are shown.
     """
     grave = [one for one in notices if one.level == "suspect"]
     notes = [one for one in notices if one.level != "suspect"]
@@ -53,7 +53,9 @@ def _parted(notices: list[Notice]) -> tuple[list[Notice], list[Notice]]:
 
 
 def _judged(page: Page) -> list[tuple[str, Counted]]:
-    """Each subject with its verdicts, the worst first; empty where nothing was judged."""
+    """Returns each subject that has verdicts, with the number of each verdict, the worst first; empty without
+    verdicts.
+    """
     counts = judged.known(page.study.root)
     names = [*SUBJECTS, *(of for of in counts if of not in SUBJECTS)]
     found: list[tuple[str, Counted]] = []

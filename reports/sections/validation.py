@@ -27,7 +27,7 @@ SCHEMA = {
 
 
 def section(page: Page) -> Part | None:
-    """Returns the section of the page; None if no flow has a guarantee."""
+    """Returns the section and writes the table of guarantees; None if no flow has a guarantee."""
     verdicts = _as_written(page.study, guarantees(page.study))
     if verdicts.is_empty():
         return None
@@ -53,7 +53,9 @@ def guarantees(study: Study) -> pl.DataFrame:
 
 
 def _as_written(study: Study, made: pl.DataFrame) -> pl.DataFrame:
-    """Returns the rows of `guarantees` with the verdicts of each run's verdicts.json."""
+    """Returns the rows of `guarantees` with the verdicts of each run's verdicts.json; runs without matching
+    verdicts keep their own.
+    """
     rows = [
         row
         for cell in study.cells
@@ -63,9 +65,10 @@ def _as_written(study: Study, made: pl.DataFrame) -> pl.DataFrame:
 
 
 def _table(study: Study, verdicts: pl.DataFrame) -> Table:
-    """Returns the page's columns, failures first; counts that are all zero are left out.
+    """Returns the page's table, failures first. Counts that are all zero are left out, except expected and
+    lost.
 
-    Runs with the same verdict are one row, with the sums of their counts.
+    Runs with the same class, guarantee, rule and verdict are one row, with the sums of their counts.
     """
     shown = [name for name in COUNTS if name in ("expected", "lost") or verdicts.get_column(name).sum()]
     order = pl.col("verdict").replace_strict({word: place for place, word in enumerate(ORDER)}, default=0)
@@ -92,8 +95,8 @@ def _table(study: Study, verdicts: pl.DataFrame) -> Table:
 
 
 def _alike(study: Study, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Returns the rows of a single run; for several runs one row for each class, guarantee, rule and verdict,
-    with its list of cells.
+    """Returns the rows of a single run. For several runs returns one row for each class, guarantee, rule and
+    verdict, with its list of cells, the sums of the counts and the first reason.
     """
     if study.single:
         return verdicts

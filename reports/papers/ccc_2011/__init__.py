@@ -1,5 +1,5 @@
-"""Reports chapter 7 of "Cooperative congestion control in power grid communication networks" (2011): its
-tables and figures from our runs.
+"""Defines the report of chapter 7 of "Cooperative congestion control in power grid communication networks"
+(2011): its tables and figures with the values of vNET's runs.
 """
 
 from __future__ import annotations

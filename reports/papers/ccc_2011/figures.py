@@ -19,8 +19,8 @@ BIN_S = 1.0
 
 
 def _panel(run: Run) -> pl.DataFrame | None:
-    """Returns the columns class, at (s), latency (mean, ms), received and dropped (packets/s) of one run;
-    None for runs of other topologies.
+    """Returns the columns class, at (s), latency (mean, ms), received and dropped (packets/s) of one run, in
+    bins of BIN_S by scheduled time; None for runs without the paper's flows.
     """
     rows = sent(run)
     if rows is None:
@@ -37,7 +37,9 @@ def _panel(run: Run) -> pl.DataFrame | None:
 
 
 def over_time(study: Study) -> pl.DataFrame:
-    """Returns the rows of `_panel` for the first repetition of each scheme, with the column `scheme`."""
+    """Returns the rows of `_panel` for the first repetition of each scheme, with the column `scheme`;
+    CannotDrawError if no run has the paper's flows.
+    """
     made: dict[str, pl.DataFrame] = {}
     for cell in study.cells:
         scheme = SCHEMES[bool((parameters(cell.run) | cell.levels).get("cooperate"))]

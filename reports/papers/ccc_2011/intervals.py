@@ -19,7 +19,7 @@ ROOM = Path(__file__).parent
 # Classes of topologies/papers/ccc-2011*.yaml that have a deadline.
 FLOWS = ("a-hrt", "a-lrt", "b-hrt", "b-lrt")
 MISSED, DROPPED, SENT = "ccc_missed", "ccc_dropped", "ccc_sent"
-# After the broker's answer and what waited before it; no figures are printed of it, but that it is stable.
+# After the broker's answer and the packets that waited before it. The paper prints no figures for it.
 AFTER = (103.0, 118.0)
 SECOND_NS = 1_000_000_000
 
@@ -66,8 +66,10 @@ def deadlines_ns(run: Run) -> dict[str, int]:
 
 
 def interval_metrics(run: Run) -> list[Metric]:
-    """Returns for each flow and interval: packets sent per second, and the percentages that arrived late and
-    never; empty for other runs.
+    """Returns for each flow and interval of the paper, and for AFTER: packets sent per second, and the
+    percentages that arrived late (if the flow has a deadline) and never.
+
+    Intervals without packets are left out; empty for runs without the paper's flows.
     """
     rows = sent(run)
     return [] if rows is None else list(_of_flows(rows, deadlines_ns(run)))
@@ -90,7 +92,9 @@ def _of_flows(rows: pl.DataFrame, deadlines: dict[str, int]) -> Iterator[Metric]
 
 
 def text_of(values: list[float] | None) -> str:
-    """Returns the mean of the repetitions with its interval as text; "" without values."""
+    """Returns the mean of the repetitions with its interval as text; a single value with two decimals and no
+    interval; "" without values.
+    """
     if not values:
         return ""
     if len(values) == 1:

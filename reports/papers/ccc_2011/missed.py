@@ -1,4 +1,4 @@
-"""Adds tables that the paper lacks: deadlines missed in queues shared by flows of different deadlines, and
+"""Adds tables that the paper lacks: deadlines missed in queues that flows of different deadlines share, and
 under faults.
 """
 
@@ -20,11 +20,11 @@ Found = dict[tuple[str, str, Span], list[float]]
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """An experiment with several labs in one run, in which the traffic class LAB-FLOW is flow FLOW of lab
-    LAB.
+    """An experiment with several labs in one run. The traffic class LAB-FLOW is the flow FLOW of
+    the lab LAB.
     """
 
-    labs: dict[str, str]  # what stands before the flow -> for people
+    labs: dict[str, str]  # the part of the class before the flow -> title
     flows: tuple[str, ...]
     spans: tuple[Span, ...]  # s from the load's start
     caption: str
@@ -56,7 +56,7 @@ FAULTS = Experiment(
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Returns a table for each experiment that the study has runs of."""
+    """Returns a table for each experiment (DEADLINES, FAULTS) of which the study has runs."""
     return tuple(
         _table(experiment, found)
         for experiment in (DEADLINES, FAULTS)
@@ -74,8 +74,8 @@ def _found(study: Study, experiment: Experiment) -> Found:
 
 
 def shares(run: Run, experiment: Experiment) -> Iterator[tuple[tuple[str, str, Span], float]]:
-    """Yields ((lab, flow, span), % of the flow's packets that arrived late or never); nothing for a run of
-    another experiment.
+    """Yields ((lab, flow, span), % of the flow's packets that arrived late or never) for each span with
+    packets; nothing for a run of another experiment. Flows without a deadline have no late packets.
     """
     rows, deadlines = within(run), deadlines_ns(run)
     names = {(lab, flow): f"{lab}-{flow}" for lab in experiment.labs for flow in experiment.flows}

@@ -1,4 +1,6 @@
-"""Makes tables 7.1 to 7.4: our means over the repetitions with their intervals, beside the printed values."""
+"""Makes tables 7.1 to 7.4: vNET's means over the repetitions with their intervals, beside the
+printed values.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from reports.papers.paper import Table
 from reports.series import parameters
 from reports.study import Study
 
-# Number -> metric, the reference's words, whether the framework works, caption
+# Number -> metric, key of reference.yaml, whether the gateways cooperate, caption
 TABLES = {
     "7.1": (MISSED, "deadline_missed_percent", False, "deadlines missed, without cooperation"),
     "7.2": (MISSED, "deadline_missed_percent", True, "deadlines missed, with cooperation"),
@@ -43,8 +45,8 @@ def found(study: Study) -> Found:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Returns the tables that have measured values, the rates of the victims, and the tables beyond the
-    paper.
+    """Returns those of tables 7.1 to 7.4 that have measured values, a table with the rates of the slowed
+    senders if there are runs with cooperation, and the tables beyond the paper.
     """
     values = found(study)
     made = [

@@ -1,5 +1,5 @@
-"""Reports tables 1 to 3 of a paper on switched Ethernet in substations: the effect of priority queues in the
-end nodes.
+"""Defines the report of a paper on switched Ethernet in substations, tables 1 to 3: the effect of priority
+queues in the end nodes.
 """
 
 from __future__ import annotations

@@ -23,14 +23,15 @@ FIGURES = ("mean", "std", "max", "min")
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Returns the tables that have measured values."""
+    """Returns those of tables 1 to 3 that have measured values."""
     found = statistics(study)
     return tuple(_table(tagging, found) for tagging in TAGGING if any(key[0] == tagging for key in found))
 
 
 def statistics(study: Study) -> dict[tuple[str, str], dict[str, float]]:
-    """Returns mean, std, max, min of the round trips in us, and the numbers of answers and requests, by
-    (tagging, load); pairs with fewer than two answers are left out.
+    """Returns mean, std, max, min of the round trips of the hold in us, over all repetitions, and the numbers
+    of answers (n) and requests (requested), by (tagging, load); pairs with fewer than two answers are left
+    out.
     """
     held = [rows for cell in study.cells if (rows := held_messages(cell.run)) is not None]
     if not held:
@@ -74,6 +75,8 @@ def _table(tagging: str, found: dict[tuple[str, str], dict[str, float]]) -> Tabl
 
 
 def printed(tagging: str, load: str) -> dict[str, float]:
-    """Returns the printed values of a table for a load; without a load, the paper's only baseline."""
+    """Returns the printed values (us) of a table for a load. For the load "alone", they are the paper's only
+    baseline.
+    """
     figures = reference(ROOM)["priority_measurement_us"]
     return dict(figures["baseline"] if load == "alone" else figures[tagging][load])

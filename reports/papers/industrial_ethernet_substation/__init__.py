@@ -1,5 +1,5 @@
-"""Reports figures 3, 5, 6 and 7 of a paper that simulates substations on switched Ethernet: a flat network
-and ten bays.
+"""Defines the report of a paper that simulates substations on switched Ethernet, figures 3, 5, 6 and 7: a
+flat network and ten bays.
 """
 
 from __future__ import annotations

@@ -30,12 +30,13 @@ BESIDE = {"pisa-controller": "tested.files.upload", "controller-pisa": "tested.f
 
 
 def delays(run: Run) -> pl.DataFrame | None:
-    """Returns the columns stream, load, at (s from the hold's first message), us (from sending to reception);
-    None for other runs.
+    """Returns the columns stream, load, at (s from the hold's first message), us (from actual sending to
+    reception) of received messages; None for runs of other papers.
 
     The paper's simulator counts from the creation of a packet, so an agent's wake-up time does not count. The
-    load is "ftp" during a file transfer. In the flat network only the file of `BESIDE` counts, at its PISA;
-    messages of other PISAs during files are left out.
+    load is "ftp" during a file transfer, else "alone"; messages within AROUND_NS before or after a transfer
+    are left out. In the flat network only the file of `BESIDE` counts, at its PISA; messages of other PISAs
+    during files are left out.
     """
     held = held_messages(run)
     if held is None or run.plan.reference != ROOM:
@@ -60,8 +61,8 @@ def delays(run: Run) -> pl.DataFrame | None:
 
 
 def _files(run: Run) -> dict[str, tuple[int, int]]:
-    """Returns the time of each file transfer by flow, in Unix ns: from the client's start to the
-    last answer.
+    """Returns the time of each file transfer by flow, in Unix ns: from the client's first request to the last
+    answer.
     """
     table = run.table("messages")
     if table is None:
@@ -77,7 +78,7 @@ def _while(span: tuple[int, int], around_ns: int = 0) -> pl.Expr:
 
 def delay_metrics(run: Run) -> list[Metric]:
     """Returns for each stream and load (the prefix of the name): mean, largest and 99th percentile of the
-    delay in us.
+    delay in us; empty for runs of other papers.
     """
     rows = delays(run)
     if rows is None:

@@ -16,7 +16,7 @@ BIN_S = 0.1
 
 def data(study: Study) -> pl.DataFrame:
     """Returns the columns scenario, series, stream, at (s), us (the largest of a tenth of a second), files
-    (whether any was transferred); first repetition.
+    (whether any was transferred) of the first repetition; CannotDrawError without a run of the paper.
     """
     rows = per_cell(study, delays)
     if rows is None:
@@ -31,7 +31,9 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Draws one panel for each stream, one line for each series, and points during file transfers."""
+    """Draws one panel for each stream, with one line for each series and points during file transfers, on a
+    logarithmic axis.
+    """
     series = frame.get_column("series").unique().sort().to_list()
     scale, axis = log_ticks(frame, "us")
     base = alt.Chart(frame).encode(

@@ -37,8 +37,8 @@ HEADS = {
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Returns a table for each scenario and series, with a row for each stream and load; empty for other
-    studies.
+    """Returns a table for each scenario and series, with a row for each stream and load that was measured;
+    empty without a run of the paper.
     """
     found = study.added(delay_metrics)
     made = []

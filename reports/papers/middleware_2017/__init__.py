@@ -1,5 +1,5 @@
-"""Reports a comparison of ten middlewares and 25 serialisers for distributed control (2017), in three
-patterns of messages.
+"""Defines the report of a comparison of ten middlewares and 25 serialisers for distributed control (2017), in
+three patterns of messages.
 """
 
 from __future__ import annotations

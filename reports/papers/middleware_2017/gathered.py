@@ -16,8 +16,10 @@ XML, JSON, TEXT = ("xml-",), ("json-",), ("xml-", "json-", "yaml-")
 
 
 def gathered(study: Study) -> Iterator[tuple[str, Metric]]:
-    """Yields (pattern, metric): the best pair, the mean and rank of each middleware, the mean, best and worst
-    of each family of serialisers.
+    """Yields (pattern, metric) for throughput and latency: the best pair, the mean and rank of each ranked
+    middleware, the mean, best and worst of each family of serialisers.
+
+    Only pairs on the usual device and network count.
     """
     frame = study.once(pairs).filter(usual(pl.col("use")))
     for pattern in PATTERNS:
@@ -51,8 +53,8 @@ def _of_pattern(rows: pl.DataFrame, name: str) -> Iterator[Metric]:
 
 
 def _means(rows: pl.DataFrame, of: str, over: str) -> dict[str, float]:
-    """Returns the mean value of each name in `of`, over the partners that all names were measured with, or
-    over all partners if there is none.
+    """Returns the mean value of each name in the column `of`, over the names in the column `over` that were
+    measured with all of them, or over all if there is none.
     """
     count_of = rows[of].n_unique()
     whole = rows.group_by(over).agg(pl.col(of).n_unique().alias("with")).filter(pl.col("with") == count_of)

@@ -14,13 +14,14 @@ from reports.figures.theme import INK
 from reports.papers.middleware_2017.pairs import LATENCY, PATTERNS, THROUGHPUT, pairs, usual
 from reports.study import Study
 
-LABELS = 125  # pixels of the longest serialiser's name
+LABELS = 125  # pixels for the longest serialiser's name
 _STEP = {"width": 62, "height": 20}
 
 
 def chosen(name: str, pattern: str) -> Callable[[Study], pl.DataFrame]:
-    """Returns a function that computes the pairs of one figure: use, serialiser, value, share (of the best
-    pair's value).
+    """Returns a function that computes the pairs of one figure: use, serialiser, value, share (0 to 1, of the
+    value of the best pair on the usual device and network, or of all pairs if there is none there). It raises
+    CannotDrawError without pairs.
     """
 
     def data(study: Study) -> pl.DataFrame:
@@ -38,7 +39,7 @@ def chosen(name: str, pattern: str) -> Callable[[Study], pl.DataFrame]:
 
 def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
     """Draws a heat map with the best pair darkest; rows and columns are sorted by their mean share of the
-    best.
+    best pair's value.
     """
     across = alt.Axis(orient="top", labelAngle=-40)
     x = alt.X("use:N", sort=_order(frame, "use"), title=None, axis=across)
@@ -64,7 +65,7 @@ def _three_digits(value: float) -> str:
 
 
 def _order(frame: pl.DataFrame, of: str) -> list[str]:
-    """Returns the names of `of` by their mean share of the best.
+    """Returns the names in the column `of`, sorted by their mean share, the largest first.
 
     The paper sorts by a sum; this mean allows for missing pairs.
     """

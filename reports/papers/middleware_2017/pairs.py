@@ -13,7 +13,7 @@ from reports.rundir import Run
 from reports.series import parameters
 from reports.study import Study
 
-# Classes of topologies/papers/middleware.yaml -> as the paper calls them; NAME-greedy: the same, greedy.
+# Classes of topologies/papers/middleware.yaml -> the paper's names; NAME-greedy sends as fast as it can.
 PATTERNS = {"request": "Request-Reply", "push": "Push-Pull", "publish": "Publish-Subscribe"}
 GREEDY = "-greedy"
 # Classes of topologies/papers/middleware-native.yaml are called ROLE-PATTERN, and its messages are as long as
@@ -29,8 +29,8 @@ MS = 1e-6
 
 
 def pair_metrics(run: Run) -> list[Metric]:
-    """Returns the messages received per second and the mean time to the receiver, for each pattern; empty for
-    other runs.
+    """Returns the messages received per second and the mean time to the receiver in ms, for each pattern that
+    was measured; empty for runs without a middleware and a serialiser.
 
     As in the paper, throughput counts messages from the first arrival on, for as long as messages were sent.
     The latency of a request is half its round trip.
@@ -78,15 +78,17 @@ def _length_ns(flow: Flow) -> int:
 
 
 def use_of(said: Mapping[str, Any]) -> str:
-    """Returns the name of the middleware from a run's parameters, followed by the settings that are not
-    usual.
+    """Returns the name of the middleware from a run's parameters, followed by the settings of device and
+    network that are not usual.
     """
     other = (str(said[key]) for key, usual in USUAL.items() if str(said.get(key, usual)) != usual)
     return OTHERWISE.join((str(said["use"]), *other))
 
 
 def usual(use: pl.Expr) -> pl.Expr:
-    """Returns an expression for middleware on the usual device and network, which the claims are about."""
+    """Returns an expression that is true for middleware on the usual device and network, without vNET's own
+    agent. The claims use only such pairs.
+    """
     return ~use.str.contains(OTHERWISE, literal=True) & ~use.str.starts_with(AGENT)
 
 

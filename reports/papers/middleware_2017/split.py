@@ -1,5 +1,5 @@
 """Splits the time of a calm message into parts, from the programs' time stamps and the captures at both
-nodes.
+nodes, and computes the programs' pauses and warm-up.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ STEP_S = 0.2  # width of the time bins of the warm-up curve
 
 
 def times(study: Study) -> pl.DataFrame:
-    """The columns use, serialiser, pattern, part, us (mean over a pair's calm messages), bytes (of a message
-    on the wire).
+    """Returns the columns use, serialiser, pattern, part, us (mean over a pair's calm messages), bytes (of a
+    message on the wire), for the patterns that are no requests.
+
+    Only messages without another message in flight count, and only if all their parts are known. Runs without
+    spans or captures have no rows.
     """
     rows = [
         (use_of(said), str(said["serialiser"]), pattern, *of_part)
@@ -58,7 +61,9 @@ def _parts(run: Run, pattern: str) -> list[tuple[str, float, float]]:
 
 
 def _alone(calm: pl.DataFrame) -> pl.DataFrame:
-    """The messages that had no other message in flight; an overloaded pair can have no such message."""
+    """Returns the messages that had no other message in flight; empty for a pair that is overloaded
+    throughout.
+    """
     calm = calm.sort("sent_ns")
     before, after = pl.col("received_ns").cum_max().shift(1), pl.col("sent_ns").shift(-1)
     return calm.filter(
@@ -68,8 +73,9 @@ def _alone(calm: pl.DataFrame) -> pl.DataFrame:
 
 
 def _on_the_wire(run: Run, calm: pl.DataFrame, sender: str) -> pl.DataFrame:
-    """Adds the time from the first packet's departure to the last packet's arrival, and the bytes of both
-    directions.
+    """Returns `calm` with two more columns: the time in ns from the first packet's departure to the last
+    packet's arrival, and the bytes of both directions between sending and reception. The time is null if it
+    would be negative.
     """
     (receiver,) = set(SENDERS.values()) - {sender}
     address = next(n.interfaces[0].address for n in run.plan.nodes if n.name == sender)
@@ -94,8 +100,8 @@ def _on_the_wire(run: Run, calm: pl.DataFrame, sender: str) -> pl.DataFrame:
 
 
 def pauses(study: Study) -> pl.DataFrame:
-    """The columns use, pauses, longest_ms, share: garbage collection of a pair's programs in the hold;
-    `share` is that of the hold's time.
+    """Returns the columns use, pauses, longest_ms, share: number, longest time and share of the hold of the
+    garbage collections of a program, as means over programs and runs (longest_ms: the longest of all).
     """
     rows = []
     for cell in study.cells:
@@ -118,8 +124,8 @@ def pauses(study: Study) -> pl.DataFrame:
 
 
 def warming(study: Study) -> pl.DataFrame:
-    """The columns use, s (since the first request of the warm-up), ms (median time of a request over all
-    cells), in bins of 0.2 s.
+    """Returns the columns use, s (since the first request of the warm-up), ms (median time of a request over
+    all cells), in bins of STEP_S.
     """
     frames = []
     for cell in study.cells:

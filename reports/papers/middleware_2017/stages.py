@@ -15,8 +15,8 @@ NEEDS = "needs runs of topologies/papers/middleware.yaml whose programs say span
 
 
 def _shares(study: Study) -> pl.DataFrame:
-    """Returns the mean time of each part, over the serialisers that every middleware was measured with, or
-    over all if there is none.
+    """Returns the mean time of each part by middleware and pattern, over the serialisers that every
+    middleware was measured with, or over all if there is none; CannotDrawError without spans.
     """
     rows = study.once(times)
     if rows.is_empty():

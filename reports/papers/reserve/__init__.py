@@ -1,5 +1,5 @@
-"""Reports RESERVE's deliverable D4.6 (2018) from our runs: tests of AMQP, MQTT, UDP and Sampled Values on
-three systems.
+"""Defines the report of RESERVE's deliverable D4.6 (2018): tests of AMQP, MQTT, UDP and Sampled Values on
+three systems, with the values of vNET's runs.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ ROOM = Path(__file__).parent
 
 
 def measures(run: Run) -> list[Metric]:
-    """Returns the metrics that the claims on tests 8, 4 and 5 need beyond a run's own."""
+    """Returns the metrics of tests 8, 4 and 5, which claims need beyond a run's own metrics."""
     return [*efficiency_metrics(run), *recovery_metrics(run)]
 
 
 def tables_of(study: Study) -> tuple[Table, ...]:
-    """Returns the tables of all tests that the study has runs of."""
+    """Returns the tables of all tests of which the study has runs: tests 3, 4 and 5, 7 and 8."""
     rooms = (highest.tables, recovery.tables, clocks.tables, tables.tables)
     return tuple(table for prints in rooms for table in prints(study))
 

@@ -22,8 +22,9 @@ Rows = Callable[[Study], pl.DataFrame]
 
 
 def boxes(study: Study) -> pl.DataFrame:
-    """Returns one row for each system, direction, protocol, rate, number of signals and kind of traffic, with
-    its latencies in ms.
+    """Returns one row for each run's system, direction, protocol, rate, number of signals and kind of
+    traffic, with the latencies of the hold in ms: low, first, mean, third, high (WHISKERS and quartiles),
+    worst; and the number of messages. CannotDrawError without runs of tests 1a or 1b.
     """
     found = [rows for cell in study.cells if (rows := _of_cell(cell)) is not None]
     if not found:
@@ -58,7 +59,7 @@ def _of_cell(cell: Cell) -> pl.DataFrame | None:
 
 def chosen(system: str | None, direction: str, protocol: str | None = None) -> Rows:
     """Returns a function that computes the boxes of one direction for 10 signals, of one system and protocol
-    (None: of all).
+    (None: of all); it raises CannotDrawError if there is none.
     """
 
     def data(study: Study) -> pl.DataFrame:

@@ -1,4 +1,6 @@
-"""Reports test 7: the clock error that programs state in their logs although the clock is correct."""
+"""Computes the metrics and the table of test 7: the clock error that programs state in their logs although
+the clock is correct.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,13 @@ from reports.papers.paper import Table
 from reports.rundir import Run
 from reports.study import Study
 
-# Software of the device in reserve-clock.yaml -> for people. Its log is raw/logs/device.NAME.log.
+# Software of the device in reserve-clock.yaml -> title. Its log is raw/logs/device.NAME.log.
 CLIENTS = {
     "clock": "chronyd, the kernel's time stamps",
     "ptp": "ptp4l, the kernel's time stamps",
     "sntp": "SNTP, the program's own time stamps",
 }
-# As chronyd -Q says it, and the SNTP client after it: what the clock lacks.
+# Output of chronyd -Q, and of the SNTP client in the same form: the seconds that the clock is slow.
 SAID = re.compile(r"System clock wrong by (-?\d+\.\d+) seconds")
 # ptp4l reports in ns how far the clock is ahead; lines with path delay 0, before it has one, are skipped.
 SAID_BY_PTP = re.compile(r"master offset +(-?\d+) .* path delay +([1-9]\d*)")
@@ -27,8 +29,8 @@ PERCENTILES = {"p2": 0.02, "p98": 0.98}
 
 
 def clock_metrics(run: Run) -> list[Metric]:
-    """Returns for each client: the mean, the 2nd and 98th percentile and the largest absolute value of its
-    clock error, in ms; empty without logs.
+    """Returns for each client with clock errors in its log: the mean, the 2nd and 98th percentile and the
+    largest absolute value of its clock error, in ms; empty without logs.
     """
     found: list[Metric] = []
     for name in CLIENTS:
@@ -49,13 +51,15 @@ def clock_metrics(run: Run) -> list[Metric]:
 
 
 def said_ms(log: str) -> list[float]:
-    """Returns the clock errors in a client's log, in ms; a positive error means that the clock is slow."""
+    """Returns the clock errors in a client's log, in ms; a positive error means that the clock is slow. Lines
+    of chronyd and the SNTP client count; those of ptp4l count only if there are none.
+    """
     wrong = [1000 * float(value) for value in SAID.findall(log)]
     return wrong or [-int(ahead) / 1e6 for ahead, _ in SAID_BY_PTP.findall(log)]
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Returns the table with one row for each system, load and client; empty without runs of the test."""
+    """Returns the table with one row for each scenario, series and client; empty without runs of the test."""
     found = study.added(clock_metrics)
     value = {
         (row["scenario"], row["series"], row["role"], row["name"]): row for row in found.iter_rows(named=True)

@@ -11,7 +11,7 @@ import polars as pl
 from reports.metrics.metric import Metric, Of, count
 from reports.rundir import Run
 
-# Capture points and traffic classes of reserve-8-efficiency.yaml, in the order of table 4 -> for people.
+# Capture points and traffic classes of reserve-8-efficiency.yaml, in the order of table 4 -> title.
 COMBINATIONS = {
     "mqtt-json": "MQTT + JSON",
     "amqp-json": "AMQP + JSON",
@@ -19,7 +19,7 @@ COMBINATIONS = {
     "mqtt-protobuf": "MQTT + protobuf",
     "amqp-protobuf": "AMQP + protobuf",
 }
-# Columns of the table of packets, from the wire up -> for people; app_bytes: what carries payload.
+# Columns of the table of packets, from the wire up -> title; app_bytes: the protocol that carries payload.
 LAYERS = {
     "eth_bytes": "Ethernet",
     "ip_bytes": "IPv4",
@@ -32,10 +32,10 @@ ETHERNET = "sv"  # the combination without IP
 
 def efficiency_metrics(run: Run) -> list[Metric]:
     """Returns, for each combination of protocol and format, from its capture: packets and bytes of one
-    measurement and of the run.
+    measurement and of the run, the bytes of each layer, and the bandwidth.
 
     The packets that open and close a connection are included, as in the deliverable; ARP is not. Empty for
-    other runs.
+    runs without the captures of all combinations.
     """
     messages = run.table("messages")
     if messages is None or not COMBINATIONS.keys() <= run.captures.keys():

@@ -1,4 +1,6 @@
-"""Reports test 3: the highest rate of each protocol, and the limit that the next higher rate broke."""
+"""Makes the table of test 3: the highest rate of each protocol, and the limit that the lowest
+higher rate broke.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,14 @@ from reports.papers.reserve.boxes import MS, PROTOCOLS, SYSTEMS
 from reports.series import parameters
 from reports.study import Study
 
-BOUND_MS = 100.0  # of the 99th percentile, as reserve-3-highest-rate.yaml has it
+BOUND_MS = 100.0  # highest 99th percentile that holds, as in reserve-3-highest-rate.yaml
 WAYS = ("uplink", "downlink")
 
 
 @dataclass(frozen=True)
 class Tried:
-    """The result of a protocol at a rate: the share of messages that never arrived, and the 99th percentile
-    of the latency.
+    """The result of a protocol at a rate: the share of messages that never arrived (0 to 1), and the 99th
+    percentile of the latency.
     """
 
     system: str
@@ -43,8 +45,8 @@ class Tried:
 
 
 def tried(cell: Cell) -> Iterator[Tried]:
-    """Yields the result of a run for each protocol, with the larger loss and latency of its two
-    directions.
+    """Yields the result of a run of test 3 for each protocol with messages in both directions: the larger
+    loss and the larger latency of the two. It yields nothing for other runs.
     """
     said, messages = parameters(cell.run) | cell.levels, held_messages(cell.run)
     if messages is None or not {f"{protocol}_rate" for protocol in PROTOCOLS} <= said.keys():
@@ -61,8 +63,8 @@ def tried(cell: Cell) -> Iterator[Tried]:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Returns the table with one row for each protocol and two columns for each system; empty without runs of
-    the test.
+    """Returns the table with one row for each protocol and, for each system, the highest rate below all
+    failures and the limits that the lowest failing rate broke; empty without runs of the test.
     """
     found = [one for cell in study.cells for one in tried(cell)]
     if not found:

@@ -1,4 +1,6 @@
-"""Reports tests 4 and 5: the losses in an outage of a link, and the time until messages arrive again."""
+"""Computes the metrics, tables and figure of tests 4 and 5: the losses in an outage of a link, and the time
+until messages arrive again.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from reports.papers.paper import Table
 from reports.rundir import Run
 from reports.study import Study, per_cell
 
-# Traffic classes of reserve-recovery.yaml, in the order of rows and panels -> for people.
+# Traffic classes of reserve-recovery.yaml, in the order of rows and panels -> title.
 CLASSES = {
     "amqp-default": "AMQP, default settings",
     "amqp-good": "AMQP, good settings",
@@ -48,7 +50,9 @@ class Cut:
 
 
 def cut_of(run: Run) -> Cut | None:
-    """Returns the first link-down and link-up of the run; None if it is no run of tests 4 or 5."""
+    """Returns the outage from the first successful link-down to the first link-up of the run; None if one of
+    them is missing or the run is not of tests 4 or 5.
+    """
     events, messages = run.table("events"), run.table("messages")
     if events is None or messages is None or not set(messages["class"].unique()) >= CLASSES.keys():
         return None
@@ -60,8 +64,10 @@ def cut_of(run: Run) -> Cut | None:
 
 
 def recovery_metrics(run: Run) -> list[Metric]:
-    """Returns for each class: messages lost, messages due in the outage, and the first and last late arrival
-    after it; empty for other runs.
+    """Returns for each class: messages that never arrived, messages due in the outage, and in s from its end
+    the first arrival and the last arrival of a message more than 1 s old; empty for runs of other tests.
+
+    A class without such an arrival has no metric for it.
     """
     cut, messages = cut_of(run), run.table("messages")
     if cut is None or messages is None:
@@ -89,7 +95,9 @@ def _of_class(name: str, rows: pl.DataFrame, cut: Cut) -> Iterator[Metric]:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Returns a table for each scenario and series: the losses and the times until recovery."""
+    """Returns a table for each scenario and series with runs of tests 4 or 5: the losses and the times until
+    recovery, as means over repetitions.
+    """
     found = study.added(recovery_metrics).filter(pl.col("name").is_in(list(COLUMNS)))
     means = found.group_by("scenario", "series", "name", "traffic_class").agg(pl.col("value").mean())
     made = []
@@ -113,7 +121,7 @@ def _text(value: float | None) -> str:
 
 def data(study: Study) -> pl.DataFrame:
     """Returns the columns class, at (due time in s from the cut), latency (longest, s), lost, outage (s), of
-    the first repetition.
+    the first repetition, in bins of due time; CannotDrawError without runs of tests 4 or 5.
     """
     rows = per_cell(study, _over_time)
     if rows is None:
@@ -147,7 +155,7 @@ def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
     field, order = ("series", study.series) if len(study.series) > 1 else ("scenario", study.scenarios)
     colours = alt.Scale(domain=order, range=list(PALETTE[: len(order)]))
     base = alt.Chart(frame).encode(x=alt.X("at:Q", title="due, s from the cut"))
-    # Below every latency of the systems, so that lost messages stand apart at the bottom.
+    # The axis begins below every latency of the systems, so that crosses at its bottom touch no line.
     longest = float(frame["latency"].max() or 0.0)  # type: ignore[arg-type]  # a float
     scale = alt.Scale(type="log", domain=[LEAST_S, max(20.0, longest)], clamp=True)
     y = alt.Y("latency:Q", title="latency, s", scale=scale)

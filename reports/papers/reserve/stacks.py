@@ -19,12 +19,13 @@ SCHEMA = {
     "place": pl.Int64,
     "bytes": pl.Float64,
 }
-WIDTH = 110  # of one combination's pair of bars
+WIDTH = 110  # width of one combination's pair of bars
 
 
 def data(study: Study) -> pl.DataFrame:
     """Returns the columns combination, source (measured or D4.6), layer, place (order from the wire up),
-    bytes.
+    bytes of one measurement; values that are missing or zero are left out. CannotDrawError without a run of
+    test 8.
     """
     found = measured(study)
     if not found:

@@ -1,4 +1,4 @@
-"""Makes tables 4 and 5, with the measured values beside the printed ones."""
+"""Makes tables 4 and 5 of test 8, with the measured values beside the printed ones."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def tables(study: Study) -> tuple[Table, ...]:
 
 
 def measured(study: Study) -> Measured:
-    """Returns the values of `efficiency_metrics` by (capture, metric, layer), as means over the
-    study's runs.
+    """Returns the values of `efficiency_metrics` by (capture, metric, layer), as means over the study's runs;
+    empty without runs of test 8.
     """
     table = study.added(efficiency_metrics)
     means = table.group_by("capture", "name", "layer").agg(pl.col("value").mean())

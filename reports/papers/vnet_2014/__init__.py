@@ -1,5 +1,5 @@
-"""Reports the first half of the vNET paper (2014): MQTT at three QoS levels, figures 8 to 15 and table II
-from our runs.
+"""Defines the report of the first half of the vNET paper (2014): MQTT at three QoS levels, figures 8 to 15
+and table II with the values of today's runs.
 """
 
 from __future__ import annotations

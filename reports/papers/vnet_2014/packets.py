@@ -26,7 +26,7 @@ ROOM = Path(__file__).parent
 
 def goodput_data(study: Study) -> pl.DataFrame:
     """Returns the columns scenario, series, capture, measure, value (%), low, high, published (the paper's
-    value, or null), repetitions.
+    value, or null), repetitions, for the capture point with most packets; CannotDrawError without captures.
     """
     table = study.compared
     point = capture_of(table)

@@ -13,8 +13,8 @@ from reports.rundir import Run
 
 
 def publish_metrics(run: Run) -> list[Metric]:
-    """Returns for every capture point and size bin: the share of the hold's packets that complete
-    a PUBLISH.
+    """Returns for each capture point and size bin the share of the hold's packets (% of the bin, without
+    retransmissions) that complete a PUBLISH; over the whole capture if no hold is recorded.
     """
     return [
         count(
@@ -31,8 +31,8 @@ def publish_metrics(run: Run) -> list[Metric]:
 
 
 def publishes(path: Path, span: Span | None) -> pl.DataFrame:
-    """Returns for each size bin: bin, packets (without retransmissions), share of them that complete a
-    PUBLISH.
+    """Returns for each size bin with packets in the span: bin, packets (without retransmissions), share of
+    them (0 to 1) that complete a PUBLISH.
     """
     first = scan(path, span).filter(~pl.col("retransmission").fill_null(False))
     carries = (pl.col("app") == "mqtt") & pl.col("app_types").list.contains("PUBLISH")

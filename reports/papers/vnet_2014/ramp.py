@@ -26,7 +26,9 @@ Source = tuple[str, str]  # node set, quantity
 
 def ramp_data(wanted: str, sources: dict[str, Source]) -> Callable[[Study], pl.DataFrame]:
     """Returns a function that computes the columns scenario, series, curve, step, clients, value, low, high,
-    part, n of the runs with the shape `wanted`, as means over repetitions.
+    repetitions, part, n of the runs with the shape `wanted`, as means over repetitions.
+
+    Each curve is a set of nodes and a quantity. It raises CannotDrawError if no such run has them.
     """
 
     def data(study: Study) -> pl.DataFrame:
@@ -84,7 +86,9 @@ def _t(n: int) -> float:
 
 
 def ramp_chart(y_title: str, order: tuple[str, ...]) -> Callable[[pl.DataFrame, Study], AnyChart]:
-    """Returns a function that draws a curve for the ramp and a diamond with its interval for the hold."""
+    """Returns a function that draws a curve for the ramp and a diamond with its interval for the hold, for
+    each series; curves differ by dashes, in the order `order`.
+    """
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         present = set(frame.get_column("curve").to_list())

@@ -11,8 +11,8 @@ OTHER = "other"
 
 
 def shape(run: Run) -> str:
-    """Returns ONE for many senders and a single receiver, MANY if every client sends and receives, else
-    OTHER.
+    """Returns ONE if some clients only send and a single one only receives, MANY if every client sends and
+    receives, else OTHER.
     """
     who = roles(run)
     if who.both and not who.senders and not who.receivers:

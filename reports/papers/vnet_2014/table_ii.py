@@ -44,7 +44,7 @@ def published() -> dict[int, dict[str, float]]:
 
 def rows(study: Study) -> pl.DataFrame:
     """Returns the columns qos, of (node or host), source (measured or paper), value (%), low, high, relative
-    (% of the value at QoS 0).
+    (% of the value at QoS 0, or null without it); CannotDrawError without measured values.
     """
     claims = read_claims(ROOM / "claims.yaml")
     evidence = Evidence(study, claims.factor)
@@ -68,7 +68,7 @@ def rows(study: Study) -> pl.DataFrame:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Returns table II with the published values; empty without a run of scenario 1."""
+    """Returns table II with the published values; empty without measured values of scenario 1."""
     try:
         known = {(r["qos"], r["of"], r["source"]): _text(r) for r in rows(study).iter_rows(named=True)}
     except CannotDrawError:
@@ -96,8 +96,8 @@ def _text(row: dict[str, Any]) -> str:
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Returns the rows of `rows` with the labels of the chart; CannotDrawError without QoS 0 or without a
-    second level.
+    """Returns the rows of `rows` with the labels of the chart; CannotDrawError if the node's CPU was not
+    measured at QoS 0 and a second level.
     """
     found = rows(study)
     measured = found.filter((pl.col("source") == "measured") & (pl.col("of") == "node"))

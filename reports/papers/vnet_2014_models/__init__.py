@@ -1,5 +1,5 @@
-"""Reports the second half of the vNET paper (2014): figures 17 to 19 and tables VI and VII, from our runs of
-interaction models on two networks.
+"""Defines the report of the second half of the vNET paper (2014): figures 17 to 19 and tables VI and VII,
+with the values of today's runs of interaction models on two networks.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from reports.papers.vnet_2014_models.wire import wire_metrics
 from reports.study import Study
 
 ROOM = Path(__file__).parent
-# as claims.yaml and reference.yaml call them -> for people, in the order of table VII
+# name in claims.yaml and reference.yaml -> title, in the order of table VII
 MODELS = {"tcp_ps": "TCP PS", "tcp_rd": "TCP RD", "pgm_ps": "PGM PS", "udp_rr": "UDP RR"}
 NETWORKS = ("ideal", "constrained")
 

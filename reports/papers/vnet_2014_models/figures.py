@@ -25,7 +25,8 @@ SCHEMA = {
 
 def against_udp(name: str) -> Callable[[Study], pl.DataFrame]:
     """Returns a function that computes the columns network, model, percent (100: as much as UDP on that
-    network), value, unit.
+    network), value, unit of the quantity `name`, for the models other than UDP. It raises CannotDrawError if
+    no network has values of UDP and of another model.
     """
 
     def data(study: Study) -> pl.DataFrame:

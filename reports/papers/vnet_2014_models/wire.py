@@ -1,4 +1,6 @@
-"""Computes the bytes that each side of the bridge sent, from the captures at both sides."""
+"""Computes the bytes that each side of the bridge sent, and loss and delay of the bridge, from the captures
+at both sides.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ ONCE = "239."  # first byte of the multicast group's address; a packet to it is 
 
 
 def wire_metrics(run: Run) -> list[Metric]:
-    """Returns the data of each side, overhead, largest frame, repairs, missing answers and delays of the
-    bridge; empty without messages or without both captures.
+    """Returns the data of each side, overhead, largest frame, repairs, missing answers, and loss and delay of
+    the bridge, from the first scheduled message on; empty without messages or without both captures.
     """
     messages = run.table("messages")
     if messages is None or not {UTILITY, CONSUMERS} <= run.captures.keys():
@@ -45,8 +47,10 @@ def _from(address: str) -> pl.Expr:
 
 
 def _data(there: pl.DataFrame, back: pl.DataFrame, messages: pl.DataFrame) -> list[Metric]:
-    """Returns the bytes on the wire of each side, and the overhead: all bytes except each payload's first
-    sending.
+    """Returns the bytes on the wire of each side, the largest frame, and the overhead: all bytes except each
+    payload's first sending.
+
+    A payload that is multicast counts once for all receivers.
     """
     ours, theirs = int(there["wire_bytes"].sum()), int(back["wire_bytes"].sum())
     sent = messages.filter(pl.col("sent_ns").fill_null(0) > 0)
@@ -68,7 +72,9 @@ def _data(there: pl.DataFrame, back: pl.DataFrame, messages: pl.DataFrame) -> li
 
 
 def _repairs(there: pl.DataFrame, back: pl.DataFrame) -> list[Metric]:
-    """Returns the TCP retransmissions of each side, and PGM's repairs and repair requests if it was used."""
+    """Returns the TCP retransmissions of each side, and PGM's repairs and repair requests if a side sent PGM
+    packets.
+    """
     found = [
         count(name, Of(), int(rows["retransmission"].fill_null(False).sum()), "packets", rows.height, "count")
         for name, rows in (("utility_retransmissions", there), ("consumer_retransmissions", back))
@@ -96,8 +102,8 @@ def _answers(messages: pl.DataFrame) -> list[Metric]:
 
 
 def _hops(run: Run, begin_ns: int, utility: str) -> list[Metric]:
-    """Returns loss and delay across the bridge in each direction, from the same packets in both captures;
-    empty if a pcap was not kept.
+    """Returns loss and delay across the bridge in each direction from `begin_ns` on, from the same packets in
+    both captures; empty if a pcap was not kept.
     """
     ours, theirs = (run.path / "pcap" / f"{point}.pcap" for point in (UTILITY, CONSUMERS))
     if not (ours.exists() and theirs.exists()):
