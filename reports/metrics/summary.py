@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from reports.metrics.connections import connection_metrics
 from reports.metrics.delivery import delivery_metrics
-from reports.metrics.disks import disk_metrics
 from reports.metrics.fairness import fairness_metrics
-from reports.metrics.groups import group_metrics
+from reports.metrics.groups import disk_metrics, group_metrics
 from reports.metrics.hierarchy import hierarchy_metrics
 from reports.metrics.interruptions import interruption_metrics
 from reports.metrics.links import link_metrics
