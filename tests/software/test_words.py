@@ -21,6 +21,7 @@ ROOMS = (
     "orchestrator/software/amqp/",
     "orchestrator/software/frr/",
     "orchestrator/software/nat/",
+    "orchestrator/software/dnsmasq.py",
     "orchestrator/software/dhcp/",
     "orchestrator/software/dns/",
     "orchestrator/software/registry.py",

@@ -31,7 +31,7 @@ def test_a_receive_queue_lets_messages_pass_a_transfer_that_the_stack_is_slower_
     frame that the stack is at.
     """
     (place.cwd / "receive.yaml").write_text(shorter(10, RECEIVE))
-    run = place.run("-p", "input=42mbit", "-p", "trips=20", file="receive.yaml").run_dir
+    run = place.run("-p", "input=42mbit", "-p", "trips=20 /s", file="receive.yaml").run_dir
     events = [json.loads(line) for line in (run / "raw" / "events.jsonl").read_text().splitlines()]
     assert events and all(event["ok"] for event in events)
     found = statistics(study_of_run(run))

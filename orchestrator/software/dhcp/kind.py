@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from contract.plan import Flow, Program, Software
 
+from ..dnsmasq import MEMORY_BYTES, PROGRAM
 from ..kind import Bind, Costs, Kind
 from .checks import CLIENT, SERVER, check_client, check_server
 from .file import Dhcp, DhcpClient
 from .planning import plan_clients, plan_servers
 
-DNSMASQ_BYTES = 3_000_000  # PSS of dnsmasq 2.90 with 100 clients
 _CLIENT_BYTES = 1_000_000
 SERVER_PORT, CLIENT_PORT = 67, 68  # RFC 2131
 
@@ -31,18 +31,11 @@ KIND = Kind(
     check=check_server,
     plan=plan_servers,
     words=_words_of_server,
-    costs=lambda software, _flows: Costs(DNSMASQ_BYTES, peers=len(software.spec["clients"])),
+    costs=lambda software, _flows: Costs(MEMORY_BYTES, peers=len(software.spec["clients"])),
     in_agent=False,
     endpoint=lambda _model: False,
     binds=lambda _model: (Bind("udp", SERVER_PORT, (SERVER,)),),
-    programs=(
-        Program(
-            "dnsmasq",
-            "dnsmasq-base",
-            ("dnsmasq", "--version"),
-            "topologies with servers of DHCP or DNS fail when their nodes start",
-        ),
-    ),
+    programs=(PROGRAM,),
     titles={"DhcpOptions": "software.NAME.dhcp: a DHCP server", "Range": "dhcp's range"},
 )
 CLIENT_KIND = Kind(

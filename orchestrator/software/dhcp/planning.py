@@ -8,12 +8,12 @@ from pathlib import Path
 
 from contract.plan import File, Interface, Probe, Process, Software
 
+from ..dnsmasq import server
 from ..kind import Planned, SoftwareError
 from ..programs import READY
 from ..scene import Placed, Scene
 from .file import ClientOptions, DhcpOptions, Range
 
-SERVES = "started, version"  # as dnsmasq writes it when its sockets are bound
 HERE = Path(__file__).parent
 
 
@@ -26,7 +26,6 @@ def plan_servers(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]
         clients = list(_clients(scene, subnet))
         if options.range is not None:
             _free_of_nodes(scene, placed, options.range, subnet)
-        config = f"{placed.name}/dnsmasq.conf"
         spec = {
             "segment": card.segment,
             "subnet": subnet,
@@ -34,15 +33,13 @@ def plan_servers(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]
             "range": [options.range.first, options.range.last] if options.range else None,
             "lease_s": options.lease // 10**9,
         }
-        process = Process(
-            argv=("dnsmasq", "--keep-in-foreground", f"--conf-file={config}"),
-            files=(File(config, _config(scene, placed, card, clients)),),
-            ready=Probe(log=SERVES),
-        )
+        process = server(placed, _config(scene, placed, card, clients))
         yield Planned(Software(placed.name, "server", placed.kind, process, spec=spec))
 
 
-def _config(scene: Scene, placed: Placed, card: Interface, clients: Sequence[tuple[str, Interface]]) -> str:
+def _config(
+    scene: Scene, placed: Placed, card: Interface, clients: Sequence[tuple[str, Interface]]
+) -> list[str]:
     """Returns dnsmasq's configuration (dnsmasq(8)): every client's hardware address with its planned
     address, and the range for all others.
     """
@@ -52,10 +49,6 @@ def _config(scene: Scene, placed: Placed, card: Interface, clients: Sequence[tup
     given = {"router": options.router, "dns-server": options.dns}
     lines = [
         "port=0",  # no name server: that is a kind of its own
-        "user=root",
-        "group=root",
-        "pid-file=",
-        "log-facility=-",
         "log-dhcp",
         "no-ping",
         "dhcp-authoritative",
@@ -70,7 +63,7 @@ def _config(scene: Scene, placed: Placed, card: Interface, clients: Sequence[tup
         address = "" if node is None else f",{_near(scene, node, placed.node, subnet)}"
         lines.append(f"dhcp-option=option:{option}{address}")  # without an address, none is given
     lines += [f"dhcp-host={theirs.mac},{theirs.address},{node}" for node, theirs in clients]
-    return "\n".join([*lines, ""])
+    return lines
 
 
 def _near(scene: Scene, node: str, seen_from: str, subnet: IPv4Network) -> str:

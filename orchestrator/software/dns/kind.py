@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from contract.plan import File, Flow, Probe, Process, Program, Software
+from contract.plan import Flow, Software
 
 from ..checking import Checks, Here, joined, light
+from ..dnsmasq import MEMORY_BYTES, PROGRAM, server
 from ..kind import Bind, Costs, Kind, Planned
 from ..scene import Placed, Scene
 from .file import Dns, DnsOptions
 
-_MEMORY_BYTES = 3_000_000  # PSS of dnsmasq 2.90
 PORT = 53
-SERVES = "started, version"  # as dnsmasq writes it when its sockets are bound
 
 
 def _check(report: Checks, here: Here, model: Dns) -> None:
@@ -55,13 +54,8 @@ def _options(report: Checks, node: str) -> DnsOptions | None:
 def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
     for placed in all_of_it:
         options: DnsOptions = placed.model.dns
-        config = f"{placed.name}/dnsmasq.conf"
         records = _records(scene, placed, options)
-        process = Process(
-            argv=("dnsmasq", "--keep-in-foreground", f"--conf-file={config}"),
-            files=(File(config, _config(scene, placed, records)),),
-            ready=Probe(log=SERVES),
-        )
+        process = server(placed, _config(scene, placed, records))
         spec = {"domain": options.domain, "names": len(records), "forward": options.forward}
         yield Planned(Software(placed.name, "server", placed.kind, process, spec=spec))
 
@@ -74,15 +68,11 @@ def _records(scene: Scene, placed: Placed, options: DnsOptions) -> list[tuple[st
     return [(name, scene.address(node, placed.node)) for name, node in named]
 
 
-def _config(scene: Scene, placed: Placed, records: Sequence[tuple[str, str]]) -> str:
+def _config(scene: Scene, placed: Placed, records: Sequence[tuple[str, str]]) -> list[str]:
     """Returns dnsmasq's configuration (dnsmasq(8))."""
     options: DnsOptions = placed.model.dns
     lines = [
         f"port={PORT}",
-        "user=root",
-        "group=root",
-        "pid-file=",
-        "log-facility=-",
         "no-resolv",
         "no-hosts",
         f"local-ttl={options.ttl // 10**9}",
@@ -92,7 +82,7 @@ def _config(scene: Scene, placed: Placed, records: Sequence[tuple[str, str]]) ->
         lines.append(f"local=/{options.domain}/")  # of it, what is not above does not exist
     if options.forward is not None:
         lines.append(f"server={scene.address(options.forward, placed.node)}")
-    return "\n".join([*lines, ""])
+    return lines
 
 
 def _words(software: Software, _flows: Sequence[Flow]) -> str:
@@ -110,17 +100,10 @@ KIND = Kind(
     check=_check,
     plan=_plan,
     words=_words,
-    costs=lambda _software, _flows: Costs(_MEMORY_BYTES),
+    costs=lambda _software, _flows: Costs(MEMORY_BYTES),
     in_agent=False,
     endpoint=lambda _model: False,
     binds=lambda _model: (Bind("udp", PORT, ("dns",)), Bind("tcp", PORT, ("dns",))),
-    programs=(
-        Program(
-            "dnsmasq",
-            "dnsmasq-base",
-            ("dnsmasq", "--version"),
-            "topologies with servers of DHCP or DNS fail when their nodes start",
-        ),
-    ),
+    programs=(PROGRAM,),
     titles={"DnsOptions": "software.NAME.dns: a name server"},
 )
