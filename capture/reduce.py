@@ -88,6 +88,7 @@ def reduce_run(run_dir: Path) -> Reduced:
     _if_present(done, raw / "events.jsonl", plan, _events)
     if (path := run_dir / "raw" / "stacks.csv").exists():  # of runs since they are counted
         _stacks(done, path, plan)
+    _disks(done, raw, plan)
     if trials.planned(plan):
         _trials(done, run_dir / "raw")
     for capture in plan.captures:
@@ -212,6 +213,18 @@ def _stacks(done: Reduced, path: Path, plan: Plan) -> None:
     raw = rawfile.table(path, series.STACKS)
     done.warnings += raw.warnings
     done.write("stacks", series.stacks(raw.lines, plan))
+
+
+def _disks(done: Reduced, raw_dir: Path, plan: Plan) -> None:
+    """Reduces the disk I/O of light nodes and of machines, where a kernel or libvirt counted it."""
+    tables = []
+    for file in (raw_dir / "disks.csv", raw_dir / "disks.vm.csv"):
+        if file.exists():
+            raw = rawfile.table(file, series.DISKS)
+            done.warnings += raw.warnings
+            tables.append(raw.lines)
+    if tables:
+        done.write("disks", series.disks(pl.concat(tables), plan))
 
 
 def _events(done: Reduced, path: Path, plan: Plan) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from capture.rawfile import DECIMAL, INTEGER, NAME
+from capture.rawfile import DECIMAL, INTEGER, NAME, OPTIONAL
 from contract.plan import Plan
 
 NODES = {"t_ns": INTEGER, "node": NAME} | dict.fromkeys(
@@ -22,6 +22,11 @@ HOST = (
     | {"load1": DECIMAL, "memory_available_bytes": INTEGER, "cores": INTEGER}
 )  # fmt: skip
 
+DISKS = (
+    {"node": NAME, "disk": NAME}
+    | dict.fromkeys(("read_bytes", "written_bytes"), INTEGER)
+    | dict.fromkeys(("reads", "writes", "memory"), OPTIONAL)
+)
 STACKS = {"node": NAME, "counter": NAME, "value": INTEGER}
 
 
@@ -49,6 +54,11 @@ def stacks(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     scenario).
     """
     return raw.with_columns(_group(plan)).sort("node", "counter", maintain_order=True)
+
+
+def disks(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
+    """Returns what nodes read from and wrote to disks, with their groups."""
+    return raw.with_columns(pl.col("memory").cast(pl.Boolean), _group(plan)).sort("node", "disk")
 
 
 def nodes(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:

@@ -130,6 +130,18 @@ TABLES = {table.name: table for table in (
         C("value", "i64", "", "its growth from the programs' start to the end of the drain"),
         C("group", "str", null=True),
     )),
+    Table("disks", "what a node read from and wrote to a disk; absent where neither kernel nor libvirt "
+          "counts it: in virtual time, in the lab kernel, on several hosts", (
+        C("node", "str"),
+        C("disk", "str", "", "of a machine, as libvirt names it; processes: all disks together, of a light "
+          "node's processes"),
+        *_each("read_bytes written_bytes", "i64", "B", "below the page cache; of a light node from its "
+               "programs' start, of a machine from when it was ready, to the end"),
+        *_each("reads writes", "i64", "", "requests, of machines", null=True),
+        C("memory", "bool", "", "the node's own directory (of a machine: the disk's file) is in memory "
+          "(tmpfs); a light node's writes there are no disk's and count nothing", null=True),
+        C("group", "str", null=True),
+    )),
     Table("links", "a sample of a link's direction, or of a class of its queue", (
         AT, C("link", "str"),
         C("direction", "str", "", "forward, reverse; in half duplex these are what each end sent, and `both` "

@@ -17,7 +17,7 @@ libc=$(basename "$wheel" | sed 's/.*manylinux_\([0-9]*\)_\([0-9]*\)_.*/\1.\2/')
 needed="python3 (>= $series), python3 (<< $next), libc6 (>= $libc), libgcc-s1, iproute2, iputils-ping, kmod, tcpdump"
 wanted="graphviz, libzmq5, mosquitto-clients, openssh-client, tshark, user-mode-linux"
 # These packages start daemons when they are installed, so they are only suggested.
-asked="iperf3, mosquitto, frr, rabbitmq-server, python3-pyftpdlib, libvirt0, libvirt-daemon, libvirt-daemon-driver-qemu, qemu-system-x86, qemu-utils"
+asked="iperf3, mosquitto, frr, rabbitmq-server, python3-pyftpdlib, dnsmasq-base, nftables, udhcpc, libvirt0, libvirt-daemon, libvirt-daemon-driver-qemu, qemu-system-x86, qemu-utils"
 
 # The same tree gives the same bytes: dpkg-deb sets no file's time later than this.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$project" log -1 --format=%ct 2>/dev/null || stat -c %Y "$project/pyproject.toml")}

@@ -23,8 +23,8 @@ from reports.shelf import Shelf, Tables
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
 TABLES = (
-    "messages", "transfers", "windows", "spans", "sessions", "nodes", "stacks", "links", "impairments",
-    "host", "events",
+    "messages", "transfers", "windows", "spans", "sessions", "nodes", "stacks", "disks", "links",
+    "impairments", "host", "events",
 )  # fmt: skip
 
 
@@ -248,8 +248,8 @@ def _leaves(plan: Plan, table: str) -> bool:
     A timeline writes events, traces write impairments, bulk flows write transfers and, if the file requests
     them, windows. stacks and spans are never required.
     """
-    if table in ("stacks", "spans"):
-        return False  # earlier versions and some programs do not write them
+    if table in ("stacks", "spans", "disks"):
+        return False  # earlier versions, some programs and some kernels do not write them
     if table == "events":
         return bool(plan.events)
     if table == "impairments":

@@ -12,6 +12,7 @@ from orchestrator.lab import (
     admission,
     announcements,
     at_events,
+    disks,
     evidence,
     heartbeat,
     netem_seeds,
@@ -136,6 +137,7 @@ class Session:
         if self._t0_ns:
             self._attempt("CPU of processes", lambda: processes.write(lab))
             self._attempt("peaks of memory", lambda: peaks.write(lab))
+            self._attempt("disk I/O", lambda: disks.write(lab))
         self._look_at_the_clock()  # what was set after the last second's look is found, too
         self._judge()
         lab.events.phase("collect", 2, 2, "sessions and captures")

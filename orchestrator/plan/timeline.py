@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +19,7 @@ from ..topology.phases import Phases
 from ..topology.selection import select_all
 from .netem import impairment
 
+MILLISECOND_NS = 1_000_000
 _UNDO = {"stop": "start", "kill": "start"}
 
 
@@ -31,9 +34,13 @@ def cut_nodes(model: File, names: Expansion) -> set[str]:
     return found
 
 
-def plan_events(model: File, names: Expansion, phases: Phases, links: tuple[Link, ...]) -> tuple[Event, ...]:
-    """Returns all events in the order of their time; events of equal time keep the file's order."""
-    planner = _Planner(model, names, phases, {link.name: link for link in links})
+def plan_events(
+    model: File, names: Expansion, phases: Phases, links: tuple[Link, ...], seed: int
+) -> tuple[Event, ...]:
+    """Returns all events in the order of their time; events of equal time keep the file's order. `seed` is
+    that of the times which the file leaves to chance.
+    """
+    planner = _Planner(model, names, phases, {link.name: link for link in links}, seed)
     found = [item for event in model.timeline for item in planner.expanded(event)]
     found.sort(key=lambda item: item[0])
     return tuple(dataclasses.replace(event, **_place(phases, at)) for at, event in found)
@@ -50,6 +57,7 @@ class _Planner:
     names: Expansion
     phases: Phases
     links: dict[str, Link]
+    seed: int
 
     def expanded(self, event: FileEvent) -> Iterator[tuple[int, Event]]:
         """Yields (ns after the scenario's start, event) for each single action of an event of the file."""
@@ -60,6 +68,8 @@ class _Planner:
             yield from self._impair(event, at, label)
         elif action == "flap":
             yield from self._flap(event, at, label)
+        elif action == "disconnect":
+            yield from self._disconnect(event, at, label)
         elif action in ("link_down", "partition"):
             targets = self._cut(event) if action == "partition" else self._links(event.link_down)
             yield at, self._event("link-down", targets, label)
@@ -123,12 +133,34 @@ class _Planner:
             yield begin, self._event("link-down", targets, name)
             yield begin + down, self._event("link-up", targets, f"{name}: over")
 
+    def _disconnect(self, event: FileEvent, at: int, label: str) -> Iterator[tuple[int, Event]]:
+        """Yields the cuts of each link, independent of every other link's; the last one ends with the event.
+
+        The times depend on the seed, the link and the event's moment and targets, and on no other event.
+        """
+        up, down, end = event.up or 0, event.down or 0, at + (event.duration or 0)
+        for link in self._links(event.disconnect):
+            text = "\0".join((str(self.seed), "disconnect", link, str(at), ",".join(event.disconnect or [])))
+            draw = random.Random(hashlib.sha256(text.encode()).digest())
+            begin, count = at + _around(draw, up), 1
+            while begin < end:
+                over = min(end, begin + _around(draw, down))
+                name = f"{label}: {link} {count}"
+                yield begin, self._event("link-down", (link,), name)
+                yield over, self._event("link-up", (link,), f"{name}: over")
+                begin, count = over + _around(draw, up), count + 1
+
     def _software(self, event: FileEvent, action: str, at: int, label: str) -> Iterator[tuple[int, Event]]:
         targets = self._nodes(getattr(event, action))
         args = {"software": event.software}
         yield at, self._event(action, targets, label, args)
         if event.duration is not None:
             yield at + event.duration, self._event(_UNDO[action], targets, f"{label}: over", dict(args))
+
+
+def _around(draw: random.Random, mean_ns: int) -> int:
+    """Returns an exponentially distributed time of this mean, in whole milliseconds of at least one."""
+    return max(1, round(draw.expovariate(1.0) * mean_ns / MILLISECOND_NS)) * MILLISECOND_NS
 
 
 def _most(event: FileEvent) -> dict[str, Any]:

@@ -85,6 +85,9 @@ class Checks(Protocol):
     def image(self, node: str) -> str | None:
         """Returns the image of a VM node; None for a light node."""
 
+    def subnet(self, segment: str) -> str | None:
+        """Returns the subnet of a segment; None if mistakes in the file hide it."""
+
     def mtu(self, segment: str) -> int | None:
         """Returns the MTU of a segment in bytes; None for a segment that is not in the file."""
 

@@ -45,6 +45,10 @@ MODULES = {
     "ftp": KindModule("ftp.kind", "ftp"),
     "gateway": KindModule("gateway.kind", "gateway"),
     "reservations": KindModule("gateway.kind", "reservations", "BROKER"),
+    "nat": KindModule("nat.kind", "nat"),
+    "dhcp": KindModule("dhcp.kind", "dhcp"),
+    "dhcp-client": KindModule("dhcp.kind", "dhcp-client", "CLIENT_KIND"),
+    "dns": KindModule("dns.kind", "dns"),
 }
 
 

@@ -9,6 +9,7 @@ ACTIONS = {
     "link_down": "link-down",
     "link_up": "link-up",
     "flap": "flap",
+    "disconnect": "disconnect",
     "partition": "partition",
     "start": "start",
     "stop": "stop",

@@ -66,6 +66,12 @@ class Event(Base):
     link_down: Targets | None = Field(None, alias="link-down", description="Links that are cut.")
     link_up: Targets | None = Field(None, alias="link-up", description="Links that are mended.")
     flap: Targets | None = Field(None, description="Links that go down and up again, `times` times.")
+    disconnect: Targets | None = Field(
+        None,
+        description="Links that are cut at random, each by itself, `for` a while: exponential times of mean "
+        "`up` between cuts of mean `down`, in whole milliseconds, drawn by the run's seed. At the end all "
+        "are mended.",
+    )
     partition: Targets | None = Field(
         None,
         description="Nodes, groups or segments that are cut off: all their links go down, `for` a while.",
@@ -86,8 +92,8 @@ class Event(Base):
     forward: Impairment | None = Field(None, description="impair: of the forward direction.")
     reverse: Impairment | None = Field(None, description="impair: of the reverse direction.")
     duration: Span | None = Field(None, alias="for", description="After it, the event is undone.")
-    down: Span | None = Field(None, description="flap: how long down each time.")
-    up: Span | None = Field(None, description="flap: how long up between.")
+    down: Span | None = Field(None, description="flap: how long down each time; disconnect: the mean.")
+    up: Span | None = Field(None, description="flap: how long up between; disconnect: the mean.")
     times: Positive | None = Field(None, le=1000, description="flap: how often (1).")
     software: Name | None = Field(
         None,

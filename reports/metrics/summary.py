@@ -5,7 +5,7 @@ from __future__ import annotations
 from reports.metrics.connections import connection_metrics
 from reports.metrics.delivery import delivery_metrics
 from reports.metrics.fairness import fairness_metrics
-from reports.metrics.groups import group_metrics
+from reports.metrics.groups import disk_metrics, group_metrics
 from reports.metrics.hierarchy import hierarchy_metrics
 from reports.metrics.interruptions import interruption_metrics
 from reports.metrics.links import link_metrics
@@ -44,6 +44,7 @@ def summarise(run: Run) -> list[Metric]:
         *load_metrics(run),
         *group_metrics(run),
         *stack_metrics(run),
+        *disk_metrics(run),
         *host_metrics(run),
         *link_metrics(run),
         *latency_metrics(run),

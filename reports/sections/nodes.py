@@ -26,6 +26,12 @@ STACK = {
     "stack_not_accepted": "TCP connections not accepted",
 }
 
+DISK = {
+    "disk_read": "read from disks, MB",
+    "disk_written": "written to disks, MB",
+    "disk_memory": "nodes whose own files are in memory",
+}
+
 
 def section(page: Page) -> Part | None:
     """Returns the section of the page; None without samples of nodes in a hold."""
@@ -33,9 +39,11 @@ def section(page: Page) -> Part | None:
     if table is None:
         return None
     stacks = by_subject(page.study, {"group": "group", "role": "role"}, STACK)
+    disks = by_subject(page.study, {"group": "group", "role": "role"}, DISK)
     figures = page.figures(registry.NODES)
     ticked = any(cell.run.ticked for cell in page.study.cells)
     return page.part(
         "nodes", "Nodes", entries(figures),
-        table=table.cut(), stacks=stacks and stacks.cut(), figures=figures, ticked=ticked,
+        table=table.cut(), stacks=stacks and stacks.cut(), disks=disks and disks.cut(),
+        figures=figures, ticked=ticked,
     )  # fmt: skip

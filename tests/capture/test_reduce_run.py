@@ -13,6 +13,7 @@ from rundirs import T0, S, flow, guarantee, node, plan, progress, received, run_
 from capture.errors import CaptureError
 from capture.reduce import reduce_run
 from orchestrator.lab import stacks as lab_stacks
+from orchestrator.lab.disks import HEADER as DISKS_HEADER
 
 
 def warned(path: Path) -> list[str]:
@@ -279,6 +280,17 @@ def test_counters_of_stacks_have_their_nodes_group(tmp_path: Path) -> None:
     )
     reduce_run(run)
     assert pl.read_parquet(run / "stacks.parquet").rows() == [("s", "IpInReceives", 4, "s")]
+
+
+def test_disks_of_light_nodes_and_machines_are_one_table(tmp_path: Path) -> None:
+    run = run_dir(tmp_path / "run", PAIR)
+    (run / "raw" / "disks.csv").write_text(f"{DISKS_HEADER}s,processes,4096,8192,,,1\n")
+    (run / "raw" / "disks.vm.csv").write_text(f"{DISKS_HEADER}s,vda,1,2,3,4,\n")
+    reduce_run(run)
+    assert pl.read_parquet(run / "disks.parquet").rows() == [
+        ("s", "processes", 4096, 8192, None, None, True, "s"),
+        ("s", "vda", 1, 2, 3, 4, None, "s"),
+    ]
 
 
 def test_a_machine_that_was_started_again_counts_from_zero(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def write_any(path: Path, flows: bool = True) -> Path:
         (path / "connections").mkdir()
         _connections().write_parquet(path / "connections" / "lan.parquet")
         _stacks(plan).write_parquet(path / "stacks.parquet")
+        _disks(plan).write_parquet(path / "disks.parquet")
     proof = json.loads((path / "proof.json").read_text())
     (path / "proof.json").write_text(json.dumps([_expected(row) for row in proof]))
     return path
@@ -124,6 +125,13 @@ def _stacks(plan: dict[str, Any]) -> pl.DataFrame:
     counted = {"UdpRcvbufErrors": 7, "TcpRetransSegs": 1, "IpInReceives": 1000}
     rows = [(n["name"], name, v, n["group"]) for n in plan["nodes"] for name, v in counted.items()]
     return pl.DataFrame(rows, schema=("node", "counter", "value", "group"), orient="row")
+
+
+def _disks(plan: dict[str, Any]) -> pl.DataFrame:
+    """Returns disk I/O in which every node read 2 MB and wrote 500 kB, and has its own files in memory."""
+    rows = [(n["name"], "processes", 2_000_000, 500_000, None, None, True, n["group"]) for n in plan["nodes"]]
+    columns = ("node", "disk", "read_bytes", "written_bytes", "reads", "writes", "memory", "group")
+    return pl.DataFrame(rows, schema=columns, orient="row")
 
 
 def _windows() -> pl.DataFrame:

@@ -41,6 +41,8 @@ PRINTED = {  # of tables 1 to 3, ms
     "tagged_transmit_mean": 1.0907, "queues_alone_mean": 0.700, "queues_transmit_mean": 0.7148,
     "untagged_transmit_std": 0.0937, "queues_transmit_std": 0.0178, "queues_alone_std": 0.014,
     "tagged_receive_std": 0.0217, "queues_receive_std": 0.0183,
+    "one_queue_receive_std": 0.0217, "two_queues_receive_std": 0.0183,
+    "one_queue_receive_mean": 0.7518, "two_queues_receive_mean": 0.7151,
 }  # fmt: skip
 AGAINST = {
     "queues-steady": {"queues_transmit_std": 0.048},
@@ -48,6 +50,7 @@ AGAINST = {
     "tags-alone": {"tagged_transmit_mean": 0.8},
     "transmit-slower": {"untagged_transmit_mean": 0.76},
     "receive-unchanged": {"queues_receive_std": 0.001},
+    "receive-queue": {"two_queues_receive_std": 0.001},
 }
 
 

@@ -136,6 +136,15 @@ def test_what_stacks_dropped_is_summed_by_group(anything: Path) -> None:
     assert "dropped, receive buffer full" in text and "reassembly failed" not in text
 
 
+def test_disks_are_summed_by_group_and_memory_is_said(anything: Path) -> None:
+    metrics, of = summarise(read_run(anything)), Of(group="client", role="client")
+    found = {name: find(metrics, f"disk_{name}", of) for name in ("read", "written", "memory")}
+    values = {name: (m.value, m.n) for name, m in found.items() if m}
+    assert values == {"read": (6.0, 3), "written": (1.5, 3), "memory": (3.0, 3)}
+    text = page_of(anything)
+    assert "read from disks, MB" in text and "nodes whose own files are in memory" in text
+
+
 def test_transfers_say_rate_and_retransmissions(anything: Path) -> None:
     metrics = summarise(read_run(anything))
     of = Of(traffic_class="load.bulk", flow="load.bulk")

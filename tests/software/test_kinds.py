@@ -76,14 +76,18 @@ ROWS = {
         "{}",
     ),
     "reservations": ("{s: {reservations: {response: 5 s}}}", "{}"),
+    "nat": ("{n: {nat: {inside: far, outside: out, ports: [{port: 80, to: other}]}}}", "{}"),
+    "dhcp": ("{s: {dhcp: {}}}", "{c: {dhcp-client: {}}}"),
+    "dhcp-client": ("{s: {dhcp: {}}}", "{c: {dhcp-client: {}}}"),
+    "dns": ("{s: {dns: {domain: lab.test, names: {www: other}}}}", "{c: {dns: {forward: server}}}"),
     "bulk": ("{s: {bulk: {listen: 5201}}}", "{c: {bulk: {to: server, congestion: reno, streams: 2}}}"),
 }
 FILE = """\
 name: kinds
 routing: none
-segments: {{near: {{subnet: 10.1.0.0/24}}, far: {{}}}}
+segments: {{near: {{subnet: 10.1.0.0/24}}, far: {{}}, out: {{subnet: 10.2.0.0/24}}}}
 nodes:
-  server: {{segment: far, forward: true, software: {0}}}
+  server: {{segment: {3}, forward: true, software: {0}}}
   other: {{segment: near, software: {2}}}
 groups:
   client: {{count: 3, segment: near, software: {1}}}
@@ -98,7 +102,8 @@ run: {{hold: 10 s}}
 
 def planned(kind: str) -> Plan:
     other = "{t: {frames: {to: server}}}" if kind == "frames" else "{}"
-    return make_plan(parse("kinds.yaml", FILE.format(*ROWS[kind], other).encode()))
+    segment = "[far, out]" if kind == "nat" else "far"  # a NAT has two sides
+    return make_plan(parse("kinds.yaml", FILE.format(*ROWS[kind], other, segment).encode()))
 
 
 def test_every_kind_has_a_row() -> None:

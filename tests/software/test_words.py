@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 # Words of one kind alone; names that are ordinary words besides (command, bulk, tcp) are not held.
 WORDS = re.compile(
     r"mqtt|mosquitto|rabbit|amqp|\bqos(?!-map)|\bfrr\b|\bospf|zeromq|\bzmq|\bepgm|sampled[-_ ]values"
-    r"|\bgoose\b|iec61850",
+    r"|\bgoose\b|iec61850|dnsmasq|udhcpc|\bnft\b",
     re.IGNORECASE,
 )
 ROOMS = (
@@ -20,6 +20,10 @@ ROOMS = (
     "orchestrator/software/rabbitmq/",
     "orchestrator/software/amqp/",
     "orchestrator/software/frr/",
+    "orchestrator/software/nat/",
+    "orchestrator/software/dnsmasq.py",
+    "orchestrator/software/dhcp/",
+    "orchestrator/software/dns/",
     "orchestrator/software/registry.py",
     "orchestrator/software/zeromq/",
     "orchestrator/software/goose.py",

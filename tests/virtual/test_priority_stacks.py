@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from shorter_stacks import FILE, shorter
+from shorter_stacks import FILE, RECEIVE, shorter
 from virtual_place import Place
 
 from orchestrator.plan.build import make_plan
@@ -21,6 +23,23 @@ def test_a_queue_in_the_nodes_own_stack_takes_the_transfer_away(place: Place) ->
         assert found[frames, "transmit"]["mean"] > 10 * alone[frames]
     assert found["queues", "transmit"]["mean"] == pytest.approx(alone["queues"], rel=0.5)
     assert all(found[frames, "transmit"]["n"] > 10 for frames in alone)
+
+
+@pytest.mark.sweep
+def test_a_receive_queue_lets_messages_pass_a_transfer_that_the_stack_is_slower_than(place: Place) -> None:
+    """With one receive queue a message waits for all of the transfer that is before it, with two for the
+    frame that the stack is at.
+    """
+    (place.cwd / "receive.yaml").write_text(shorter(10, RECEIVE))
+    run = place.run("-p", "input=42mbit", "-p", "trips=20 /s", file="receive.yaml").run_dir
+    events = [json.loads(line) for line in (run / "raw" / "events.jsonl").read_text().splitlines()]
+    assert events and all(event["ok"] for event in events)
+    found = statistics(study_of_run(run))
+    frame_us = 1518 * 8 / 42
+    for frames in ("untagged", "tagged"):
+        assert found[frames, "receive"]["mean"] > found["queues", "receive"]["mean"] + 2 * frame_us
+    assert found["queues", "receive"]["max"] < found["queues", "alone"]["max"] + 2 * frame_us
+    assert all(found[frames, "receive"]["n"] > 10 for frames in ("untagged", "tagged", "queues"))
 
 
 def asked(**parameters: str) -> Topology:

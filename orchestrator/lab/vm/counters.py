@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.lab.clock import SECOND, Clock
+from orchestrator.lab.vm.disks import FILE, MachineDisks
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.workers import enter
 
@@ -75,6 +76,7 @@ class Sampler:
         )
         self._end = threading.Event()
         self._rising = Rising()
+        self._disks = MachineDisks(self._rising.take)
         self.failure: str | None = None
         self._thread = threading.Thread(target=self._run, name="vm counters", daemon=True)
         self._thread.start()
@@ -82,6 +84,7 @@ class Sampler:
     def stop(self) -> None:
         self._end.set()
         self._thread.join()
+        self._disks.write(self._path.with_name(FILE))
 
     def _run(self) -> None:
         try:
@@ -102,7 +105,8 @@ class Sampler:
         now = self._clock.now_ns()
         text = Path("/proc/thread-self/net/dev").read_text()
         wires = ports(text)
-        kinds = self._libvirt.VIR_DOMAIN_STATS_CPU_TOTAL | self._libvirt.VIR_DOMAIN_STATS_BALLOON
+        lib = self._libvirt
+        kinds = lib.VIR_DOMAIN_STATS_CPU_TOTAL | lib.VIR_DOMAIN_STATS_BALLOON | lib.VIR_DOMAIN_STATS_BLOCK
         for guest in list(self._guests()):
             if guest.domain is None or not guest.ready:
                 continue
@@ -111,6 +115,7 @@ class Sampler:
                 ((_, stats),) = connection.domainListGetStats([guest.domain], kinds)
             except (self._libvirt.libvirtError, ValueError):
                 continue  # it has just ended; its channel reports that to the loop
+            self._disks.take(guest.name, stats)
             yield self._row(now, guest, stats, wires)
 
     def _row(self, now: int, guest: Guest, stats: dict[str, Any], wires: dict[str, Counts]) -> str:

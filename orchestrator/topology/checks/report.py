@@ -169,6 +169,11 @@ class Report:
         machine = self.names.nodes[node]
         return None if machine.kind == "light" else machine.image or "builtin"
 
+    def subnet(self, segment: str) -> str | None:
+        """Returns the subnet of a segment, as its domain has it; None if mistakes in the file hide it."""
+        found = self.domains.get(segment)
+        return found.subnets[0] if found is not None and len(found.subnets) == 1 else None
+
     def mtu(self, segment: str) -> int | None:
         """Returns the MTU of a segment in bytes; None for a segment that is not in the file."""
         found = self.model.segments.get(segment)

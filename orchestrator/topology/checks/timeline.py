@@ -15,15 +15,18 @@ from ..phases import Phases
 from ..selection import absent, select_all
 from .report import Report
 
-_LINKS, _NODES = {"impair", "link_down", "link_up", "flap"}, {"start", "stop", "kill", "restart"}
+_LINKS = {"impair", "link_down", "link_up", "flap", "disconnect"}
+_NODES = {"start", "stop", "kill", "restart"}
+LEAST_MEAN_NS = 10_000_000  # of random times, which are drawn in whole milliseconds
+MOST_CUTS = 1000  # of one link, on average
 # Which further keys belong to which actions.
 _EXTRAS = {
     "both": {"impair"},
     "forward": {"impair"},
     "reverse": {"impair"},
-    "duration": {"impair", "link_down", "partition", "stop", "kill"},
-    "down": {"flap"},
-    "up": {"flap"},
+    "duration": {"impair", "link_down", "disconnect", "partition", "stop", "kill"},
+    "down": {"flap", "disconnect"},
+    "up": {"flap", "disconnect"},
     "times": {"flap"},
     "software": _NODES,
     "on": {"run"},
@@ -75,6 +78,8 @@ def _extras(report: Report, event: Event, action: str, path: Path) -> None:
         )
     if action == "flap" and event.down is None:
         report.add(path, None, "flap needs how long it is down", 'write `down: "1 s"`')
+    if action == "disconnect":
+        _disconnect(report, event, path)
     if action == "partition" and event.duration is None:
         report.add(path, None, "partition needs its length", 'write `for: "10 s"`')
     for key in ("duration", "down"):
@@ -84,6 +89,23 @@ def _extras(report: Report, event: Event, action: str, path: Path) -> None:
         report.add(path, None, "run needs its nodes", "write `on: NODE`")
     if action == "limit" and event.cpu_limit is None:
         report.add(path, None, "limit needs what is the most", "write `cpu_limit: 0.5 cores`")
+
+
+def _disconnect(report: Report, event: Event, path: Path) -> None:
+    """Reports random cuts without their means and length, or of which a link would have too many."""
+    if event.duration is None:
+        report.add(path, None, "disconnect needs its length", 'write `for: "60 s"`')
+    means = {"up": event.up, "down": event.down}
+    for key, mean in means.items():
+        if mean is None:
+            rule = f"disconnect needs how long links are {key} on average"
+            report.add(path, None, rule, f'write `{key}: "{20 if key == "up" else 2} s"`')
+        elif mean < LEAST_MEAN_NS and (key, mean) != ("down", 0):  # of a `down` of 0 s, see there
+            rule = "is less than 10 ms, and random times are whole milliseconds"
+            report.add((*path, key), text_ns(mean), rule, 'write for example "1 s"')
+    if event.up and event.down and (event.duration or 0) / (event.up + event.down) > MOST_CUTS:
+        rule = f"would cut each link more than {MOST_CUTS} times"
+        report.add(path, None, rule, "write a longer `up`, or a shorter `for`")
 
 
 def _targets(report: Report, event: Event, action: str, path: Path) -> None:

@@ -1,0 +1,82 @@
+"""Counts what light nodes had disks read and write, by /proc/PID/io of their processes (proc(5)).
+
+The kernel adds the counts of a process that ended to those of the one that waited for it (kernel/exit.c), so
+the processes of the end have them all. A kernel without the file (CONFIG_TASK_IO_ACCOUNTING; the lab kernel
+is one) counts nothing, and no file is written. A file system in memory (tmpfs) is no disk: what a node writes
+there counts nothing, so each line says whether the node's own files are in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from orchestrator.lab.cgroup import text_of
+from orchestrator.lab.lab import Lab
+
+FILE = "disks.csv"  # in raw/; of machines: orchestrator/lab/vm/disks.py
+HEADER = "node,disk,read_bytes,written_bytes,reads,writes,memory\n"
+OF_PROCESSES = "processes"  # in place of a disk's name: all disks, of all processes of a light node
+MEMORY = frozenset({"tmpfs", "ramfs"})
+OWN = "/tmp"  # images/agent/src/launch/sandbox/private.rs
+
+
+def write(lab: Lab, proc: Path = Path("/proc")) -> None:
+    """Writes raw/disks.csv with a line for each light node whose processes can all be read; nothing where
+    the kernel does not count, and for labs on several hosts.
+    """
+    counts = (proc / "self" / "io").exists() and not lab.plan.hosts
+    lines = list(_lines(lab, proc)) if counts else []
+    if lines:
+        (lab.run_dir / "raw" / FILE).write_text(HEADER + "".join(lines))
+
+
+def _lines(lab: Lab, proc: Path) -> Iterator[str]:
+    for node in lab.nodes.values():
+        files = lab.driver.counters(node)["cpu"] if node.software and node.vm is None else []
+        for file in files[:1]:
+            pids = _pids(f"{file.rpartition('/')[0]}/cgroup.procs")
+            found = [io_of(proc / pid / "io") for pid in pids]
+            known = [one for one in found if one is not None]
+            if not pids or len(known) < len(found):
+                continue  # a sum that leaves a process out would look like one of all
+            read, written = (sum(one[way] for one in known) for way in (0, 1))
+            youngest = max(pids, key=int)  # of the node's programs, inside the sandbox
+            yield f"{node.name},{OF_PROCESSES},{read},{written},,,{word(in_memory(proc / youngest))}\n"
+
+
+def _pids(members: str) -> list[str]:
+    try:
+        return text_of(members).split()
+    except OSError:
+        return []  # the node is gone
+
+
+def io_of(file: Path) -> tuple[int, int] | None:
+    """Returns the bytes that a process had disks read and write; (0, 0) for one that has just ended, None if
+    they may not be read.
+    """
+    try:
+        fields = dict(line.split(": ") for line in text_of(file).splitlines())
+        return int(fields["read_bytes"]), int(fields["write_bytes"])
+    except PermissionError:
+        return None
+    except OSError:
+        return 0, 0
+
+
+def in_memory(process: Path) -> bool | None:
+    """Returns whether the file system that a node's process writes its own files to is in memory: that of
+    /tmp, on which the sandbox has the node's directory, /run and /var/tmp, too. None if it cannot be told.
+    """
+    try:
+        lines = [line.partition(" - ") for line in text_of(process / "mountinfo").splitlines()]
+    except OSError:
+        return None
+    kinds = [after.split()[0] for before, _, after in lines if before.split()[4] == OWN]
+    return kinds[-1] in MEMORY if kinds else None  # the last mount covers those before it
+
+
+def word(known: bool | None) -> str:
+    """Writes a field of the column `memory`; empty if it is not known."""
+    return "" if known is None else str(int(known))

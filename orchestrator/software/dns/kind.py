@@ -1,0 +1,109 @@
+"""Enters name servers in the registry: checks, the configuration of dnsmasq, description for readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from contract.plan import Flow, Software
+
+from ..checking import Checks, Here, joined, light
+from ..dnsmasq import MEMORY_BYTES, PROGRAM, server
+from ..kind import Bind, Costs, Kind, Planned
+from ..scene import Placed, Scene
+from .file import Dns, DnsOptions
+
+PORT = 53
+
+
+def _check(report: Checks, here: Here, model: Dns) -> None:
+    options, path = model.dns, (*here.path, KIND.name)
+    light(report, here, path, "whose image has no dnsmasq")
+    if options.domain is None and not options.names and options.forward is None:
+        report.add(path, None, "knows no name", "write `domain: plant.test`, `names:` or `forward: NODE`")
+    for name, node in options.names.items():
+        report.node((*path, "names", name), node)
+    if options.ttl % 10**9:
+        rule = "is not a whole number of seconds"
+        report.add((*path, "ttl"), f"{options.ttl / 1e9:g} s", rule, 'write for example "60 s"')
+    if options.forward is not None and report.node((*path, "forward"), options.forward):
+        _forward(report, here, options.forward)
+
+
+def _forward(report: Checks, here: Here, to: str) -> None:
+    path = (*here.path, KIND.name, "forward")
+    asked, first = [to], to
+    while (options := _options(report, asked[-1])) is not None:
+        if asked[-1] in here.nodes:
+            rule = "asks itself" if first in here.nodes else f"is asked by {first}: a question would go round"
+            report.add(path, first, rule, "name a node whose `dns` has the names itself")
+            return
+        if options.forward is None or options.forward in asked or options.forward not in set(report.everyone):
+            break
+        asked.append(options.forward)
+    if _options(report, first) is None:
+        remedy = "write `software: {dns: {dns: {domain: lab.test}}}` there"
+        report.add(path, first, f"{first} is no name server", remedy)
+        return
+    joined(report, here, path, first, first)
+
+
+def _options(report: Checks, node: str) -> DnsOptions | None:
+    return next((one.dns for one in report.programs(node).values() if isinstance(one, Dns)), None)
+
+
+def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
+    for placed in all_of_it:
+        options: DnsOptions = placed.model.dns
+        records = _records(scene, placed, options)
+        process = server(placed, _config(scene, placed, records))
+        spec = {"domain": options.domain, "names": len(records), "forward": options.forward}
+        yield Planned(Software(placed.name, "server", placed.kind, process, spec=spec))
+
+
+def _records(scene: Scene, placed: Placed, options: DnsOptions) -> list[tuple[str, str]]:
+    """Returns (name, address) for each name; a node's address is the one that this server's node reaches."""
+    named = [(name, node) for name, node in options.names.items()]
+    if options.domain is not None:
+        named += [(f"{node}.{options.domain}", node) for node in scene.interfaces]
+    return [(name, scene.address(node, placed.node)) for name, node in named]
+
+
+def _config(scene: Scene, placed: Placed, records: Sequence[tuple[str, str]]) -> list[str]:
+    """Returns dnsmasq's configuration (dnsmasq(8))."""
+    options: DnsOptions = placed.model.dns
+    lines = [
+        f"port={PORT}",
+        "no-resolv",
+        "no-hosts",
+        f"local-ttl={options.ttl // 10**9}",
+        *(f"host-record={name},{address}" for name, address in records),
+    ]
+    if options.domain is not None:
+        lines.append(f"local=/{options.domain}/")  # of it, what is not above does not exist
+    if options.forward is not None:
+        lines.append(f"server={scene.address(options.forward, placed.node)}")
+    return lines
+
+
+def _words(software: Software, _flows: Sequence[Flow]) -> str:
+    spec = software.spec
+    asks = f", asks {spec['forward']} for others" if spec["forward"] else ""
+    return f"name server, {spec['names']} names{asks}"
+
+
+KIND = Kind(
+    name="dns",
+    key="dns",
+    model=Dns,
+    what="a name server",
+    example="dns: {domain: plant.test}",
+    check=_check,
+    plan=_plan,
+    words=_words,
+    costs=lambda _software, _flows: Costs(MEMORY_BYTES),
+    in_agent=False,
+    endpoint=lambda _model: False,
+    binds=lambda _model: (Bind("udp", PORT, ("dns",)), Bind("tcp", PORT, ("dns",))),
+    programs=(PROGRAM,),
+    titles={"DnsOptions": "software.NAME.dns: a name server"},
+)

@@ -1,0 +1,30 @@
+"""Starts Debian's dnsmasq, as a server of DHCP or of DNS, with a configuration of the lab's alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from contract.plan import File, Probe, Process, Program
+
+from .scene import Placed
+
+MEMORY_BYTES = 3_000_000  # its PSS (2.90), about
+PROGRAM = Program(
+    "dnsmasq",
+    "dnsmasq-base",
+    ("dnsmasq", "--version"),
+    "topologies with servers of DHCP or DNS fail when their nodes start",
+)
+# Of every configuration (dnsmasq(8)): it is root in its node, as all programs are, and logs where they do.
+COMMON = ("user=root", "group=root", "pid-file=", "log-facility=-")
+SERVES = "started, version"  # as dnsmasq writes it when its sockets are bound
+
+
+def server(placed: Placed, lines: Sequence[str]) -> Process:
+    """Returns the process of a server with these lines of configuration."""
+    config = f"{placed.name}/dnsmasq.conf"
+    return Process(
+        argv=("dnsmasq", "--keep-in-foreground", f"--conf-file={config}"),
+        files=(File(config, "\n".join([*COMMON, *lines, ""])),),
+        ready=Probe(log=SERVES),
+    )

@@ -1,0 +1,1 @@
+"""Describes routers that translate addresses (NAT) with the kernel's nf_tables."""

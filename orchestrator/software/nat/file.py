@@ -1,0 +1,46 @@
+"""Defines the keys of a translating router in a topology file."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from ...language.scalars import Base, Duration, Name, Port, Targets
+
+LEAST_TIMEOUT_NS = 10**9  # the kernel's unit
+
+
+class Forwarded(Base):
+    """A port of the outside address whose connections go on to a node inside."""
+
+    port: Port = Field(description="Of the router's outside address.")
+    to: Name = Field(description="The node inside.")
+    to_port: Port | None = Field(None, description="Of that node; by default the same.")
+    protocol: Literal["tcp", "udp"] = Field("tcp", description="Of which transport.")
+
+
+class NatOptions(Base):
+    """Packets from inside leave with the router's outside address; from outside nothing else enters."""
+
+    inside: Targets = Field(description="Segments of this node whose addresses are hidden: one, or a list.")
+    outside: Name = Field(description="The segment of this node whose address the packets get.")
+    ports: list[Forwarded] = Field(
+        default_factory=list, description="Ports of the outside address that lead to nodes inside."
+    )
+    udp_timeout: Duration | None = Field(
+        None,
+        description="How long a mapping of UDP lasts without packets, in whole seconds; by default the "
+        "kernel's own (30 s, and 120 s once packets have gone both ways).",
+    )
+    tcp_timeout: Duration | None = Field(
+        None,
+        description="How long a mapping of an open TCP connection lasts without packets, in whole seconds; "
+        "by default the kernel's own (5 days).",
+    )
+
+
+class Nat(Base):
+    """A router that translates addresses."""
+
+    nat: NatOptions = Field(description="The two sides.")
