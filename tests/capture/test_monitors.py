@@ -74,7 +74,7 @@ def linked(**impairment: Any) -> dict[str, Any]:
     without.
     """
     names = [("a", "b"), ("c", "d")]
-    way = {"impairment": {}, "shared": None}
+    way: dict[str, Any] = {"impairment": {}, "shared": None}
     ends = [node(name) | {"kind": "light", "interfaces": []} for pair in names for name in pair]
     links = [
         {"name": f"{a}{b}", "kind": "nodes", "a": a, "b": b, "forward": way, "reverse": way} for a, b in names
