@@ -81,6 +81,7 @@ class Manifest:
     hashes: dict[str, str] = field(default_factory=dict)
     checks: list[dict[str, Any]] = field(default_factory=list)  # name, verdict, text, numbers
     monitors: list[dict[str, Any]] = field(default_factory=list)  # name, state, value, threshold, unit, text
+    control: dict[str, Any] = field(default_factory=dict)  # a control run, and its median latencies by class
     sealed: bool = False  # a reduction sealed the run: from then on it has to have its seal
 
     @classmethod
