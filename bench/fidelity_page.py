@@ -26,8 +26,7 @@ import wrap
 KNOWN = {
     "padhye": "Goodput of Reno: since Linux 4.17 TCP hands several segments at once to the queue of its own "
     "node, whatever the offloads of the device are. netem on a link that begins at a node therefore loses, "
-    "and counts as lost, several segments at once: fewer losses than the file requests reach TCP. A link "
-    "between segments is not affected.",
+    "and counts as lost, several segments at once: fewer losses than the file requests reach TCP.",
 }
 TOPOLOGY = Path(__file__).with_suffix(".yaml")
 COLUMNS = {"host": "host kernel", "uml": "lab kernel", "virtual": "virtual time"}

@@ -1,19 +1,15 @@
-"""The page of fidelity: its bounds and cells, and the lab behind it in virtual time."""
+"""The page of fidelity: its bounds and cells. tests/virtual/test_fidelity_figures.py runs the lab."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 PROJECT = Path(__file__).parents[2]
 sys.path.insert(0, str(PROJECT / "bench"))
 
 from fidelity_page import HEAD, KNOWN, failing, page  # noqa: E402 - after the path
 from fidelity_rows import ROWS, Pair  # noqa: E402
-from virtual_place import kernel_missing  # noqa: E402
 
 
 def test_a_bound_is_relative_to_the_other_figure() -> None:
@@ -46,21 +42,3 @@ def test_a_row_that_fails_for_a_known_cause_has_the_cause_on_the_page() -> None:
     wrong = pairs | {key: Pair(3.0, 1.0) for key in KNOWN}
     assert failing({"host": "no", "virtual": wrong}) == list(KNOWN)
     assert all(cause in page({"virtual": wrong}) for cause in KNOWN.values())
-
-
-@pytest.mark.sweep
-@pytest.mark.slow
-def test_other_programs_measure_the_same_in_virtual_time(tmp_path: Path) -> None:
-    if why := kernel_missing():
-        pytest.skip(why)
-    out = tmp_path / "fidelity.md"
-    argv = [
-        sys.executable,
-        str(PROJECT / "bench" / "fidelity_page.py"),
-        "--columns",
-        "virtual",
-        "--out",
-        str(out),
-    ]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=900, check=False)
-    assert done.returncode == 0, out.read_text() + done.stderr
