@@ -168,7 +168,8 @@ def _floor_lines(floor: pl.DataFrame, curves: list[str]) -> AnyChart:
     chart = alt.Chart(floor).encode(x="ms:Q")
     rule = chart.mark_rule(strokeDash=[1, 3], strokeWidth=2).encode(color=colour(curves, field="curve"))
     words = chart.mark_text(align="left", baseline="top", dx=4, y=0).encode(text=alt.value("control, p50"))
-    return rule + words
+    drawn: AnyChart = alt.layer(rule, words)
+    return drawn
 
 
 def over_time_data(study: Study) -> pl.DataFrame:
