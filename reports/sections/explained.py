@@ -8,7 +8,7 @@ from reports.numbers import plain
 from reports.sections.checks import named
 from reports.sections.section import Page, Part
 
-REACHED = "reached"
+REACHED, UNTOLD = "reached", "cannot tell"
 
 
 def section(page: Page) -> Part | None:
@@ -21,7 +21,15 @@ def section(page: Page) -> Part | None:
         return None
     reached = _alike([row for row in rows if row["state"] == REACHED])
     shown = rows if page.study.single else []
-    return page.part("explained", "What explains the figures", reached=reached, rows=shown, amount=_amount)
+    untold = sum(row["state"] == UNTOLD for row in rows)
+    return page.part(
+        "explained",
+        "What explains the figures",
+        reached=reached,
+        rows=shown,
+        untold=f"{untold} of {len(rows)} readings cannot tell." if untold else "",
+        amount=_amount,
+    )
 
 
 def _alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
