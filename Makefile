@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format walk
+.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format walk fidelity
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain
@@ -67,6 +67,11 @@ atlas: setup
 	@images/packages.sh kernel
 	@images/kernel/build.sh
 	@$(VENV)/bin/vnet atlas run --jobs 2 --data reports/atlas/data/atlas.parquet
+
+# vNET's figures beside those of ping, iperf3, tc, tshark, /proc and closed forms, under each kernel, into docs/fidelity.md; two
+# minutes of an idle machine. Root, for the machine's own kernel.
+fidelity: setup
+	@$(PY) bench/fidelity_page.py
 
 # Virtual time is tested in the lab's own kernel: built once (5 minutes of two cores); 4: its source cannot be had, which is said.
 # Virtual machines and labs on another machine are tested where they can be had, by root: with the built-in image, made once

@@ -28,6 +28,7 @@ from capture import (
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence, Recorded
 from capture.errors import CaptureError
+from capture.monitors import registry as monitors
 from capture.pcap import Counts, reduce_pcap
 from contract import manifest, regular, retired, rundir, seal
 from contract.manifest import Warned
@@ -96,11 +97,11 @@ def reduce_run(run_dir: Path) -> Reduced:
     said = manifest.load(run_dir)
     done.warnings += [*trust.judge(run_dir, plan, said), *possible.judge(run_dir, said)]
     disturbances, checks = disturbance.judge(run_dir, said, plan)
-    conserved = registry.of_tables(
-        Evidence(run_dir, plan, said, done.recorded, done.pcap_bytes, done.matching, done.seen)
-    )
+    evidence = Evidence(run_dir, plan, said, done.recorded, done.pcap_bytes, done.matching, done.seen)
+    conserved = registry.of_tables(evidence)
     done.warnings += [*disturbances, *registry.findings(conserved)]
-    manifest.reduced(run_dir, done.warnings, [*checks, *map(asdict, conserved)])
+    monitored = map(asdict, monitors.readings(evidence))
+    manifest.reduced(run_dir, done.warnings, [*checks, *map(asdict, conserved)], monitored)
     seal.seal(run_dir, records=said.state != "running")
     return done
 

@@ -1,5 +1,5 @@
-"""Computes the rate, delay and loss that traces requested of links, as means over the interval before each
-sample.
+"""Computes what was requested of links over time: their rates, and for links with a trace also delay and loss
+as means over the interval before each sample.
 """
 
 from __future__ import annotations
@@ -9,6 +9,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from capture.rawfile import DECIMAL, INTEGER, NAME, OPTIONAL
+from contract.events import impairments
+from contract.plan import Link, Plan
+
+Steps = list[tuple[int, int]]  # start (Unix ns) and rate (bit/s; 0: none), in order of time
 
 IMPAIRMENTS = {
     "t_ns": INTEGER, "planned_ns": INTEGER, "link": NAME, "direction": NAME, "rate_bps": OPTIONAL,
@@ -50,3 +54,40 @@ def _means(t_ns: pl.Series, requested: pl.DataFrame, column: str) -> NDArray[np.
     with np.errstate(invalid="ignore", divide="ignore"):
         means[1:] = np.diff(whole) / np.diff(at)
     return means
+
+
+def rates(
+    plan: Plan, events: pl.DataFrame | None, played: pl.DataFrame | None
+) -> dict[tuple[str, str], Steps]:
+    """Returns the requested rates of each direction that ever had one, as steps: at the start, then from
+    events and traces (`played`: the table of impairments).
+    """
+    found: dict[tuple[str, str], Steps] = {
+        (link.name, of): [(0, link.way(name).impairment.rate_bps or 0)]
+        for link in plan.links
+        for name, of in _ways(link)
+    }
+    half = {link for link, of in found if of == "both"}
+    if events is not None:
+        done = events.filter((pl.col("action") == "impair") & pl.col("ok")).sort("t_ns")
+        for at_ns, targets, args in done.select("t_ns", "targets", "args").iter_rows():
+            for name, wanted in impairments(args):
+                for link in targets:
+                    of = "both" if link in half else name
+                    steps = found.setdefault((link, of), [(0, 0)])
+                    if steps[-1][1] != (rate := wanted.rate_bps or 0):
+                        steps.append((at_ns, rate))
+    if played is not None:
+        changes = played.drop_nulls("rate_bps").sort("planned_ns")
+        for (link, of), rows in changes.group_by("link", "direction", maintain_order=True):
+            found[str(link), str(of)] = [(0, 0), *rows.select("planned_ns", "rate_bps").iter_rows()]
+    return {key: steps for key, steps in found.items() if any(rate for _, rate in steps)}
+
+
+def _ways(link: Link) -> list[tuple[str, str]]:
+    """Returns pairs of a direction in the plan and the direction that its rate covers: "both" for a
+    half-duplex link.
+    """
+    if link.half_duplex:
+        return [("forward", "both")]
+    return [("forward", "forward"), ("reverse", "reverse")]

@@ -80,6 +80,8 @@ class Manifest:
     inputs: dict[str, str] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
     checks: list[dict[str, Any]] = field(default_factory=list)  # name, verdict, text, numbers
+    monitors: list[dict[str, Any]] = field(default_factory=list)  # name, state, value, threshold, unit, text
+    control: dict[str, Any] = field(default_factory=dict)  # a control run, and its median latencies by class
     sealed: bool = False  # a reduction sealed the run: from then on it has to have its seal
 
     @classmethod
@@ -179,13 +181,18 @@ def hashed(run_dir: Path, hashes: dict[str, str]) -> None:
     write(run_dir, read(run_dir) | {"hashes": hashes})
 
 
-def reduced(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str, Any]] = ()) -> None:
-    """Replaces the warnings and checks of an earlier reduction; does nothing if there is no
+def reduced(
+    run_dir: Path,
+    warnings: Iterable[Warned],
+    checks: Iterable[dict[str, Any]] = (),
+    monitors: Iterable[dict[str, Any]] = (),
+) -> None:
+    """Replaces the warnings, checks and monitors of an earlier reduction; does nothing if there is no
     manifest.
     """
     known = read(run_dir)
     if known:
-        made: Contents = {**known, "checks": list(checks), "sealed": True}
+        made: Contents = {**known, "checks": list(checks), "monitors": list(monitors), "sealed": True}
         _replace(run_dir, made, (REDUCTION, TRUST, CHECK), warnings)
 
 

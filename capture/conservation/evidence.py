@@ -104,6 +104,15 @@ class Evidence:
         return self._table("events")
 
     @cached_property
+    def sessions(self) -> pl.DataFrame | None:
+        return self._table("sessions")
+
+    @cached_property
+    def impairments(self) -> pl.DataFrame | None:
+        """The changes of links that follow a trace; None without traces."""
+        return self._table("impairments")
+
+    @cached_property
     def processes(self) -> pl.DataFrame | None:
         """CPU time of nodes at the end of the run (t_ns, node, group_ns, processes_ns), by their control
         groups and by their processes; None if it was not read.
@@ -130,8 +139,7 @@ class Evidence:
     @cached_property
     def overrun(self) -> bool:
         """Whether a session failed, for example because its socket buffer was full."""
-        sessions = self._table("sessions")
-        return sessions is not None and sessions.filter(what="failed").height > 0
+        return self.sessions is not None and self.sessions.filter(what="failed").height > 0
 
     def packets(self, point: str) -> pl.LazyFrame | None:
         """The packets that a capture point recorded; None without a table."""

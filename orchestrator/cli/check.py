@@ -90,7 +90,7 @@ def _examine(
                 break
             plan = make_plan(cell.loaded, None, cell.seed)
             insist_it_fits(plan)
-            found |= dict.fromkeys([*plan.notes, *_of_machines(plan)])
+            found |= dict.fromkeys([*plan.notes, *_of_machines(plan), *of_calibration(plan, time_mode)])
         return _runs(campaign), list(found)
     try:
         topology = load(file, parameters, hosts)
@@ -108,7 +108,7 @@ def _examine(
     if topology.campaign is not None:
         fixed = {name: value for name, value in parameters.items() if name not in topology.campaign.factors}
         said.append(_runs(load_campaign(file, fixed)))
-    return ", ".join(said), [*plan.notes, *_of_machines(plan)]
+    return ", ".join(said), [*plan.notes, *_of_machines(plan), *of_calibration(plan, time_mode)]
 
 
 def _of_machines(plan: Plan) -> list[Note]:
@@ -126,6 +126,26 @@ def _of_machines(plan: Plan) -> list[Note]:
     absent = [(f"{one.what} ({one.reason}) on this machine", one) for one in missing_images(plan)]
     growing = [(f"{o.what}: {o.reason}", o) for o in growing_disks(plan, storage.existing(storage.root()))]
     return [Note("nodes", text, one.remedy) for text, one in (*absent, *growing)]
+
+
+def of_calibration(plan: Plan, time_mode: str) -> list[Note]:
+    """Returns warnings on load that is above what this machine carried faithfully (`vnet calibrate`); empty
+    in virtual time, for labs on other machines, and without a calibration of the kernel that would run it.
+    """
+    from orchestrator.calibrate import demand, store
+    from orchestrator.kernel.protocol import KernelError
+    from orchestrator.kernel.registry import choose, machine_of
+
+    if time_mode == "virtual" or plan.hosts or not any(store.directory().glob("*.json")):
+        return []
+    try:
+        if machine_of(plan) is not None:
+            return []
+        kernel = choose(plan).kernel.name
+    except KernelError:
+        return []  # no kernel can run it, which `insist_it_fits` reports where it is a mistake
+    known = store.read(kernel)
+    return [] if known is None else list(demand.notes(plan, known))
 
 
 def _runs(campaign: Campaign) -> str:

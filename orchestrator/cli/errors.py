@@ -32,6 +32,7 @@ EXPECTED = {
     "orchestrator.lab.errors.LabError": FAILED,
     "orchestrator.run.directories.RunError": FAILED,
     "orchestrator.run.teardown.TeardownError": FAILED,
+    "orchestrator.calibrate.store.CalibrationError": FAILED,
     "capture.errors.CaptureError": FAILED,
     "reports.errors.RunDirectoryError": FAILED,
 }

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contract import verdict
+from contract import manifest, verdict
 from orchestrator.cli.output import print_result
 from orchestrator.lab import judgement
 
@@ -28,7 +28,7 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
 
     table, judged = result(directory)
     rows = [list(row) for row in table]
-    lines = [*verdicts(judged, failures=failures), *others(judged)]
+    lines = [*verdicts(judged, failures=failures), *others(judged), *explained(directory)]
     last = f"report: {page}" if page is not None else ""
     print_result(rows if len(rows) > 1 else [], lines, last, first=expectations(judged))
 
@@ -74,6 +74,12 @@ def others(judged: Summary) -> list[tuple[str, str]]:
         if of not in ("proof", "expectation")
         for counted in [Counter(found)]
     ]
+
+
+def explained(directory: Path) -> list[tuple[str, str]]:
+    """Returns (line, colour) pairs: the sentences of a run's monitors that reached their thresholds."""
+    found = manifest.load(directory).monitors
+    return [(f"{one['name']}: {one['text']}", "yellow") for one in found if one.get("state") == "reached"]
 
 
 def _open(proof: Sequence[dict[str, Any]]) -> list[str]:

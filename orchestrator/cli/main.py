@@ -43,6 +43,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "packets": ("packets", "Show dissected packets of a run's capture points.", "Experiments"),
     "reduce": ("reduce", "Reduce a pcap file to a table of packets.", "Experiments"),
     "doctor": ("doctor", "Say what this machine can do, and how to repair the rest.", "Before a run"),
+    "calibrate": ("calibrate", "Measure what load this machine carries faithfully.", "Before a run"),
     "check": ("check", "Check a topology file; show all its mistakes at once.", "Before a run"),
     "plan": ("plan", "Show what would be made, with predictions; make nothing.", "Before a run"),
     "graph": ("graph", "Draw a topology file as SVG.", "Before a run"),

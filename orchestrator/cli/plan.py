@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.output import document, json_option, print_json, say
+from orchestrator.cli.output import document, json_option, note, print_json, say
 from orchestrator.cli.topologies import (
     file_argument,
     fits_in,
@@ -60,6 +60,7 @@ def plan_command(
               vnet plan topologies/ring.yaml --hosts all
     """
     from contract.codec import to_json
+    from orchestrator.cli.check import of_calibration
     from orchestrator.plan.build import make_plan
     from orchestrator.plan.render import render
     from orchestrator.topology import load
@@ -77,6 +78,8 @@ def plan_command(
         document(to_json(plan, indent=2))
     else:
         say(render(plan, steps=steps))
+        for one in of_calibration(plan, time_mode):
+            note(f"warning: {one.place}: {one.text}; {one.remedy}")
 
 
 def _quantity(option: str, kind: str, text: str | None) -> int:

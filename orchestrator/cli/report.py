@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli.errors import CliError
+from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.headlines import show
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json
@@ -26,6 +26,12 @@ from orchestrator.cli.run import expectations, judged_status, strict_option
 @click.option(
     "--machine-rate", type=RATE, help="Rate of links without one, for the bounds, such as '1 Gbit/s'."
 )
+@click.option(
+    "--control",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="A run of the same file without what is studied: latency plots show its medians as floor.",
+)
 @strict_option
 @junit_option
 @json_option
@@ -34,6 +40,7 @@ def report_command(
     again: bool,
     node_time: int | None,
     machine_rate: int | None,
+    control: Path | None,
     strict: bool,
     junit: Path | None,
     as_json: bool,
@@ -43,11 +50,16 @@ def report_command(
     \b
     Example:  vnet report results/pair/20260131T120000
     """
+    from reports.control import record
     from reports.damage import told
     from reports.rundir import RunDirectoryError
 
+    if control is not None and (directory / "campaign.json").exists():
+        raise CliError("--control: belongs to a run; name a run of the campaign", USAGE)
     try:
         with told(directory), judged(junit, directory) as judge:
+            if control is not None:
+                record(directory, control)
             page = write(directory, again, node_time, machine_rate)
             judge(directory)
             suspect = doubted(directory)

@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from reports.control import COLUMNS, floors
 from reports.figures.marks import mark_times, seconds, time_axis
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import HALF, HEIGHT, WIDTH, colour, dash, log_ticks
@@ -108,23 +109,23 @@ def quantiles(counts: pl.DataFrame) -> pl.DataFrame:
     return rows.group_by("ms", maintain_order=True).agg(pl.col("share").last(), pl.col("beyond").last())
 
 
-def ecdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
+def ecdf_chart(title: str, column: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
     """Returns a function that draws the cumulative share of messages against time, on a logarithmic axis."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         y = alt.Y("share:Q", title="cumulative share of messages, %", scale=alt.Scale(domain=[0, 100]))
-        return _steps(frame, title, y)
+        return _steps(frame, title, y, _floor(frame, study, column))
 
     return draw
 
 
-def ccdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
+def ccdf_chart(title: str, column: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
     """Returns a function that draws the share of messages at or above each time, both axes logarithmic."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         scale, axis = log_ticks(frame, "beyond")
         y = alt.Y("beyond:Q", title="share of messages this slow or slower, %", scale=scale, axis=axis)
-        return _steps(frame, title, y, "step-before")
+        return _steps(frame, title, y, _floor(frame, study, column), "step-before")
 
     return draw
 
@@ -133,11 +134,14 @@ def _steps(
     frame: pl.DataFrame,
     title: str,
     y: alt.Y,
+    floor: pl.DataFrame,
     interpolate: Literal["step-after", "step-before"] = "step-after",
 ) -> AnyChart:
     scenarios = frame.get_column("scenario").n_unique()
     curves = frame.get_column("curve").unique().sort().to_list()
     scale, axis = log_ticks(frame, "ms")
+    if floor.height:
+        scale, axis = log_ticks(pl.concat([frame.select("ms"), floor.select("ms")]), "ms")
     line = (
         alt.Chart(frame)
         .mark_line(interpolate=interpolate)
@@ -148,9 +152,27 @@ def _steps(
             strokeDash=dash(curves, field="curve"),
         )
     )
-    sized = line.properties(width=WIDTH if scenarios == 1 else HALF, height=HEIGHT)
+    drawn: AnyChart = line if floor.is_empty() else line + _floor_lines(floor, curves)
+    sized = drawn.properties(width=WIDTH if scenarios == 1 else HALF, height=HEIGHT)
+    if scenarios == 1:
+        return sized
     faceted: AnyChart = sized.facet(column=alt.Column("scenario:N", title=None))
-    return faceted if scenarios > 1 else sized
+    return faceted
+
+
+def _floor(frame: pl.DataFrame, study: Study, column: str) -> pl.DataFrame:
+    """Returns the floor of the frame's curves; empty for a campaign, or without a control run."""
+    floor = floors(study.cells[0].run, column)
+    return floor.filter(pl.col("curve").is_in(frame.get_column("curve").to_list()) & study.single)
+
+
+def _floor_lines(floor: pl.DataFrame, curves: list[str]) -> AnyChart:
+    """Draws the median latency of each class in the control run as a vertical line."""
+    chart = alt.Chart(floor).encode(x="ms:Q")
+    rule = chart.mark_rule(strokeDash=[1, 3], strokeWidth=2).encode(color=colour(curves, field="curve"))
+    words = chart.mark_text(align="left", baseline="top", dx=4, y=0).encode(text=alt.value("control, p50"))
+    drawn: AnyChart = alt.layer(rule, words)
+    return drawn
 
 
 def over_time_data(study: Study) -> pl.DataFrame:
@@ -210,7 +232,7 @@ def over_time_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=HEIGHT)
 
 
-LATENCIES, ROUND_TRIPS = quantiles_data("latency_ns"), quantiles_data("round_trip_ns")
+LATENCIES, ROUND_TRIPS = (quantiles_data(column) for column in COLUMNS)
 LATENCY, ROUND_TRIP = "latency from the scheduled time, ms", "round trip from the scheduled time, ms"
 ECDF = Spec(
     "latency-cdf",
@@ -218,7 +240,7 @@ ECDF = Spec(
     "Received messages of the hold, from their scheduled (not their actual) sending to delivery to the "
     "application. Both ends share one clock.",
     LATENCIES,
-    ecdf_chart(LATENCY),
+    ecdf_chart(LATENCY, COLUMNS[0]),
 )
 CCDF = Spec(
     "latency-ccdf",
@@ -226,14 +248,14 @@ CCDF = Spec(
     "The tail of the same distribution: the share of messages at or above each latency. Lost messages are "
     "not included.",
     LATENCIES,
-    ccdf_chart(LATENCY),
+    ccdf_chart(LATENCY, COLUMNS[0]),
 )
 TRIPS = Spec(
     "round-trip-ccdf",
     "Round trips",
     "Answered requests of the hold: the share whose reply took this long or longer.",
     ROUND_TRIPS,
-    ccdf_chart(ROUND_TRIP),
+    ccdf_chart(ROUND_TRIP, COLUMNS[1]),
 )
 OVER_TIME = Spec(
     "latency-time",

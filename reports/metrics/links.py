@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from contract.events import impairments
-from contract.plan import Link
+from capture import requested
 from reports.metrics.goodput import crossing
 from reports.metrics.load import interval_ns, within
 from reports.metrics.metric import Metric, Of, count, metric
@@ -18,44 +17,6 @@ from reports.rundir import Run
 
 MOST = 12  # links with figures of their own: those that carried most; links.parquet has all
 QUANTILE = "nearest rank of the samples, one a second"
-Requested = list[tuple[int, int]]  # start (Unix ns) and rate (bit/s; 0: none), in order of time
-
-
-def requested_rates(run: Run) -> dict[tuple[str, str], Requested]:
-    """Returns the requested rates of each direction that ever had one, as steps: at the start, then from
-    successful `impair` events. The steps of a trace replace both.
-    """
-    found: dict[tuple[str, str], Requested] = {
-        (link.name, of): [(0, link.way(name).impairment.rate_bps or 0)]
-        for link in run.plan.links
-        for name, of in _ways(link)
-    }
-    half = {link for link, of in found if of == "both"}
-    events = run.table("events")
-    if events is not None:
-        done = events.filter((pl.col("action") == "impair") & pl.col("ok")).sort("t_ns")
-        for at_ns, targets, args in done.select("t_ns", "targets", "args").iter_rows():
-            for name, wanted in impairments(args):
-                for link in targets:
-                    of = "both" if link in half else name
-                    steps = found.setdefault((link, of), [(0, 0)])
-                    if steps[-1][1] != (rate := wanted.rate_bps or 0):
-                        steps.append((at_ns, rate))
-    played = run.table("impairments")
-    if played is not None:
-        rates = played.drop_nulls("rate_bps").sort("planned_ns")
-        for (link, of), rows in rates.group_by("link", "direction", maintain_order=True):
-            found[str(link), str(of)] = [(0, 0), *rows.select("planned_ns", "rate_bps").iter_rows()]
-    return {key: steps for key, steps in found.items() if any(rate for _, rate in steps)}
-
-
-def _ways(link: Link) -> list[tuple[str, str]]:
-    """Returns pairs of a direction in the plan and the direction that its rate covers: "both" for a
-    half-duplex link.
-    """
-    if link.half_duplex:
-        return [("forward", "both")]
-    return [("forward", "forward"), ("reverse", "reverse")]
 
 
 def link_metrics(run: Run, most: int | None = MOST) -> list[Metric]:
@@ -70,7 +31,8 @@ def link_metrics(run: Run, most: int | None = MOST) -> list[Metric]:
     interval = interval_ns(one_way, "link")
     held = within(table, hold, interval) if hold else table
     names = busiest(held, most)
-    asked, useful = requested_rates(run), crossing(run, names, _lossy(held))
+    asked = requested.rates(run.plan, run.table("events"), run.table("impairments"))
+    useful = crossing(run, names, _lossy(held))
     found: list[Metric] = []
     rows = held.filter(pl.col("link").is_in(names)).sort("t_ns")
     for (link, direction), samples in rows.group_by("link", "direction", maintain_order=True):
@@ -147,26 +109,25 @@ def _carried(of: Of, rows: pl.DataFrame) -> list[Metric]:
     ]
 
 
-def _utilisation(of: Of, rows: pl.DataFrame, requested: Requested, interval: int) -> list[Metric]:
-    """Returns the requested rate at the start, and mean and 99th percentile of the utilisation relative to
-    the requested rate at each moment. Samples without a rate, or during which it changed, are left out; empty
-    without requested rates.
+def _utilisation(of: Of, rows: pl.DataFrame, steps: requested.Steps, interval: int) -> list[Metric]:
+    """Returns the utilisation relative to the requested rate at each moment; samples without a rate, or
+    during which it changed, are left out.
     """
     known = rows.drop_nulls("bps")
-    if not requested:
+    if not steps:
         return []
-    begins, limits = np.array(requested).T
+    begins, limits = np.array(steps).T
     end_ns = known.get_column("t_ns").to_numpy()
     first, last = (np.searchsorted(begins, at_ns, side="right") - 1 for at_ns in (end_ns - interval, end_ns))
     kept = (first == last) & (limits[last] > 0)
     found = []
-    if requested[0][1]:
-        found.append(count("link_asked", of, requested[0][1] / 1e6, "Mbit/s", 1, "as the file requests"))
+    if steps[0][1]:
+        found.append(count("link_asked", of, steps[0][1] / 1e6, "Mbit/s", 1, "as the file requests"))
     if kept.any():
         scale = int(limits[last][kept][0])  # samples at other rates are scaled to this one
         bps = (known.get_column("bps").to_numpy()[kept] * (scale / limits[last][kept])).tolist()
         mean = batch_means(bps)
-        changed = "; relative to the rate of the moment, which events changed" if len(requested) > 1 else ""
+        changed = "; relative to the rate of the moment, which events changed" if len(steps) > 1 else ""
         mean = replace(mean, method=mean.method + changed)
         found.append(metric("link_utilisation", of, "%", mean, 100 / scale))
         found.append(_quantile("link_utilisation_p99", of, bps, 0.99, "%", 100 / scale))

@@ -36,6 +36,8 @@ NOT_RUN: dict[str, str] = {
     r"^down pair$": "the test of `up` types it",
     r"^new$": "asks its reader: tests/cli/test_first_steps.py",
     r"^doctor$": "judges the machine, and fails where something is missing: tests/doctor",
+    r"^calibrate": "two minutes of an idle machine: tests/calibrate",
+    r"results/control$": "runs of the reader's: tests/cli/test_control_run.py",
     r"^run meters\.yaml": "test_readme.py runs it, with README's file",
 }
 

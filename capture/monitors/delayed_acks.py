@@ -1,0 +1,94 @@
+"""Monitors the 40 ms plateau of TCP: Nagle's algorithm at the sender holds a small segment until the one
+before is acknowledged, and the receiver delays that acknowledgement.
+
+A receiver delays an acknowledgement by 40 ms (TCP_DELACK_MIN of Linux) and up to one tick of its kernel, so
+held messages arrive together, 40 to 50 ms after those before them, plus a round trip of the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from capture.conservation.evidence import Evidence
+from capture.monitors.monitor import Monitor, Reading, listed
+
+PLATEAU = Monitor("delayed-acks", 5, "% of a class's messages")
+COUNTER = "TcpExtDelayedACKs"
+LEAST_NS, MOST_NS = 38_000_000, 52_000_000  # from one burst of arrivals to the next
+TOGETHER_NS = 2_000_000  # between arrivals of one burst
+HELD_NS = 5_000_000  # least waiting time of a message that was held
+NEAR_NS = 10_000_000  # longest one-way time of a path on which the plateau can be told from the round trip
+FEWEST = 10  # messages that were held
+# Kinds of software without TCP below their messages.
+NO_TCP = ("udp", "goose", "sampled_values", "frames", "gateway")
+
+
+def plateau(e: Evidence) -> Reading:
+    """Reports the classes of which 5 % of the messages, and ten at least, arrived in bursts 40 to 50 ms
+    apart and had waited, if nodes' stacks delayed acknowledgements.
+    """
+    if e.messages is None or e.stacks is None:
+        return PLATEAU.untold("no messages, or no counters of stacks")
+    arrived = _over_tcp(e)
+    if arrived.is_empty():
+        return PLATEAU.untold("no messages over TCP arrived")
+    delayed = int(e.stacks.filter(counter=COUNTER)["value"].sum())
+    held = {name: n for name, n in _held(arrived).items() if n >= FEWEST} if delayed else {}
+    counts = dict(arrived.group_by("class").len().iter_rows())
+    shares = {name: 100 * n / counts[name] for name, n in held.items()}
+    over = sorted((n for n in shares if shares[n] >= PLATEAU.threshold), key=lambda n: -shares[n])
+    said = listed([f"{held[n]:,} of {counts[n]:,} messages of class {n} arrived in bursts" for n in over])
+    reached = (
+        f"{said} 40 to 50 ms apart, and stacks delayed {delayed:,} acknowledgements: Nagle's algorithm held "
+        "small segments; `nodelay` at the sender, or at its broker, removes the plateau"
+    )
+    return PLATEAU.read(max(shares.values(), default=0.0), reached, "no class waits for acknowledgements")
+
+
+def _over_tcp(e: Evidence) -> pl.DataFrame:
+    """Returns the first arrivals of messages over TCP on short paths, with the connection that brought them
+    (`by`): what is published comes to a receiver over the one connection from its broker.
+    """
+    assert e.messages is not None
+    kinds = {session.endpoint: role.kind for _, role, session in e.plan.sessions()}
+    other = [end for end, kind in kinds.items() if kind in NO_TCP]
+    rows = e.messages.drop_nulls(["receiver", "received_ns", "latency_ns"])
+    sender = pl.when(pl.col("pattern") == "publish").then(pl.lit("")).otherwise(pl.col("sender"))
+    shortest = pl.col("latency_ns").min().over("name", "receiver")
+    return (
+        rows.filter(~pl.col("receiver").is_in(other))
+        .with_columns(by=pl.concat_str(sender, "receiver", separator=" "), shortest_ns=shortest)
+        .filter(pl.col("shortest_ns") <= NEAR_NS)
+        .sort("by", "received_ns", "scheduled_ns")
+    )
+
+
+def _held(arrived: pl.DataFrame) -> dict[str, int]:
+    """Returns the number of messages by class that waited and came in a burst 40 to 50 ms after the one
+    before.
+    """
+    found: dict[str, int] = {}
+    for rows in _bursts(arrived):
+        waited = rows.filter(pl.col("latency_ns") - pl.col("shortest_ns") >= HELD_NS)
+        for name, count in waited.group_by("class").len().iter_rows():
+            found[name] = found.get(name, 0) + count
+    return found
+
+
+def _bursts(arrived: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yields for each connection the arrivals in bursts that came a delayed acknowledgement after the burst
+    before and began with a message that had waited.
+    """
+    for rows in arrived.partition_by("by"):
+        gap = pl.col("received_ns").diff().fill_null(0)
+        numbered = rows.with_columns(burst=(gap > TOGETHER_NS).cum_sum())
+        begins = numbered.group_by("burst", maintain_order=True).agg(
+            pl.col("received_ns").min().alias("begin_ns"),
+            waited_ns=(pl.col("latency_ns") - pl.col("shortest_ns")).max(),
+            trip_ns=2 * pl.col("shortest_ns").max(),
+        )
+        after = pl.col("begin_ns").diff()
+        late = after.is_between(LEAST_NS, MOST_NS + pl.col("trip_ns")) & (pl.col("waited_ns") >= HELD_NS)
+        yield numbered.join(begins.filter(late).select("burst"), on="burst")

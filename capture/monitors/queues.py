@@ -1,0 +1,68 @@
+"""Monitors of links: queues that overflowed although the file does not ask for it, and links at their
+rate.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from capture import requested, trials
+from capture.conservation.evidence import Evidence
+from capture.monitors.monitor import Monitor, Reading, listed
+
+OVERFLOW = Monitor("queue-overflow", 1, "directions")
+FINDING = "queue-drops"  # of the lab, which knows what each queue was asked to do (orchestrator.lab.evidence)
+AT_RATE = Monitor("link-rate", 5, "% of the samples")
+FULL = 0.95  # of the rate: what TCP leaves of a link that it fills is less than the rest
+FEWEST = 3  # samples of one second
+
+
+def overflow(e: Evidence) -> Reading:
+    """Reports the link directions whose queue dropped packets although the file requests no loss there and
+    no short or special queue. The finding is the lab's own; this monitor shows it beside the others.
+    """
+    if trials.planned(e.plan):
+        return OVERFLOW.untold("trials of a path overrun queues on purpose")
+    if e.links is None:
+        return OVERFLOW.untold("no queue of a link was sampled")
+    found = [str(w.get("text")) for w in e.manifest.warnings if w.get("code") == FINDING]
+    below = "no queue dropped a packet that the file does not ask it to drop"
+    return OVERFLOW.read(len(found), listed(found), below)
+
+
+def at_rate(e: Evidence) -> Reading:
+    """Reports the link directions that carried at least 95 % of their rate in 5 % of the samples, and in
+    three at least: their queues, not their delays, then decide the latency.
+    """
+    rates = requested.rates(e.plan, e.events, e.impairments)
+    if e.links is None or not rates:
+        return AT_RATE.untold("no link has a rate")
+    begin = pl.col("t_ns").shift(1).over("link", "direction")
+    rows = e.links.sort("t_ns").with_columns(begin_ns=begin).drop_nulls(["bps", "begin_ns"])
+    if e.scenario is not None:
+        rows = rows.filter(pl.col("t_ns").is_between(*e.scenario))
+    shares, found = [0.0], list[tuple[float, str]]()
+    for (link, way), samples in rows.group_by("link", "direction", maintain_order=True):
+        if steps := rates.get((str(link), str(way))):
+            full, known = _full(samples, steps)
+            share = 100 * full / known if known else 0.0
+            if full >= FEWEST:
+                shares.append(share)
+                waited = int(samples["backlog_packets"].max() or 0)  # type: ignore[arg-type]  # integers
+                found.append((share, _said(f"{link} {way}", full, known, waited)))
+    found.sort(reverse=True)
+    reached = listed([text for share, text in found if share >= AT_RATE.threshold])
+    return AT_RATE.read(max(shares), reached, "no link was at its rate for long")
+
+
+def _full(samples: pl.DataFrame, steps: requested.Steps) -> tuple[int, int]:
+    """Returns the number of samples at the rate, and of those whose rate is known and did not change."""
+    changes = pl.DataFrame(steps, schema={"from_ns": pl.Int64, "rate_bps": pl.Int64}, orient="row")
+    at = samples.join_asof(changes.sort("from_ns"), left_on="t_ns", right_on="from_ns", strategy="backward")
+    known = at.filter((pl.col("from_ns") <= pl.col("begin_ns")) & (pl.col("rate_bps") > 0))
+    return known.filter(pl.col("bps") >= FULL * pl.col("rate_bps")).height, known.height
+
+
+def _said(name: str, full: int, known: int, waited: int) -> str:
+    queue = f", with up to {waited:,} packets in its queue" if waited else ""
+    return f"link {name} was at its rate in {full} of {known} samples{queue}: more load only waits or is lost"

@@ -1,0 +1,120 @@
+"""Monitors what nodes dropped or repeated: datagrams at full sockets, and TCP segments sent again although
+the file requests no loss.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import polars as pl
+
+from capture.conservation.evidence import Evidence
+from capture.conservation.ways import Ways, ends, least_from, ways
+from capture.monitors.monitor import Monitor, Reading, listed
+from contract.plan import Plan
+
+DROPS = Monitor("socket-drops", 1, "datagrams and frames")
+# A full buffer of a socket, or the full memory of all of them (networking/snmp_counter.rst).
+RECEIVE = ("UdpRcvbufErrors", "Udp6RcvbufErrors", "UdpMemErrors", "Udp6MemErrors")
+SEND = ("UdpSndbufErrors", "Udp6SndbufErrors")
+# The end of a session of a role with packet sockets (images/agent, `overrun`).
+FRAMES = re.compile(r"(\d+) frames arrived and found the socket's buffer full")
+
+AGAIN = Monitor("retransmissions", 0.1, "% of a node's segments")
+REPEATED, HANDSHAKES, SEGMENTS = "TcpRetransSegs", "TcpExtTCPSynRetrans", "TcpOutSegs"
+FEWEST = 3  # segments: single ones are probes for a loss that did not happen
+BREAKING = ("link-down", "stop", "kill", "restart")
+
+
+def drops(e: Evidence) -> Reading:
+    """Reports the datagrams and frames that found the buffer of their socket full. Those of captures are a
+    finding of their own, which makes the run suspect.
+    """
+    if e.stacks is None:
+        return DROPS.untold("no counters of stacks")
+    texts = [
+        *((n, f"{name} dropped {n:,} datagrams that found the buffer of their socket full")
+          for name, n in _of_nodes(e, RECEIVE).items()),
+        *((n, f"{name} could not send {n:,} datagrams: the buffer of their socket was full")
+          for name, n in _of_nodes(e, SEND).items()),
+        *((n, f"{name} dropped {n:,} frames that found the buffer of a packet socket full")
+          for name, n in _frames(e)),
+    ]  # fmt: skip
+    said = listed([text for _, text in sorted(texts, key=lambda one: -one[0])])
+    why = f"{said}: they came faster than the program read them, and count as lost"
+    return DROPS.read(sum(n for n, _ in texts), why, "no socket dropped a datagram or a frame")
+
+
+def _of_nodes(e: Evidence, counters: Iterable[str]) -> dict[str, int]:
+    """Returns the sum of the counters by node, without zeros."""
+    assert e.stacks is not None
+    rows = e.stacks.filter(pl.col("counter").is_in(list(counters)) & (pl.col("value") > 0))
+    return dict(rows.group_by("node").agg(pl.col("value").sum()).sort("node").iter_rows())
+
+
+def _frames(e: Evidence) -> list[tuple[str, int]]:
+    if e.sessions is None:
+        return []
+    rows = e.sessions.filter(what="failed").select("endpoint", "detail").iter_rows()
+    return [(end, int(found[1])) for end, detail in rows if (found := FRAMES.search(detail or ""))]
+
+
+def retransmissions(e: Evidence) -> Reading:
+    """Reports the nodes that sent 0.1 % of their TCP segments again, and three at least, although the file
+    requests no loss where their packets may pass. Handshakes are left out: a server may start after its
+    clients.
+    """
+    if e.stacks is None:
+        return AGAIN.untold("no counters of stacks")
+    again, tries, sent = (_of_nodes(e, [name]) for name in (REPEATED, HANDSHAKES, SEGMENTS))
+    counts = {node: (n - tries.get(node, 0), sent.get(node, 0)) for node, n in again.items()}
+    shares = {n: 100 * many / max(1, of) for n, (many, of) in counts.items() if many >= FEWEST}
+    near = ways(e) if shares else {}
+    why = {node: asked for node in shares if (asked := _asked(e.plan, _places(near, node)))}
+    if why and len(why) == len(shares):
+        return AGAIN.untold(next(iter(why.values())))
+    left = {node: share for node, share in shares.items() if node not in why}
+    over = sorted((n for n in left if left[n] >= AGAIN.threshold), key=lambda n: -left[n])
+    said = [f"{n} sent {counts[n][0]:,} of {counts[n][1]:,} segments again" for n in over]
+    causes = _causes(e, set().union(*(_places(near, node) for node in over)))
+    reached = f"{listed(said)} although the file requests no loss: {causes}"
+    return AGAIN.read(max(left.values(), default=0.0), reached, "nodes sent hardly a segment again")
+
+
+def _places(near: Ways, node: str) -> set[str]:
+    """Returns the nodes and segments that packets of the node can reach."""
+    return set(least_from(near, f"node {node}"))
+
+
+def _asked(plan: Plan, places: set[str]) -> str:
+    """Returns what in the file loses packets on purpose at these places; "" if nothing does."""
+    return next((why for place, why in _losing(plan) if place in places), "")
+
+
+def _losing(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yields each place at which the file loses packets on purpose, with the reason in words."""
+    of = {link.name: ends(link)[0] for link in plan.links}
+    for link, _, impairment in plan.impairments():
+        if impairment.loss or impairment.gemodel or impairment.corrupt:
+            yield of[link], f"the file requests loss or flipped bits on link {link}"
+    for one in plan.links:
+        if one.forward.trace is not None or one.reverse.trace is not None:
+            yield of[one.name], f"link {one.name} follows a trace, which may lose packets"
+    for event in plan.events:
+        if event.action in BREAKING:
+            for target in event.targets:
+                yield of.get(target, f"node {target}"), f"the timeline has {event.action} of {target}"
+
+
+def _causes(e: Evidence, places: set[str]) -> str:
+    """Returns the queues at these places that dropped packets; without any, the other causes."""
+    names = [link.name for link in e.plan.links if places & set(ends(link))]
+    grown = pl.col("dropped").max() - pl.col("dropped").min()
+    if e.links is not None:
+        rows = e.links.filter(pl.col("link").is_in(names)).group_by("link", "direction").agg(grown)
+        worst = rows.filter(pl.col("dropped") > 0).sort("dropped", "link", descending=[True, False])
+        if worst.height:
+            said = [f"the queue of link {link} {way} dropped {n:,} packets" for link, way, n in worst.rows()]
+            return listed(said)
+    return "no link dropped a packet, so packets were reordered, or acknowledged later than TCP's timers"
