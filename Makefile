@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format walk
+.PHONY: goldens reproductions artefact setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format walk
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain
@@ -37,6 +37,16 @@ examples: setup
 # Numbers of published examples in README.md and docs, as the examples' tables have them now; a test fails where they differ.
 figures: setup
 	@$(PY) docs/examples/figures.py
+
+# docs/reproductions.md: every figure, table and claim of the works, from their rules and the published examples; a test fails where it is
+# stale. `make artefact WORK=ccc_2011`: a work's claims as evaluators of artefacts ask for them, in target/artefact.
+reproductions: setup
+	@$(PY) docs/examples/reproductions.py
+
+artefact: setup
+	@mkdir -p target/artefact
+	@$(PY) docs/examples/reproductions.py --artefact "$(WORK)" >target/artefact/new.md
+	@mv target/artefact/new.md target/artefact/$(WORK).md && echo "artefact: target/artefact/$(WORK).md"
 
 # Every shipped topology's picture, run in virtual time and report (docs/gallery.md): some minutes; GALLERY names some of them.
 gallery: setup

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,6 +49,12 @@ class Claim:
     def kind(self) -> Kind:
         """`value` if the paper states a number, else `order`."""
         return "value" if self.printed else "order"
+
+    @property
+    def rule_hash(self) -> str:
+        """A hash of all that decides the verdict: published examples state by which rule they were judged."""
+        of = repr((self.rule, self.how, self.clients, self.set_up, self.complete))
+        return hashlib.sha256(of.encode()).hexdigest()[:16]
 
     @property
     def title(self) -> str:
