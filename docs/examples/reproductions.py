@@ -114,7 +114,8 @@ def _readings(study: Study) -> str:
     head = ("the work says", "read here as", "also read as", "bears on", "fitted", "command", "hours")
     text = (
         "\nSentences that can be read in more than one way. None of these readings has been run at full\n"
-        "size yet; until then no failure above is the work's. *Fitted*: parameters that no sentence states.\n\n"
+        "size yet; until then no failure above is the work's. *Fitted*: parameters that no sentence\n"
+        "states.\n\n"
     )
     return text + _table(head, body)
 
