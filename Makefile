@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format walk fidelity
+.PHONY: goldens reproductions readings artefact setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format walk fidelity
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain
@@ -38,6 +38,23 @@ examples: setup
 figures: setup
 	@$(PY) docs/examples/figures.py
 
+# docs/reproductions.md: every figure, table and claim of the works, from their rules and the published examples; a test fails where it is
+# stale. `make artefact WORK=ccc_2011`: a work's claims as evaluators of artefacts ask for them, in target/artefact.
+reproductions: setup
+	@$(PY) docs/examples/reproductions.py
+
+# Other readings of ambiguous sentences of the works (docs/examples/readings.toml), at full size: the hours are stated first; what was
+# stopped goes on where it was. READINGS names some of them.
+readings: setup
+	@images/packages.sh kernel
+	@images/kernel/build.sh
+	@$(PY) docs/examples/readings.py --run $(READINGS)
+
+artefact: setup
+	@mkdir -p target/artefact
+	@$(PY) docs/examples/reproductions.py --artefact "$(WORK)" >target/artefact/new.md
+	@mv target/artefact/new.md target/artefact/$(WORK).md && echo "artefact: target/artefact/$(WORK).md"
+
 # Every shipped topology's picture, run in virtual time and report (docs/gallery.md): some minutes; GALLERY names some of them.
 gallery: setup
 	@images/packages.sh kernel
@@ -54,13 +71,14 @@ pictures: setup
 # Published experiments at full size in virtual time (docs/interaction-models.md, docs/power-protocols.md): some hours of two cores.
 # What was stopped goes on where it was. PAPERS names some of them, or reserve-7-clock, whose chrony takes the place of the
 # machine's own time daemon. The substations' stacks are links, so programs are to cost next to nothing.
-PAPERS := interaction-models ccc-2011 priority substation-flat substation-bays $(addprefix reserve-,8-efficiency 1a-latency 1b-latency 4-recovery 5-outage 3-highest-rate 6-corruption)
+PAPERS := mqtt-qos-campaign interaction-models ccc-2011 priority substation-flat substation-bays $(addprefix reserve-,8-efficiency 1a-latency 1b-latency 4-recovery 5-outage 3-highest-rate 6-corruption)
 papers: setup
 	@images/packages.sh kernel $(and $(filter reserve-7-clock,$(PAPERS)),clock)
 	@images/kernel/build.sh
 	@for name in $(PAPERS); do \
 	  env $$(case $$name in substation-*) echo VNET_SYSCALL_COST=100ns;; esac) \
-	  $(VENV)/bin/vnet campaign run topologies/papers/$$name.yaml --time virtual --jobs 2 --out results/papers/$$name; done
+	  $(VENV)/bin/vnet campaign run $$(ls topologies/papers/$$name.yaml topologies/$$name.yaml 2>/dev/null | head -n 1) \
+	    --time virtual --jobs 2 --out results/papers/$$name; done
 
 # The atlas's data set (docs/atlas.md): 1,152 runs in virtual time, an hour or two of two cores; what was stopped goes on where it was.
 atlas: setup

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from published import VERDICTS, cell, metric, table, verdicts
+import rejudged
+from published import VERDICTS, cell, metric, table
+from works import WORKS, Study
 
 MQTT, CCC, PRIORITY = "mqtt-qos-campaign", "ccc-2011", "priority"
-RESERVE = ("1a-latency", "1b-latency", "3-highest-rate", "4-recovery", "5-outage", "6-corruption", "7-clock")
-# Study -> its page, and the examples that judge its claims
-STUDIES = {
-    "vNET, 2014: MQTT at three levels of QoS": ("examples/mqtt-qos-campaign/README.md", (MQTT,)),
-    "vNET, 2014: four interaction models": ("interaction-models.md", ("interaction-models",)),
-    "RESERVE D4.6, 2018: AMQP, MQTT, Sampled Values": (
-        "power-protocols.md",
-        (*(f"reserve-{name}" for name in RESERVE), "reserve-8-efficiency"),
-    ),
-    "Switched Ethernet in substations: priorities": ("industrial-ethernet.md", (PRIORITY,)),
-    "The same: substations of 19 and 122 nodes": (
-        "industrial-ethernet.md#two-substations-figures-3-5-6-and-7",
-        ("substation-flat", "substation-bays"),
-    ),
-    "Cooperative congestion control, 2011": ("cooperative-congestion-control.md", (CCC,)),
-    "Smart Grid Communication Comparison, 2017": ("distributed-control.md", ("middleware-reduced",)),
-}
 
 
 def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -36,12 +22,12 @@ def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def claims() -> str:
     """A row a study: how many of its claims have each verdict."""
 
-    def row(title: str, page: str, examples: tuple[str, ...]) -> Iterator[str]:
-        found = verdicts(examples)
-        yield f"[{title}]({page})"
+    def row(study: Study) -> Iterator[str]:
+        found = Counter(one.judged.verdict for one in rejudged.of_work(study.paper, study.examples))
+        yield f"[{study.title}]({study.page})"
         yield from (str(found[verdict]) for verdict in VERDICTS)
 
-    return markdown(("study", *VERDICTS), (row(title, *found) for title, found in STUDIES.items()))
+    return markdown(("study", *VERDICTS), (row(study) for studies in WORKS.values() for study in studies))
 
 
 MQTT_ROWS = {

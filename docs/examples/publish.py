@@ -32,6 +32,7 @@ from typing import Any
 import shrink
 
 from orchestrator.campaign import journal
+from reports.papers import PAPERS
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -152,7 +153,16 @@ def made_of(name: str, command: Command, directory: Path) -> dict[str, Any]:
         "runs": len(found),
         "sources": source_hashes(ROOT),
         "inputs": inputs,
+        "rules": rules_of(found),
     }
+
+
+def rules_of(found: list[dict[str, Any]]) -> dict[str, str]:
+    """A hash of the rule of each claim that the example is judged by, by the claim's key: `rejudged` keeps
+    the verdicts of the example's page only where the rule is the same.
+    """
+    names = {str(manifest.get("reference")) for manifest in found} & PAPERS.keys()
+    return {claim.key: claim.rule_hash for name in sorted(names) for claim in PAPERS[name].claims().claims}
 
 
 def publish(name: str, command: Command, directory: Path, into: Path) -> int:

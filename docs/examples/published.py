@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import csv
 import gzip
+import html
 import io
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -25,6 +27,7 @@ WORDS = {
 }
 VERDICTS = ("holds", "fails", "cannot tell", "by construction")
 Row = dict[str, str]
+_RULE = re.compile(r'<q>([^<]*)</q>.*?<span class="rule">Rule: ([^<]*)\.</span>', re.DOTALL)
 
 
 class _Tables(HTMLParser):
@@ -130,11 +133,28 @@ def verdicts(examples: Iterable[str]) -> Counter[str]:
     return Counter(by_claim.values())
 
 
-def _claims(example: str) -> list[tuple[str, str]]:
+def judged(example: str) -> list[tuple[str, str, str]]:
+    """Text, verdict and reason of each claim on the page, in the order of the page."""
+    head, *rows = _claim_table(example)
+    column = head.index("verdict")
+    return [(cells[column - 1], WORDS.get(cells[column], cells[column]), cells[-1]) for cells in rows]
+
+
+def rules(example: str) -> dict[str, str]:
+    """The rule of each claim that the page shows beside a figure, by the claim's text."""
+    page = (HERE / example / "report/index.html").read_text(encoding="utf-8")
+    return {html.unescape(text): html.unescape(rule) for text, rule in _RULE.findall(page)}
+
+
+def _claim_table(example: str) -> list[list[str]]:
     found = [rows for _, rows in _page(example) if rows and {"verdict", "because"} <= set(rows[0])]
     if len(found) != 1:
         raise SystemExit(f"figures: {example}: {len(found)} tables of claims")
-    head, *rows = found[0]
+    return found[0]
+
+
+def _claims(example: str) -> list[tuple[str, str]]:
+    head, *rows = _claim_table(example)
     column = head.index("verdict")
     words = [(cells[column - 1], WORDS.get(cells[column], cells[column])) for cells in rows]
     if unknown := {word for _, word in words} - set(VERDICTS):

@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "run": ("run", "Run an experiment from its file to its report.", "Experiments"),
     "campaign": ("campaign", "Run a matrix of experiments, resume it, say how far it is.", "Experiments"),
     "verify": ("verify", "Run a run in virtual time again and compare every byte.", "Experiments"),
+    "crate": ("crate", "Pack a run or campaign as an RO-Crate that others can verify.", "Experiments"),
     "expect": ("expect", "Judge conditions on a run or campaign that has ended.", "Experiments"),
     "report": ("report", "Write the report page of a run or campaign again.", "Experiments"),
     "compare": ("compare", "Compare runs, campaigns or baselines, figure by figure.", "Experiments"),

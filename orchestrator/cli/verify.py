@@ -1,4 +1,4 @@
-"""Implements `vnet verify`, which repeats a run in virtual time and compares every byte."""
+"""Implements `vnet verify`, which repeats a run in virtual time, or checks a crate of others."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ HASH = 64  # digits of SHA-256
 def verify_command(directory: Path, as_json: bool) -> int:
     """Repeat the run in DIRECTORY in virtual time, and compare every byte that must be equal.
 
+    DIRECTORY may be a crate (`vnet crate`): then the hash of each of its files is checked, and its runs are
+    judged again.
+
     Exit status 1 if something differs; the first packet, message or row that differs is shown. A run in real
     time cannot repeat; only its seal is checked, which shows whether a file was changed.
 
@@ -34,6 +37,8 @@ def verify_command(directory: Path, as_json: bool) -> int:
     from orchestrator.cli.views import view
     from orchestrator.verify.verify import VerifyError, recorded, verify
 
+    if directory.suffix == ".zip":
+        return _of_crate(directory, as_json)
     try:
         if not repeats(directory):
             return _of_seal(directory, as_json)
@@ -86,6 +91,26 @@ def repeats(directory: Path) -> bool:
     from contract import manifest
 
     return manifest.load(directory).time in ("", "virtual")
+
+
+def _of_crate(crate: Path, as_json: bool) -> int:
+    """Checks a crate and prints the result; returns DONE if all files and verdicts are as it states."""
+    from dataclasses import asdict
+
+    from reports.crate.pack import CrateError, check
+    from reports.rundir import RunDirectoryError
+
+    try:
+        found = check(crate)
+    except (CrateError, RunDirectoryError) as error:
+        raise CliError(str(error)) from error
+    if as_json:
+        print_json({"crate": str(crate), **asdict(found)})
+    for text in found.differing:
+        note(f"{crate}: {text}")
+    if found.intact and not as_json:
+        say(f"intact: {found.files} files, and {found.verdicts} verdicts judged again: all are as stated")
+    return DONE if found.intact else FAILED
 
 
 def _of_seal(directory: Path, as_json: bool) -> int:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from typing import Literal
 
 from reports.claims.evidence import Evidence, Quantity
-from reports.claims.figures import Rule
-from reports.claims.verdict import Judgement, needs
+from reports.claims.expression import Expression
+from reports.claims.figures import Figures, Rule
+from reports.claims.verdict import GIVEN, HOLDS, OPEN, Judgement, needs
 
 COUNTED = "cpu"  # the metric of CPU time; counted in ticks, it misses short work, so no verdict is possible
+ENOUGH = 99.0  # per cent of the messages: those that are missing from a mean may be the late ones
+Kind = Literal["value", "order"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,8 @@ class Clients:
 class Claim:
     """A claim: `figures` names figures of the paper, `text` is from the paper, `rule` says in words how it is
     judged, and `how` is the same rule as data.
+
+    With `printed`, a number that the paper states, the claim is judged on the value; without, on an order.
     """
 
     key: str
@@ -35,6 +42,20 @@ class Claim:
     how: Rule
     quantities: tuple[Quantity, ...]  # the quantities that the rule uses, the judged ones first
     clients: Clients | None = None
+    printed: str = ""  # the number that the paper states, with its unit
+    set_up: str = ""  # why the measurement could not have come out otherwise: what of it went into the set-up
+    complete: Expression | None = None  # per cent of the messages that the judged figures are of
+
+    @property
+    def kind(self) -> Kind:
+        """`value` if the paper states a number, else `order`."""
+        return "value" if self.printed else "order"
+
+    @property
+    def rule_hash(self) -> str:
+        """A hash of all that decides the verdict: published examples state by which rule they were judged."""
+        of = repr((self.rule, self.how, self.clients, self.set_up, self.complete))
+        return hashlib.sha256(of.encode()).hexdigest()[:16]
 
     @property
     def title(self) -> str:
@@ -50,7 +71,30 @@ class Claim:
         """
         if evidence.ticked and any(q.metric == COUNTED for q in self.quantities):
             return needs("a kernel that counts CPU finer than in ticks of 10 ms")
-        return self._wrong_size(evidence) or self.how.judge(evidence)
+        judged = self._wrong_size(evidence) or self.how.judge(evidence)
+        return self.settled(self._of_survivors(evidence, judged))
+
+    def settled(self, judged: Judgement) -> Judgement:
+        """Returns "by construction" in place of "holds" if what the claim says went into the set-up."""
+        if not self.set_up or judged.verdict != HOLDS:
+            return judged
+        return Judgement(GIVEN, f"{judged.reason}; {self.set_up}")
+
+    def _of_survivors(self, evidence: Evidence, judged: Judgement) -> Judgement:
+        """Returns "cannot tell" in place of "holds" if the judged figures leave out too many messages."""
+        if self.complete is None or judged.verdict != HOLDS:
+            return judged
+        figures = Figures({quantity.name: quantity for quantity in self.quantities})
+        found = [
+            self.complete.value(figures.at(evidence, level, self.complete))
+            for level in figures.levels(evidence, self.complete)
+        ]
+        shares = [share.value for share in found if share is not None]
+        if len(shares) == len(found) and shares and min(shares) >= ENOUGH:
+            return judged
+        share = f"of {min(shares):.0f} %" if shares else "of an unknown share"
+        why = f"it is {share} of the messages only, and the others may be the late ones"
+        return Judgement(OPEN, f"{judged.reason}; {why}")
 
     def _wrong_size(self, evidence: Evidence) -> Judgement | None:
         if self.clients is None:

@@ -15,10 +15,11 @@ from reports.claims.claim import Claim, Clients
 from reports.claims.evidence import Factor, Level, Quantity
 from reports.claims.expression import Expression, ExpressionError, parse
 from reports.claims.figures import Figures
-from reports.claims.rules import RULES, SteeperStep
+from reports.claims.rules import RULES, EveryLevel, Largest, NotJudged, SteeperStep
 from reports.claims.template import Template, parse_template
 from reports.metrics.metric import OF, Of
 
+KEYS = ("figure", "text", "rule", "judge", "clients", "printed", "set_up", "complete")
 WORDS = {bool: "true or false", str: "text", int: "a whole number"}
 
 
@@ -29,12 +30,23 @@ class ClaimsError(ValueError):
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """A figure, table or sentence of the work that nobody has tried to repeat here, and why."""
+
+    key: str
+    figures: str
+    text: str
+    because: str
+
+
+@dataclass(frozen=True)
 class Claims:
-    """The content of a claims file: the factor, the named quantities and the claims."""
+    """The content of a claims file: the factor, the named quantities, the claims, and what was not tried."""
 
     factor: Factor
     quantities: dict[str, Quantity]
     claims: tuple[Claim, ...]
+    not_attempted: tuple[LeftOut, ...] = ()
 
 
 @functools.cache
@@ -76,7 +88,7 @@ class _Reader:
         return _StopError()
 
     def claims(self, data: Any) -> Claims:
-        self.only(data, 1, "", ("factor", "quantities", "claims"))
+        self.only(data, 1, "", ("factor", "quantities", "claims", "not_attempted"))
         of_factor = self.mapping(data, "", "factor", ("name", "title", "levels"))
         self.factor = Factor(
             self.text(of_factor, "factor", "name"),
@@ -88,7 +100,9 @@ class _Reader:
                 self.quantities[name] = quantity
         of_claims = self.mapping(data, "", "claims")
         found = [claim for key in of_claims for claim in self.each(self.claim, of_claims, key)]
-        return Claims(self.factor, self.quantities, tuple(found))
+        left = self.mapping(data, "", "not_attempted") if "not_attempted" in data else {}
+        skipped = [one for key in left for one in self.each(self.left_out, left, key)]
+        return Claims(self.factor, self.quantities, tuple(found), tuple(skipped))
 
     def each(self, read: Any, parent: Any, key: str) -> Iterator[Any]:
         """Yields the result of `read(parent, key)`, or nothing if `read` stops at a mistake, which is then in
@@ -124,12 +138,33 @@ class _Reader:
     def claim(self, parent: Any, key: str) -> Claim:
         place = f"claims.{key}"
         data = self.mapping(parent, "claims", key)
-        self.only(data, _line(parent, key), place, ("figure", "text", "rule", "judge", "clients"))
+        self.only(data, _line(parent, key), place, KEYS)
         clients = self.clients(data, place) if "clients" in data else None
         words = {name: self.text(data, place, name) for name in ("figure", "text", "rule")}
+        more = {name: self.text(data, place, name) for name in ("printed", "set_up") if name in data}
         how, names = self.rule(data, place)
+        complete = self.complete(data, place)
+        names = tuple(dict.fromkeys((*names, *(complete.names if complete else ()))))
         quantities = tuple(self.quantities[name] for name in names)
-        return Claim(key, words["figure"], words["text"], words["rule"], how, quantities, clients)
+        if more.get("printed") and not isinstance(how, EveryLevel | Largest | NotJudged):
+            line = _line(data, "printed")
+            raise self.note(line, f"{place}.printed", "needs a rule on the value: every_level or largest")
+        return Claim(
+            key, words["figure"], words["text"], words["rule"], how, quantities, clients, **more,
+            complete=complete,
+        )  # fmt: skip
+
+    def complete(self, data: Any, place: str) -> Expression | None:
+        """Returns the expression for the share of the messages that the judged figures are of."""
+        if "complete" not in data:
+            return None
+        found = self.formula(data["complete"], _line(data, "complete"), f"{place}.complete", Expression)
+        return found if isinstance(found, Expression) else None
+
+    def left_out(self, parent: Any, key: str) -> LeftOut:
+        place = f"not_attempted.{key}"
+        data = self.mapping(parent, "not_attempted", key, ("figure", "text", "because"))
+        return LeftOut(key, *(self.text(data, place, name) for name in ("figure", "text", "because")))
 
     def clients(self, data: Any, place: str) -> Clients:
         known = ("published", "at_least", "at_most")
@@ -162,7 +197,8 @@ class _Reader:
                 values[field.name] = self.field(judge, place, field.name, hints[field.name])
             elif field.default is MISSING:
                 raise self.note(line, f"{place}.{field.name}", "is missing")
-        used = [v.names for v in values.values() if isinstance(v, Expression | Template)]
+        single = [one for v in values.values() for one in (v if isinstance(v, tuple) else (v,))]
+        used = [v.names for v in single if isinstance(v, Expression | Template)]
         try:
             return cls(**values), tuple(dict.fromkeys(name for names in used for name in names))
         except ExpressionError as error:
@@ -172,6 +208,10 @@ class _Reader:
         value, line, place = judge[name], _line(judge, name), f"{place}.{name}"
         if hint in (Expression, Template):
             return self.formula(value, line, place, hint)
+        if hint == tuple[Expression, ...]:
+            if not isinstance(value, list) or not value:
+                raise self.note(line, place, f"{value!r} is no list of expressions")
+            return tuple(self.formula(one, line, place, Expression) for one in value)
         if hint == Level | None:
             if value not in self.factor.levels:
                 levels = ", ".join(str(level) for level in self.factor.levels)

@@ -8,7 +8,7 @@ from typing import Protocol
 from reports.claims.evidence import Evidence, Level, Quantity
 from reports.claims.expression import Expression, Lookup
 from reports.claims.template import OWN
-from reports.claims.verdict import FAILS, HOLDS, Judgement, Value, needs
+from reports.claims.verdict import FAILS, HOLDS, OPEN, Judgement, Value, needs
 
 
 class Rule(Protocol):
@@ -52,14 +52,35 @@ class Bounds:
     below: float | None
     at_most: float | None
 
-    def judge(self, value: float, reason: str) -> Judgement:
-        holds = (
-            (self.above is None or value > self.above)
-            and (self.at_least is None or value >= self.at_least)
-            and (self.below is None or value < self.below)
-            and (self.at_most is None or value <= self.at_most)
+    @property
+    def closed(self) -> bool:
+        """Whether the bounds are an interval, as around a number that a paper states."""
+        return self.at_least is not None and self.at_most is not None
+
+    def judge(self, value: Value, reason: str) -> Judgement:
+        """Judges a value against the bounds. Between two bounds its whole 95 % interval counts: if only a
+        part of it is inside, the verdict is "cannot tell".
+        """
+        if not self.closed or value.low is None or value.high is None:
+            return Judgement(HOLDS if self._has(value.value) else FAILS, reason)
+        if self._has(value.low) and self._has(value.high):
+            return Judgement(HOLDS, reason)
+        if self._below(value.high) or self._over(value.low):
+            return Judgement(FAILS, reason)
+        return Judgement(OPEN, f"{reason}; only a part of the 95 % interval is within the rule's bounds")
+
+    def _has(self, value: float) -> bool:
+        return not self._below(value) and not self._over(value)
+
+    def _below(self, value: float) -> bool:
+        return (self.above is not None and value <= self.above) or (
+            self.at_least is not None and value < self.at_least
         )
-        return Judgement(HOLDS if holds else FAILS, reason)
+
+    def _over(self, value: float) -> bool:
+        return (self.below is not None and value >= self.below) or (
+            self.at_most is not None and value > self.at_most
+        )
 
 
 def at_all_levels(

@@ -59,7 +59,7 @@ class EveryLevel:
         if self.interval and self.above is not None:
             bound = Value(self.above, self.above, self.above, value.unit)
             return positive([(1, value), (-1, bound)], reason)
-        return Bounds(self.above, self.at_least, self.below, self.at_most).judge(value.value, reason)
+        return Bounds(self.above, self.at_least, self.below, self.at_most).judge(value, reason)
 
 
 @dataclass(frozen=True)
@@ -82,16 +82,17 @@ class Largest:
         _some_bound(self.above, self.at_least, self.below, self.at_most)
 
     def judge(self, evidence: Evidence) -> Judgement:
-        found: dict[str, float] = {}
+        found: dict[str, Value] = {}
         for level in self.figures.levels(evidence, self.largest):
             lookup = self.figures.at(evidence, level, self.largest)
             value, text = self.largest.value(lookup), self.says.text([lookup])
             if value is not None and text is not None:
-                found[f"{text} at {evidence.factor.label(level)}"] = value.value
+                found[f"{text} at {evidence.factor.label(level)}"] = value
         if not found:
             return needs(self.needs)
         bounds = Bounds(self.above, self.at_least, self.below, self.at_most)
-        return bounds.judge(max(found.values()), f"{self.heading}: {', '.join(found)}")
+        most = max(found.values(), key=lambda one: one.value)
+        return bounds.judge(most, f"{self.heading}: {', '.join(found)}")
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,86 @@ class Near:
         return above
 
 
+@dataclass(frozen=True)
+class Highest:
+    """Holds if a value is above each of the others by more than the 95 % interval of their difference, at
+    every measured level or at the one `level`. `0 - E` asks for the lowest.
+    """
+
+    figures: Figures
+    highest: Expression
+    of: tuple[Expression, ...]
+    says: Template
+    needs: str
+    level: Level | None = None
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        parts = []
+        for level in self.figures.levels(evidence, self.highest, *self.of):
+            lookup = self.figures.at(evidence, level, self.highest)
+            first, others = self.highest.value(lookup), [one.value(lookup) for one in self.of]
+            reason = self.says.text([lookup])
+            if first is not None and None not in others and reason and self.level in (None, level):
+                judged = [positive([(1, first), (-1, one)], "") for one in others if one is not None]
+                worst = together([("", one) for one in judged])
+                unsure = ": the difference is within the 95 % interval" if worst.verdict == OPEN else ""
+                parts.append((evidence.factor.label(level), Judgement(worst.verdict, reason + unsure)))
+        if not parts:
+            return needs(self.needs)
+        return parts[0][1] if self.level is not None else together(parts)
+
+
+@dataclass(frozen=True)
+class LevelAbove:
+    """Holds if the value at `level` is more than `times` the value at each other level of the factor."""
+
+    figures: Figures
+    level_above: Expression
+    level: Level | None
+    times: float
+    needs: str
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        found = at_all_levels(self.figures, self.level_above, evidence, self.needs)
+        if isinstance(found, Judgement) or self.level is None:
+            return found if isinstance(found, Judgement) else needs(self.needs)
+        own = found[self.level]
+        others = [(level, value) for level, value in found.items() if level != self.level]
+        reason = ", ".join(f"{value} at {evidence.factor.label(level)}" for level, value in found.items())
+        judged = [positive([(1, own), (-self.times, value)], "") for _, value in others]
+        return Judgement(together([("", one) for one in judged]).verdict, reason)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Holds if the largest value over the levels is above the smallest by less than the share `by`."""
+
+    figures: Figures
+    spread: Expression
+    by: float
+    needs: str
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        found = at_all_levels(self.figures, self.spread, evidence, self.needs)
+        if isinstance(found, Judgement):
+            return found
+        values = sorted(found.values(), key=lambda one: one.value)
+        least, most = values[0], values[-1]
+        reason = f"from {least} to {most}"
+        return positive([(1 + self.by, least), (-1, most)], reason)
+
+
+@dataclass(frozen=True)
+class NotJudged:
+    """The verdict "cannot tell" for the given reason: the claim has no rule that a measurement could meet."""
+
+    figures: Figures
+    not_judged: str
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        return Judgement(OPEN, self.not_judged)
+
+
 RULES: dict[str, type[Rule]] = {
     "every_level": EveryLevel,
     "largest": Largest,
@@ -224,4 +305,8 @@ RULES: dict[str, type[Rule]] = {
     "rises": Monotonic,
     "rank_correlation": RankCorrelation,
     "near": Near,
+    "highest": Highest,
+    "level_above": LevelAbove,
+    "spread": Spread,
+    "not_judged": NotJudged,
 }

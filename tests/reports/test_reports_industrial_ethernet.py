@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from reports.claims.evidence import Evidence
-from reports.claims.verdict import FAILS, HOLDS
+from reports.claims.verdict import FAILS, HOLDS, OPEN
 from reports.metrics.compare import SCHEMA
 from reports.metrics.metric import OF
 from reports.papers import PAPERS
@@ -41,6 +41,8 @@ PRINTED = {  # of tables 1 to 3, ms
     "tagged_transmit_mean": 1.0907, "queues_alone_mean": 0.700, "queues_transmit_mean": 0.7148,
     "untagged_transmit_std": 0.0937, "queues_transmit_std": 0.0178, "queues_alone_std": 0.014,
     "tagged_receive_std": 0.0217, "queues_receive_std": 0.0183,
+    "untagged_transmit_answered": 200, "untagged_transmit_scheduled": 200,
+    "tagged_transmit_answered": 200, "tagged_transmit_scheduled": 200,
     "one_queue_receive_std": 0.0217, "two_queues_receive_std": 0.0183,
     "one_queue_receive_mean": 0.7518, "two_queues_receive_mean": 0.7151,
 }  # fmt: skip
@@ -61,8 +63,10 @@ def test_each_claim_both_ways(key: str) -> None:
     assert claim.judge(crafted(PRINTED | AGAINST[key])).verdict == FAILS
 
 
-def test_every_claim_is_tried() -> None:
-    assert {claim.key for claim in CLAIMS.claims} == AGAINST.keys()
+def test_what_survives_does_not_speak_for_the_rest() -> None:
+    claim = next(claim for claim in CLAIMS.claims if claim.key == "tags-alone")
+    judged = claim.judge(crafted(PRINTED | {"tagged_transmit_answered": 157}))
+    assert judged.verdict == OPEN and "of 78 % of the messages only" in judged.reason
 
 
 @dataclass(frozen=True)

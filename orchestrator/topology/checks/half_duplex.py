@@ -25,12 +25,17 @@ def _link(report: Report, name: str, link: Link) -> None:
     forward, reverse = link.forward or link.both, link.reverse or link.both
     path, out = _asked(report, ("links", name), forward)
     _no_nics(report, link.nics is not None or _has_nic(report, *link.between), path, f"{out}, or the NICs")
-    if forward != reverse:
+    if _values(forward) != _values(reverse):
         rule = "shares one transmitter between both directions, and they are given different impairments"
         report.add(path, "half", rule, f"write `both:`, or {out}")
     elif forward is None or not forward.rate:
         rule = "shares a transmitter that has no rate"
         report.add(path, "half", rule, f"write `both: {{rate: ...}}`, or {out}")
+
+
+def _values(impairment: Impairment | None) -> object:
+    """What the impairment sets, wherever it comes from: two profiles may set the same."""
+    return None if impairment is None else impairment.model_dump(exclude={"profile"})
 
 
 def _segment(report: Report, name: str, segment: Segment) -> None:

@@ -12,6 +12,9 @@ from reports.study import Study
 
 # The paper's middleware that vNET can run. Other middleware is drawn, but not ranked.
 RANKED = ("rmi", "xml-rpc", "corba", "ice", "web-services", "opc-ua", "xmpp", "wamp", "zeromq")
+LIMITS_MS = (20, 10)
+# The paper sets so many best serialisers against so many worst, for each pattern.
+STEPS = ((3, 12), (2, 16), (2, 18))
 XML, JSON, TEXT = ("xml-",), ("json-",), ("xml-", "json-", "yaml-")
 
 
@@ -21,7 +24,12 @@ def gathered(study: Study) -> Iterator[tuple[str, Metric]]:
 
     Only pairs on the usual device and network count.
     """
-    frame = study.once(pairs).filter(usual(pl.col("use")))
+    yield from of_pairs(study.once(pairs))
+
+
+def of_pairs(rows: pl.DataFrame) -> Iterator[tuple[str, Metric]]:
+    """Yields the metrics of `gathered` from the columns of `pairs`."""
+    frame = rows.filter(usual(pl.col("use")))
     for pattern in PATTERNS:
         for name in (THROUGHPUT, LATENCY):
             rows = frame.filter((pl.col("pattern") == pattern) & (pl.col("name") == name))
@@ -38,7 +46,9 @@ def _of_pattern(rows: pl.DataFrame, name: str) -> Iterator[Metric]:
     for place, use in enumerate(ranked, 1):
         yield count(f"{name}_mean", Of(group=use), means[use], unit, rows.height, "mean of its pairs")
         yield count(f"{name}_place", Of(group=use), place, f"of {len(ranked)}", rows.height, "by its mean")
+    yield from _over_all(rows, name, unit, higher)
     of_serialisers = _means(rows, "serialiser", "use")
+    yield from _of_each_serialiser(of_serialisers, name, unit, higher)
     for family, members in _families(list(of_serialisers)).items():
         values = [of_serialisers[one] for one in members]
         if values:
@@ -49,6 +59,47 @@ def _of_pattern(rows: pl.DataFrame, name: str) -> Iterator[Metric]:
             yield count(f"{name}_best", Of(group=family), best, unit, len(values), "best of its serialisers")
             yield count(
                 f"{name}_worst", Of(group=family), worst, unit, len(values), "worst of its serialisers"
+            )
+
+
+def _over_all(rows: pl.DataFrame, name: str, unit: str, higher: bool) -> Iterator[Metric]:
+    """Yields how far the best pair leads the mean of all; of latency also the best of each middleware and
+    serialiser and how many pairs stay below the paper's limits.
+    """
+    n, mean = rows.height, float(rows["value"].mean())  # type: ignore[arg-type]  # of numbers
+    best = float(rows["value"].max() if higher else rows["value"].min())  # type: ignore[arg-type]  # of numbers
+    lead = best / mean if higher else mean / best
+    yield count(f"{name}_lead", Of(), lead, "times", n, "the best pair against the mean of all")
+    if higher:
+        return
+    for column in ("use", "serialiser"):
+        for group, least in rows.group_by(column).agg(pl.col("value").min()).iter_rows():
+            yield count(f"{name}_best", Of(group=str(group)), float(least), unit, n, "best of its pairs")
+    for limit_ms in LIMITS_MS:
+        below = int((rows["value"] < limit_ms).sum())
+        yield count(f"{name}_below_{limit_ms}", Of(), 100 * below / n, "%", n, "of all pairs")
+    yield count(f"{name}_pairs_below_2", Of(), int((rows["value"] < 2).sum()), "pairs", n, "count")
+
+
+def _of_each_serialiser(means: dict[str, float], name: str, unit: str, higher: bool) -> Iterator[Metric]:
+    """Yields mean and rank of each serialiser, the best rank of each family, and the mean of the three best
+    against that of a serialiser at the rank where the paper's worst begin.
+    """
+    ranked = sorted(means, key=lambda one: means[one], reverse=higher)
+    for place, one in enumerate(ranked, 1):
+        yield count(f"{name}_mean", Of(group=one), means[one], unit, len(means), "mean of its pairs")
+        yield count(f"{name}_place", Of(group=one), place, f"of {len(ranked)}", len(means), "by its mean")
+    for family, members in _families(ranked).items():
+        if members:
+            first = 1 + min(ranked.index(one) for one in members)
+            yield count(f"{name}_first", Of(group=family), first, f"of {len(ranked)}", len(members), "rank")
+    yield count(f"{name}_ranked", Of(), len(ranked), "serialisers", len(ranked), "count")
+    for best, worst in STEPS:
+        if len(ranked) >= best + worst:
+            times = means[ranked[best - 1]] / means[ranked[-worst]]
+            of = Of(group=f"{best} best, {worst} worst")
+            yield count(
+                f"{name}_step", of, times, "times", len(ranked), "least of these against best of those"
             )
 
 
@@ -70,5 +121,7 @@ def _families(names: list[str]) -> dict[str, list[str]]:
         "json": [name for name in names if name.startswith(JSON)],
         "text but XML": [name for name in text if not name.startswith(XML)],
         "text": text,
+        "text but JSON of ProtoStuff": [name for name in text if name != "json-protostuff"],
+        "none of ProtoStuff": [name for name in names if not name.endswith("protostuff")],
         "binary": [name for name in names if name not in text],
     }
