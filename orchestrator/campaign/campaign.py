@@ -85,6 +85,7 @@ def described(settings: Settings, campaign: Campaign) -> Json:
         **({} if settings.seed is None else {"seed": settings.seed}),
         "factors": campaign.factors,
         "repetitions": campaign.repetitions,
+        **({} if campaign.order == "listed" else {"order": {"kind": campaign.order, "seed": campaign.seed}}),
         "cells": [planned(cell) for cell in campaign.cells],
         "files": {path: Path(path).read_text() for path in files},
     }

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import Document, Path, read_document
+from .blocks import Order, block
 from .conditions import goals
 from .design import KEYS, TOPOLOGY, Point, points_of
 from .document import CampaignBlock, CampaignFile
@@ -33,7 +34,7 @@ class Cell:
     pairs.
     """
 
-    index: int  # from 0, in the order of running
+    index: int  # from 0, by repetition and then in the order of the file
     topology: str  # path of the topology file
     parameters: dict[str, Any]  # all of the topology's, resolved
     levels: dict[str, Any]  # only the factors, and what its point sets
@@ -67,7 +68,9 @@ class Campaign:
     factors: dict[str, list[Any]]
     repetitions: int
     boot: str  # once, each
-    cells: tuple[Cell, ...]
+    order: Order  # of the runs of a repetition
+    seed: int  # of the first repetition
+    cells: tuple[Cell, ...]  # in the order of running
     searches: Mapping[str, Search]  # by parameter
 
 
@@ -92,6 +95,13 @@ class _Planned:
     levels: dict[str, Any]
     point: Point | None
 
+    @property
+    def text(self) -> str:
+        """A text that no other setting of the campaign has, wherever the files are."""
+        point = f"point {self.point.number}" if self.point else ""
+        levels = [f"{name} {level}" for name, level in self.levels.items()]
+        return ", ".join([FilePath(self.topology).name, point, *levels])
+
 
 def load_campaign(
     path: str | os.PathLike[str],
@@ -102,9 +112,9 @@ def load_campaign(
     """Loads the campaign of a campaign file, or of a topology file's `campaign:` block, with all its cells.
 
     `overrides` apply to every cell; `trials` are those of the searches after the first ones; `seed` replaces
-    that of the file for the first repetition. The cells are ordered by repetition, then point, topology and
-    levels, with the last factor fastest. A campaign that is cut short therefore has run every cell about
-    equally often, and all cells of its first points. Raises TopologyError with every problem of every cell.
+    that of the file for the first repetition. The cells are ordered by repetition, then by `order`: listed is
+    by point, topology and levels, with the last factor fastest. A campaign that is cut short therefore has
+    run every cell about equally often. Raises TopologyError with every problem of every cell.
     """
     source = replace(_checked(path, overrides or {}), trials=tuple(trials))
     source = source if seed is None else replace(source, seed=seed)
@@ -119,6 +129,8 @@ def load_campaign(
         dict(source.block.factors),
         source.block.repetitions,
         source.block.boot,
+        source.block.order,
+        source.seed,
         cells,
         source.block.search or {},
     )
@@ -285,10 +297,11 @@ def _place(source: _Source, name: str, point: Point | None) -> Path:
 
 def _cells(source: _Source, loaded: list[Topology]) -> Iterator[Cell]:
     matrix = list(_matrix(source))
-    numbers = itertools.count()
+    settings = [one.text for one in matrix]
     for repetition in range(1, source.block.repetitions + 1):
-        for planned, topology in zip(matrix, loaded, strict=True):
-            yield _cell(source, planned, topology, next(numbers), repetition)
+        for place in block(source.block.order, settings, source.seed, repetition):
+            index = (repetition - 1) * len(matrix) + place
+            yield _cell(source, matrix[place], loaded[place], index, repetition)
 
 
 def _cell(source: _Source, planned: _Planned, topology: Topology, index: int, repetition: int) -> Cell:

@@ -22,6 +22,7 @@ from ..language.scalars import (
     When,
     text,
 )
+from .blocks import Order
 from .expect import Line, or_lines
 from .hosts import Host, HostName, Underlay, hosts_value, or_names
 from .impairments import Impairment
@@ -203,6 +204,12 @@ class CampaignBlock(Base):
         default_factory=dict, description="Parameter: its value in every cell."
     )
     repetitions: Positive = Field(1, le=1000, description="Runs of each cell.")
+    order: Order = Field(
+        "listed",
+        description="Of the runs of one repetition, which is a block with a run of every setting. listed: as "
+        "in this file, the last factor fastest; random: in each block another order, which the seed fixes, "
+        "so that a change of the machine during the campaign favours no setting.",
+    )
     boot: Literal["once", "each"] = Field(
         "once",
         description="Virtual machines: once: cells go on from a snapshot of the booted machines where that "
