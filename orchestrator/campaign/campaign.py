@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.campaign import journal
+from orchestrator.campaign.again import due, set_aside
 from orchestrator.campaign.cells import one_by_one, planned, recover
 from orchestrator.campaign.engines.dispatch import spread
 from orchestrator.campaign.engines.engine import Engine
@@ -28,6 +29,7 @@ FORMAT = 1
 class Summary:
     """The state of a campaign: number of cells in each state, and the estimated time of the remaining ones.
 
+    set_aside: for each cell that was run again, the directories of earlier complete runs, which do not count.
     left_s: seconds for the remaining cells if as many run at a time as now (`status` has the details); None
     before a cell is complete. page: the path of the campaign's report, None if there is none.
     """
@@ -41,6 +43,7 @@ class Summary:
     page: Path | None = None
     suspect: Mapping[str, str] = field(default_factory=dict)  # complete cell -> why
     errors: Mapping[str, str] = field(default_factory=dict)  # failed cell -> why
+    set_aside: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] = ()) -> Campaign:
@@ -155,6 +158,10 @@ def run_campaign(
         over = journal.COMPLETE if retry_failed else journal.FINISHED
         trials: list[Trial] = []
         while not (interrupted := _run(campaign, settings, directory, observe, engine, over)):
+            over = journal.FINISHED  # no cell that fails is run again in the same command
+            if again := _again(campaign, directory):
+                observe({"event": "again", "cells": again})
+                continue
             if not (more := further(campaign, directory)):
                 break
             trials += more
@@ -173,17 +180,26 @@ def _run(
     engine: Engine | None,
     over: tuple[str, ...],
 ) -> bool:
-    """Runs the cells whose state is not in `over`; returns whether the campaign was interrupted."""
+    """Runs the cells whose state is not in `over`, and suspect ones again; returns whether the campaign was
+    interrupted.
+    """
     done = journal.latest(directory)
+    again = _again(campaign, directory)
     todo = [
         (number, cell)
         for number, cell in enumerate(campaign.cells, 1)
-        if done.get(cell.name, {}).get("state") not in over
+        if cell.name in again or done.get(cell.name, {}).get("state") not in over
     ]
     total = len(campaign.cells)
     if engine is None:
         return one_by_one(campaign.boot, settings, directory, todo, total, observe)
     return spread(engine, settings, directory, todo, total, observe)
+
+
+def _again(campaign: Campaign, directory: Path) -> list[str]:
+    """Returns the names of the cells that are run again because their run is suspect."""
+    found = due(directory, campaign.rerun_suspect)
+    return [cell.name for cell in campaign.cells if cell.name in found]
 
 
 def status(directory: Path, *, interrupted: bool = False, page: Path | None = None, jobs: int = 0) -> Summary:
@@ -205,7 +221,8 @@ def status(directory: Path, *, interrupted: bool = False, page: Path | None = No
     page = page or (written if written.exists() else None)
     suspect = {name: text for name, text in why.items() if text is not None}
     left_s = _left_s(directory, left, jobs or max(1, len(journal.in_flight(directory))))
-    return Summary(len(planned), complete, failed, left, left_s, interrupted, page, suspect, errors)
+    aside = set_aside(directory)
+    return Summary(len(planned), complete, failed, left, left_s, interrupted, page, suspect, errors, aside)
 
 
 def _left_s(directory: Path, left: int, jobs: int) -> float | None:

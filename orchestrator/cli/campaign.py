@@ -245,6 +245,8 @@ def said(summary: Summary) -> str:
 
     parts = [f"{summary.complete} of {summary.cells} runs complete"]
     parts += [f"{len(summary.suspect)} of them suspect"] if summary.suspect else []
+    aside = sum(map(len, summary.set_aside.values()))
+    parts += [f"{aside} suspect run{'s' if aside > 1 else ''} set aside"] if aside else []
     parts += [f"{summary.failed} failed"] if summary.failed else []
     if summary.left:
         time_left = f", about {duration(summary.left_s)}" if summary.left_s is not None else ""

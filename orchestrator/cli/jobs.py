@@ -5,7 +5,7 @@ the start and end of each and every 10 s the phases of all.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +15,12 @@ from orchestrator.cli.progress import Progress, duration, fold, planned, timed, 
 from orchestrator.cli.views import View, view
 
 EVERY_S = 10.0
+
+
+def again_text(cells: Sequence[str]) -> str:
+    """Returns a line on the suspect cells that are run again."""
+    few = len(cells) == 1
+    return f"{len(cells)} suspect run{' is' if few else 's are'} made again: {', '.join(cells)}"
 
 
 class JobsView:
@@ -44,6 +50,8 @@ class JobsView:
             self._runs[number] = (event["cell"], Progress(), self._clock())
             on = f" on {event['machine']}" if len(self._machines) > 1 else ""
             self._say(f"[{number}/{event['total']}] {event['cell']}{on}")
+        elif kind == "again":
+            self._say(again_text(event["cells"]))
         elif kind == "worker":
             self._machines.add(event["text"])
             self._say(event["text"])
@@ -124,6 +132,8 @@ class CellView:
             note(f"[{event['number']}/{event['total']}] {event['cell']}")
         elif kind == "waits":
             note(event["text"])
+        elif kind == "again":
+            note(again_text(event["cells"]))
         elif kind == "plan":
             self._open(event)
         elif kind == "cell-end":

@@ -70,6 +70,7 @@ class Campaign:
     boot: str  # once, each
     order: Order  # of the runs of a repetition
     seed: int  # of the first repetition
+    rerun_suspect: int  # most further runs of a cell whose run is suspect
     cells: tuple[Cell, ...]  # in the order of running
     searches: Mapping[str, Search]  # by parameter
 
@@ -131,6 +132,7 @@ def load_campaign(
         source.block.boot,
         source.block.order,
         source.seed,
+        source.block.rerun_suspect,
         cells,
         source.block.search or {},
     )

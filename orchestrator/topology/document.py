@@ -210,6 +210,13 @@ class CampaignBlock(Base):
         "in this file, the last factor fastest; random: in each block another order, which the seed fixes, "
         "so that a change of the machine during the campaign favours no setting.",
     )
+    rerun_suspect: int = Field(
+        0,
+        ge=0,
+        le=10,
+        description="A cell whose run is suspect is run again, at most so many times. All runs are kept; the "
+        "last one counts, which is the first that is not suspect if there is one.",
+    )
     boot: Literal["once", "each"] = Field(
         "once",
         description="Virtual machines: once: cells go on from a snapshot of the booted machines where that "

@@ -1,6 +1,4 @@
-"""Random blocks through the journal: the order stands there before the first run, and a resumed campaign keeps
-it.
-"""
+"""Random blocks through the journal: their order is recorded first, and a resumed campaign keeps it."""
 
 from __future__ import annotations
 
