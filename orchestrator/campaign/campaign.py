@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from orchestrator.campaign import journal
+from contract import codec
+from orchestrator.campaign import journal, repeating
 from orchestrator.campaign.again import due, set_aside
 from orchestrator.campaign.cells import one_by_one, planned, recover
 from orchestrator.campaign.engines.dispatch import spread
 from orchestrator.campaign.engines.engine import Engine
 from orchestrator.campaign.journal import CampaignError, Json
+from orchestrator.campaign.repeating import Repetitions
 from orchestrator.campaign.searching import further
 from orchestrator.campaign.settings import Settings
 from orchestrator.run.run import Observe
@@ -46,14 +48,20 @@ class Summary:
     set_aside: Mapping[str, list[str]] = field(default_factory=dict)
 
 
-def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] = ()) -> Campaign:
-    """Loads the campaign with the cells of `trials`, and writes campaign.json if there is none.
+def open_campaign(
+    settings: Settings,
+    directory: Path,
+    trials: Sequence[Trial] = (),
+    repetitions: Repetitions | None = None,
+) -> Campaign:
+    """Loads the campaign with the cells of `trials` and `repetitions`, and writes campaign.json if there is
+    none.
 
     If the directory's campaign has a part of these cells, replaces campaign.json; the cells that were run
     stay. Raises TopologyError if the file is wrong, CampaignError if the directory holds another campaign or
     other files.
     """
-    campaign = load_campaign(settings.file, settings.parameters, trials, settings.seed)
+    campaign = load_campaign(settings.file, settings.parameters, trials, settings.seed, repetitions)
     wanted = described(settings, campaign)
     path = directory / "campaign.json"
     if not path.exists():
@@ -75,6 +83,7 @@ def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] =
 def described(settings: Settings, campaign: Campaign) -> Json:
     """Returns the content of campaign.json: settings, factors, cells, and the text of each source file."""
     files = list(dict.fromkeys([campaign.path, *(cell.topology for cell in campaign.cells)]))
+    rule = repeating.rule_of(campaign)
     return {
         "format": FORMAT,
         "name": campaign.name,
@@ -89,6 +98,7 @@ def described(settings: Settings, campaign: Campaign) -> Json:
         "factors": campaign.factors,
         "repetitions": campaign.repetitions,
         **({} if campaign.order == "listed" else {"order": {"kind": campaign.order, "seed": campaign.seed}}),
+        **({} if rule is None else {"until": json.loads(codec.to_json(rule))}),
         "cells": [planned(cell) for cell in campaign.cells],
         "files": {path: Path(path).read_text() for path in files},
     }
@@ -144,7 +154,8 @@ def run_campaign(
     page: bool = True,
     retry_failed: bool = False,
 ) -> Summary:
-    """Runs all cells that have not been run, and those that searches add; returns the campaign's state.
+    """Runs all cells that have not been run, and those that searches and `until` add; returns the campaign's
+    state.
 
     Without an engine, runs one cell after the other in this process. Records a cell that fails, and
     continues. Ctrl-C ends the running cells and the campaign. page: writes the pages of the campaign and of
@@ -155,17 +166,20 @@ def run_campaign(
     with journal.locked(directory):
         campaign = open_campaign(settings, directory)
         recover(directory)
-        over = journal.COMPLETE if retry_failed else journal.FINISHED
+        failed = _failed(directory) if retry_failed else set()
         trials: list[Trial] = []
-        while not (interrupted := _run(campaign, settings, directory, observe, engine, over)):
-            over = journal.FINISHED  # no cell that fails is run again in the same command
+        while not (interrupted := _run(campaign, settings, directory, observe, engine, failed)):
+            failed -= {cell.name for cell in campaign.cells}  # a cell that fails again is left at that
             if again := _again(campaign, directory):
                 observe({"event": "again", "cells": again})
                 continue
-            if not (more := further(campaign, directory)):
+            more, repetitions = further(campaign, directory), repeating.grown(campaign, directory)
+            if not more and repetitions is None:
                 break
+            if repetitions is not None:
+                observe({"event": "repeats", "repetitions": max(repetitions.values())})
             trials += more
-            campaign = open_campaign(settings, directory, trials)
+            campaign = open_campaign(settings, directory, trials, repetitions)
         expected = any(cell.loaded.model.expect for cell in campaign.cells)
         written = _report(directory, observe, page) if page or expected else None
         jobs = engine.workers if engine else 1
@@ -178,22 +192,27 @@ def _run(
     directory: Path,
     observe: Observe,
     engine: Engine | None,
-    over: tuple[str, ...],
+    failed: set[str],
 ) -> bool:
-    """Runs the cells whose state is not in `over`, and suspect ones again; returns whether the campaign was
-    interrupted.
+    """Runs the cells that have not ended, those of `failed`, and suspect ones again; returns whether the
+    campaign was interrupted.
     """
     done = journal.latest(directory)
-    again = _again(campaign, directory)
+    again = {*failed, *_again(campaign, directory)}
     todo = [
         (number, cell)
         for number, cell in enumerate(campaign.cells, 1)
-        if cell.name in again or done.get(cell.name, {}).get("state") not in over
+        if cell.name in again or done.get(cell.name, {}).get("state") not in journal.FINISHED
     ]
     total = len(campaign.cells)
     if engine is None:
         return one_by_one(campaign.boot, settings, directory, todo, total, observe)
     return spread(engine, settings, directory, todo, total, observe)
+
+
+def _failed(directory: Path) -> set[str]:
+    """Returns the names of the cells that have failed."""
+    return {name for name, line in journal.latest(directory).items() if line.get("state") == "failed"}
 
 
 def _again(campaign: Campaign, directory: Path) -> list[str]:

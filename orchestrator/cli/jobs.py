@@ -17,10 +17,19 @@ from orchestrator.cli.views import View, view
 EVERY_S = 10.0
 
 
-def again_text(cells: Sequence[str]) -> str:
+def _again(event: dict[str, Any]) -> str:
     """Returns a line on the suspect cells that are run again."""
-    few = len(cells) == 1
-    return f"{len(cells)} suspect run{' is' if few else 's are'} made again: {', '.join(cells)}"
+    cells: Sequence[str] = event["cells"]
+    return f"{len(cells)} suspect run{' is' if len(cells) == 1 else 's are'} made again: {', '.join(cells)}"
+
+
+def _repeats(event: dict[str, Any]) -> str:
+    """Returns a line on the settings whose intervals are still too wide."""
+    return f"some intervals are too wide: up to {event['repetitions']} repetitions of their settings"
+
+
+# Events of runs that are added to a campaign: what each says.
+MORE: dict[str, Callable[[dict[str, Any]], str]] = {"again": _again, "repeats": _repeats}
 
 
 class JobsView:
@@ -43,15 +52,16 @@ class JobsView:
     def __call__(self, event: dict[str, Any]) -> None:
         """Prints lines for an event of the campaign or of one of its runs."""
         number = event.get("number", 0)
-        kind = event.get("event")
+        kind = str(event.get("event"))
         if kind == "cell":
             left = event["total"] - event["number"] + 1
             self._left = min(self._left or left, left)  # runs start roughly in order
             self._runs[number] = (event["cell"], Progress(), self._clock())
             on = f" on {event['machine']}" if len(self._machines) > 1 else ""
             self._say(f"[{number}/{event['total']}] {event['cell']}{on}")
-        elif kind == "again":
-            self._say(again_text(event["cells"]))
+        elif kind in MORE:
+            self._left = 0  # counts anew
+            self._say(MORE[kind](event))
         elif kind == "worker":
             self._machines.add(event["text"])
             self._say(event["text"])
@@ -126,14 +136,14 @@ class CellView:
 
     def __call__(self, event: dict[str, Any]) -> None:
         """Shows an event of the campaign or of the running cell."""
-        kind = event.get("event")
+        kind = str(event.get("event"))
         if kind == "cell":
             self._left = event["total"] - event["number"] + 1
             note(f"[{event['number']}/{event['total']}] {event['cell']}")
         elif kind == "waits":
             note(event["text"])
-        elif kind == "again":
-            note(again_text(event["cells"]))
+        elif kind in MORE:
+            note(MORE[kind](event))
         elif kind == "plan":
             self._open(event)
         elif kind == "cell-end":

@@ -30,6 +30,7 @@ from .network import Capture, Link, Segment
 from .nodes import Group, Node
 from .proof import Proof
 from .search import Search
+from .until import Until
 
 Level = Annotated[Any, Field(description="A value of the parameter, as with -p.")]
 
@@ -204,6 +205,11 @@ class CampaignBlock(Base):
         default_factory=dict, description="Parameter: its value in every cell."
     )
     repetitions: Positive = Field(1, le=1000, description="Runs of each cell.")
+    until: Until | None = Field(
+        None,
+        description="In place of `repetitions`: each setting is repeated until the mean of a metric is known "
+        "well, and not more often.",
+    )
     order: Order = Field(
         "listed",
         description="Of the runs of one repetition, which is a block with a run of every setting. listed: as "

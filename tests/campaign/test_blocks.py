@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.campaign import journal
+from contract import manifest
+from orchestrator.campaign import cells, journal
 from orchestrator.campaign.campaign import run_campaign
 from orchestrator.campaign.settings import Settings
+from orchestrator.run.run import Outcome
 from orchestrator.topology import load_campaign
 
 PAIR = Path(__file__).resolve().parents[2] / "topologies" / "pair.yaml"
@@ -24,9 +26,17 @@ campaign:
 """
 
 
+def execute(_prepared: Any, run_dir: Path, _observe: Any, **_: Any) -> Outcome:
+    """A run that ends at once."""
+    manifest.write(run_dir, {"state": "complete", "warnings": []})
+    return Outcome(run_dir, "complete", False, None, (), None)
+
+
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(cells, "execute", execute)
     monkeypatch.setenv("VNET_STATE_DIR", str(tmp_path / "s"))
+    monkeypatch.setenv("VNET_AGENT", "/bin/true")
     (tmp_path / "c.yaml").write_text(FILE)
     return Settings(tmp_path / "c.yaml", {}, "fake")
 
