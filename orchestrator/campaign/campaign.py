@@ -97,6 +97,7 @@ def described(settings: Settings, campaign: Campaign) -> Json:
         **({} if settings.seed is None else {"seed": settings.seed}),
         "factors": campaign.factors,
         "repetitions": campaign.repetitions,
+        **({"design": campaign.design} if campaign.design else {}),
         **({} if campaign.order == "listed" else {"order": {"kind": campaign.order, "seed": campaign.seed}}),
         **({} if rule is None else {"until": json.loads(codec.to_json(rule))}),
         "cells": [planned(cell) for cell in campaign.cells],

@@ -18,7 +18,7 @@ from ..language.problem import Problem, TopologyError, shown
 from ..language.source import Document, Path, read_document
 from .blocks import Order, block
 from .conditions import goals
-from .design import KEYS, TOPOLOGY, Point, points_of
+from .design import KEYS, TOPOLOGY, Point, described, points_of
 from .document import CampaignBlock, CampaignFile
 from .expect import Stated
 from .loading import Topology, load, parse, read_bytes
@@ -74,6 +74,7 @@ class Campaign:
     seed: int  # of the first repetition
     rerun_suspect: int  # most further runs of a cell whose run is suspect
     until: Until | None
+    design: str  # in words; empty without one
     settings: int  # number of combinations that each repetition may run
     cells: tuple[Cell, ...]  # in the order of running
     searches: Mapping[str, Search]  # by parameter
@@ -148,6 +149,7 @@ def load_campaign(
         source.seed,
         source.block.rerun_suspect,
         source.block.until,
+        described(source.block.design) if source.block.design else "",
         len(loaded),
         cells,
         source.block.search or {},
