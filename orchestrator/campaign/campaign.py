@@ -7,7 +7,7 @@ import json
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from contract import codec
@@ -20,11 +20,14 @@ from orchestrator.campaign.journal import CampaignError, Json
 from orchestrator.campaign.repeating import Repetitions
 from orchestrator.campaign.searching import further
 from orchestrator.campaign.settings import Settings
+from orchestrator.plan.build import make_plan
 from orchestrator.run.run import Observe
 from orchestrator.topology import Campaign, load_campaign
+from orchestrator.topology.conditions import failing
 from orchestrator.topology.search import Trial
 
 FORMAT = 1
+SETTINGS = ("parameters", "kernel", "lab", "time", "seed", "fail_if")  # in campaign.json
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ def open_campaign(
     wanted = described(settings, campaign)
     path = directory / "campaign.json"
     if not path.exists():
+        _insist_on_conditions(settings, campaign)
         journal.insist_it_is_free(directory)
         journal.write_json(path, wanted)
         return campaign
@@ -78,6 +82,14 @@ def open_campaign(
             f"or give another --out to begin anew:\n{difference}"
         )
     return campaign
+
+
+def _insist_on_conditions(settings: Settings, campaign: Campaign) -> None:
+    """Raises TopologyError if a condition of `--fail-if` is none, or names what a cell does not have."""
+    if stated := failing(settings.fail_if) if settings.fail_if else None:
+        for cell in campaign.cells:
+            if cell.repetition == 1:  # the others differ in their seeds only
+                make_plan(replace(cell.loaded, conditions=stated), settings.lab, cell.seed)
 
 
 def described(settings: Settings, campaign: Campaign) -> Json:
@@ -95,6 +107,7 @@ def described(settings: Settings, campaign: Campaign) -> Json:
         "lab": settings.lab,
         "time": settings.time,
         **({} if settings.seed is None else {"seed": settings.seed}),
+        **({"fail_if": list(settings.fail_if)} if settings.fail_if else {}),
         "factors": campaign.factors,
         "repetitions": campaign.repetitions,
         **({"design": campaign.design} if campaign.design else {}),
@@ -111,6 +124,7 @@ def _command(settings: Settings) -> str:
     words += ["--kernel", settings.kernel] if settings.kernel != "auto" else []
     words += ["--time", settings.time] if settings.time != "real" else []
     words += [] if settings.seed is None else ["--seed", str(settings.seed)]
+    words += [word for text in settings.fail_if for word in ("--fail-if", text)]
     return shlex.join(words)
 
 
@@ -120,8 +134,11 @@ def compared(before: Json, now: Json) -> str:
     for key in ("parameters", "kernel", "lab", "time"):
         if before.get(key, now[key] if key != "time" else "real") != now[key]:
             lines.append(f"{key}: was {before.get(key)}, is {now[key]}")
-    if before.get("seed") != now.get("seed"):  # None: the file's
-        lines.append(f"seed: was {before.get('seed')}, is {now.get('seed')}")
+    for key in ("seed", "fail_if"):  # None: the file's seed, no condition
+        if before.get(key) != now.get(key):
+            lines.append(f"{key}: was {before.get(key)}, is {now.get(key)}")
+    if before.get("fail_if") != now.get("fail_if"):
+        lines.append("`vnet expect DIR --fail-if` judges other conditions on the runs that there are")
     old, new = before.get("files", {}), now["files"]
     for path in sorted(old.keys() | new.keys()):
         was, is_now = old.get(path, "").splitlines(), new.get(path, "").splitlines()
@@ -137,7 +154,7 @@ def grown(before: Json, now: Json) -> bool:
     had, has = ({json.dumps(cell, sort_keys=True) for cell in one["cells"]} for one in (before, now))
     return (
         had < has
-        and all(before.get(key) == now.get(key) for key in ("parameters", "kernel", "lab", "time", "seed"))
+        and all(before.get(key) == now.get(key) for key in SETTINGS)
         and all(
             now["files"].get(path) == text
             for path, text in before["files"].items()
@@ -181,7 +198,7 @@ def run_campaign(
                 observe({"event": "repeats", "repetitions": max(repetitions.values())})
             trials += more
             campaign = open_campaign(settings, directory, trials, repetitions)
-        expected = any(cell.loaded.model.expect for cell in campaign.cells)
+        expected = settings.fail_if or any(cell.loaded.model.expect for cell in campaign.cells)
         written = _report(directory, observe, page) if page or expected else None
         jobs = engine.workers if engine else 1
         return status(directory, interrupted=interrupted, page=written, jobs=jobs)

@@ -16,7 +16,7 @@ from orchestrator.cli.fetch import fetch_command
 from orchestrator.cli.jobs import CellView, JobsView
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json, say
-from orchestrator.cli.run import expectations, judged_status, strict_option
+from orchestrator.cli.run import expectations, fail_if_option, judged_status, strict_option
 from orchestrator.cli.topologies import (
     RESULTS,
     file_argument,
@@ -79,6 +79,7 @@ campaign_command.add_command(fetch_command)
     show_default=True,
     help="Write the pages of the campaign and of all its runs at the end; `vnet report` does it later.",
 )
+@fail_if_option
 @junit_option
 @strict_option
 @json_option
@@ -94,6 +95,7 @@ def run_command(
     on: str | None,
     retry_failed: bool,
     page: bool,
+    fail_if: tuple[str, ...],
     junit: Path | None,
     strict: bool,
     as_json: bool,
@@ -110,9 +112,9 @@ def run_command(
     from orchestrator.campaign.settings import Settings
 
     with judged(junit, file) as judge, refused():
-        settings, directory = Settings(file, parameters, kernel, lab, time_mode, seed), place.out
+        settings, directory = Settings(file, parameters, kernel, lab, time_mode, seed, fail_if), place.out
         if file.is_dir():
-            settings, directory = _begun(file, parameters, seed)
+            settings, directory = _begun(file, parameters, seed, fail_if)
         refuse_host_clock(settings.time, settings.kernel)
         engine = engine_for(jobs, on, settings)
         directory = directory or place.results / _name(settings.file, parameters)
@@ -212,7 +214,9 @@ def refused() -> Iterator[None]:
         raise CliError(str(error), REFUSED) from error
 
 
-def _begun(directory: Path, parameters: dict[str, str], seed: int | None) -> tuple[Any, Path]:
+def _begun(
+    directory: Path, parameters: dict[str, str], seed: int | None, fail_if: tuple[str, ...]
+) -> tuple[Any, Path]:
     from orchestrator.campaign.journal import CampaignError, read_campaign
     from orchestrator.campaign.settings import Settings
 
@@ -229,6 +233,7 @@ def _begun(directory: Path, parameters: dict[str, str], seed: int | None) -> tup
         kept["lab"],
         kept.get("time", "real"),
         kept.get("seed") if seed is None else seed,
+        fail_if or tuple(kept.get("fail_if", ())),
     )
     return settings, directory
 
