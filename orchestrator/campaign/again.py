@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from contract import cells
 from orchestrator.campaign import journal
 from orchestrator.campaign.journal import COMPLETE, Json
 
@@ -27,15 +28,9 @@ def due(directory: Path, most: int) -> list[str]:
 
 
 def set_aside(directory: Path) -> dict[str, list[str]]:
-    """Returns for each cell that was run again: the directories of its earlier complete runs."""
-    found = {}
-    for name, lines in _by_cell(directory).items():
-        runs = [str(line.get("run_dir")) for line in lines if line.get("state") in COMPLETE]
-        if lines[-1].get("state") in COMPLETE:
-            runs = runs[:-1]
-        if runs:
-            found[name] = runs
-    return found
+    """Returns for each cell that was run again: the directories of its complete runs that do not count."""
+    found = cells.set_aside(journal.lines(directory))
+    return {name: [str(line.get("run_dir")) for line in lines] for name, lines in found.items()}
 
 
 def _by_cell(directory: Path) -> Mapping[str, Sequence[Json]]:
