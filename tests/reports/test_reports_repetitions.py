@@ -1,4 +1,4 @@
-"""The campaign page's section on repetitions: the rule of `until`, the order, and runs that were set aside."""
+"""The campaign page's section on repetitions: the rule of `until`, the order, and runs set aside."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_it_says_how_well_each_setting_is_known_and_which_correction_is_used(tmp
     found = section(page_of(tmp_path, {"until": json.loads(to_json(RULE))}, []))
     assert found is not None and section in SECTIONS
     body = str(found.body)
-    assert "20.1 ± " in body and "after 3 repetitions" in body and "after 6 repetitions" in body
+    assert "20.1<small>± " in body and "after 3 repetitions" in body and "after 6 repetitions" in body
     assert body.count(">holds<") == 1 and body.count(">cannot tell<") == 1
     assert "after 3, 4, 6 repetitions" in body and "(Bonferroni): each interval has 98.3 %" in body
 
