@@ -11,12 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from contract import codec
 from contract.enough import Enough
 from reports.cell import Cell
 from reports.compare.figure import is_count
+from reports.errors import RunDirectoryError
 from reports.expect.values import name_of, values
 from reports.metrics.stats import t_quantile
 from reports.numbers import plain
+from reports.study import Study
+
+MOST_NAMED = 5  # of wide intervals in the terminal
 
 
 @dataclass(frozen=True)
@@ -68,3 +73,39 @@ def _known(of: str, unit: str, measured: Sequence[float], rule: Enough, count: b
         deviation = max(deviation, math.sqrt(max(mean, 0.0)))
     half = t_quantile(0.5 + rule.confidence / 2, n - 1) * deviation / math.sqrt(n)
     return Known(of, unit, n, mean, half, n >= rule.at_least and mean > 0 and half <= rule.interval * mean)
+
+
+def rule_of(study: Study) -> Enough | None:
+    """The rule of `until` of a campaign; None for one without. RunDirectoryError if somebody changed it."""
+    written = study.about.get("until")
+    try:
+        return None if written is None else codec.build(Enough, written)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        place = f"{study.root / 'campaign.json'}: until"
+        raise RunDirectoryError(f"{place}: was changed ({error}); undo the change") from error
+
+
+def by_setting(study: Study, rule: Enough) -> list[tuple[str, int, list[Known]]]:
+    """The name of each setting, its complete runs, and how well its values are known."""
+    conditions: dict[tuple[str, str], list[Cell]] = {}
+    for cell in study.cells:
+        conditions.setdefault((cell.scenario, cell.series), []).append(cell)
+    return [(study.named(*one), len(cells), known(cells, rule)) for one, cells in conditions.items()]
+
+
+def summed_up(study: Study) -> list[str]:
+    """Lines for the terminal: how many settings are known well enough, and which are not; empty without a
+    rule.
+    """
+    if (rule := rule_of(study)) is None:
+        return []
+    settings = by_setting(study, rule)
+    wide = [
+        f"  {name}, {one.of}: {one.text}" for name, _, found in settings for one in found if not one.enough
+    ]
+    wide += [f"  {name}: no run measured it" for name, _, found in settings if not found]
+    good = sum(bool(found) and all(one.enough for one in found) for _, _, found in settings)
+    share = plain(100 * rule.interval)
+    first = f"{rule.metric.text} known within {share} % of its mean: {good} of {len(settings)} settings"
+    more = [f"  and {len(wide) - MOST_NAMED} more"] if len(wide) > MOST_NAMED else []
+    return [first, *wide[:MOST_NAMED], *more]

@@ -281,11 +281,22 @@ def as_data(directory: Path, summary: Summary) -> dict[str, Any]:
     }
 
 
+def _known(directory: Path) -> list[str]:
+    """Lines on the settings of a campaign with `until`; empty for another one."""
+    from orchestrator.campaign.journal import read_campaign
+    from reports.enough import summed_up
+    from reports.study import study_of_campaign
+
+    return summed_up(study_of_campaign(directory)) if "until" in read_campaign(directory) else []
+
+
 def _conclude(directory: Path, summary: Summary, printed: Collection[str]) -> None:
     from orchestrator.cli.headlines import show
 
     if summary.page is not None or expectations(directory):
         show(directory, summary.page)
+        for line in _known(directory):
+            note(line)
     note("\n".join([f"{directory}: {said(summary)}", *doubts(summary, printed)]))
     if summary.interrupted:
         note(f"`vnet campaign run {directory}` resumes it")

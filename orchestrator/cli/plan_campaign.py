@@ -11,7 +11,7 @@ from orchestrator.cli.topologies import RESULTS
 
 if TYPE_CHECKING:
     from orchestrator.campaign.preview import Preview
-    from orchestrator.topology import Campaign
+    from orchestrator.topology import Campaign, Cell
 
 MOST_LISTED = 60  # cells in the terminal
 
@@ -60,10 +60,10 @@ def show_campaign(
     for line in _about(campaign, found, begun):
         say(line)
     rows = [
-        (str(one.number), one.cell.name, str(one.cell.seed), _seconds(one.lab_s))
+        (str(one.number), one.cell.name, _levels(one.cell), str(one.cell.seed), _seconds(one.lab_s))
         for one in found.cells[:MOST_LISTED]
     ]
-    console().print(table(["run", "cell", "seed", "ramp and hold"], rows))
+    console().print(table(["run", "cell", "levels", "seed", "ramp and hold"], rows, right=["run", "seed"]))
     if (left := len(found.cells) - MOST_LISTED) > 0:
         note(f"and {left} more; `--json` lists all")
 
@@ -74,6 +74,10 @@ def insist_on_plain(options: dict[str, object]) -> None:
         raise CliError(
             f"{given[0]}: is of one lab; name a topology file, without --campaign, to see its plan", USAGE
         )
+
+
+def _levels(cell: Cell) -> str:
+    return ", ".join(f"{name} {level}" for name, level in cell.levels.items())
 
 
 def _number(found: Preview) -> str:
@@ -91,8 +95,8 @@ def _time(found: Preview, time: str) -> str:
             f"{_seconds(found.lab_s)} on the labs' clocks; how long that takes depends on their load: "
             "`vnet campaign status` tells after the first run"
         )
-    few = "the first " if found.adds else ""
-    return f"about {_seconds(found.wall_s)} for {few}{len(found.cells)}, one after another"
+    few = f" for the first {len(found.cells)}" if found.adds else ""
+    return f"about {_seconds(found.wall_s)}{few}, one after another"
 
 
 def _about(campaign: Campaign, found: Preview, begun: str | None) -> list[str]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from contract import codec
 from contract.cells import Line, set_aside
 from contract.enough import Enough
 from contract.verdict import HOLDS, OPEN
-from reports.cell import Cell
-from reports.enough import known
-from reports.errors import RunDirectoryError
+from reports.enough import by_setting, rule_of
 from reports.numbers import plain
 from reports.sections.section import Page, Part
 from reports.sections.tabular import Column, Table
@@ -29,7 +26,7 @@ ASIDE = (Column("cell", text=True), Column("run set aside", text=True), Column("
 def section(page: Page) -> Part | None:
     """The section; None for one run, and for a campaign with a fixed number of runs in the listed order."""
     about = page.study.about
-    rule = _rule(page.study)
+    rule = rule_of(page.study)
     lines = [] if page.study.single else all_lines(page.study.root / "cells.jsonl")
     aside = set_aside(lines)
     order = about.get("order")
@@ -49,28 +46,13 @@ def section(page: Page) -> Part | None:
     )
 
 
-def _rule(study: Study) -> Enough | None:
-    """The rule of `until` of the campaign; None for one without. RunDirectoryError if somebody changed it."""
-    written = study.about.get("until")
-    try:
-        return None if written is None else codec.build(Enough, written)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        place = f"{study.root / 'campaign.json'}: until"
-        raise RunDirectoryError(f"{place}: was changed ({error}); undo the change") from error
-
-
 def _settings(study: Study, rule: Enough) -> Table:
     """A line for each setting and each value that the rule chooses."""
-    conditions: dict[tuple[str, str], list[Cell]] = {}
-    for cell in study.cells:
-        conditions.setdefault((cell.scenario, cell.series), []).append(cell)
     rows = []
-    for condition, cells in conditions.items():
-        name = study.named(*condition)
-        found = known(cells, rule)
+    for name, cells, found in by_setting(study, rule):
         rows += [(name, one.of, str(one.n), one.text, HOLDS if one.enough else OPEN) for one in found]
         if not found:
-            rows.append((name, "", str(len(cells)), f"no run measured {rule.metric.text}", OPEN))
+            rows.append((name, "", str(cells), f"no run measured {rule.metric.text}", OPEN))
     return Table(SETTINGS, tuple(rows), f"How well the mean of {rule.metric.text} is known")
 
 

@@ -13,7 +13,7 @@ from contract.codec import to_json
 from contract.enough import Enough
 from contract.plan import Expectation
 from reports.cell import Cell
-from reports.enough import known
+from reports.enough import known, summed_up
 from reports.errors import RunDirectoryError
 from reports.metrics.metric import Metric, Of
 from reports.rundir import Run
@@ -49,6 +49,13 @@ def test_it_says_how_well_each_setting_is_known_and_which_correction_is_used(tmp
     assert "20.1<small>± " in body and "after 3 repetitions" in body and "after 6 repetitions" in body
     assert body.count(">holds<") == 1 and body.count(">cannot tell<") == 1
     assert "after 3, 4, 6 repetitions" in body and "(Bonferroni): each interval has 98.3 %" in body
+
+
+def test_the_terminal_names_what_is_not_known(tmp_path: Path) -> None:
+    first, second = summed_up(page_of(tmp_path, {"until": json.loads(to_json(RULE))}, []).study)
+    assert first == "latency_p99 known within 5 % of its mean: 1 of 2 settings"
+    assert second.startswith("  delay 9 ms, up: 28.8") and second.endswith("after 6 repetitions")
+    assert summed_up(page_of(tmp_path, {}, []).study) == []
 
 
 def test_the_interval_has_the_confidence_of_a_look() -> None:
