@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,11 +67,11 @@ def drawn(design: Design) -> list[Point]:
     if design.method in SAMPLED:
         return sampled(design)
     values = [values_of(axis) for axis in design.axes.values()]
-    rows = {
-        "full": lambda: itertools.product(*values),
-        "one-at-a-time": lambda: factorial.one_at_a_time(values),
-        "fractional": lambda: factorial.fraction(values, points_of_fraction(design)),
-    }[design.method]()
+    rows: Iterable[tuple[Any, ...]] = itertools.product(*values)
+    if design.method == "one-at-a-time":
+        rows = factorial.one_at_a_time(values)
+    elif design.method == "fractional":
+        rows = factorial.fraction(values, points_of_fraction(design))
     return [Point(number, dict(zip(design.axes, row, strict=True))) for number, row in enumerate(rows, 1)]
 
 
