@@ -154,7 +154,7 @@ def grown(before: Json, now: Json) -> bool:
     had, has = ({json.dumps(cell, sort_keys=True) for cell in one["cells"]} for one in (before, now))
     return (
         had < has
-        and all(before.get(key) == now.get(key) for key in SETTINGS)
+        and all(before.get(key) == now.get(key) for key in (*SETTINGS, "until"))
         and all(
             now["files"].get(path) == text
             for path, text in before["files"].items()

@@ -106,12 +106,13 @@ class _Planned:
     levels: dict[str, Any]
     point: Point | None
 
-    @property
-    def text(self) -> str:
-        """A text that no other setting of the campaign has, wherever the files are."""
+    def text(self, beside: FilePath) -> str:
+        """Returns a text that no other setting of the campaign has, and that stays when its folder `beside`
+        the topologies is moved.
+        """
         point = f"point {self.point.number}" if self.point else ""
         levels = [f"{name} {level}" for name, level in self.levels.items()]
-        return ", ".join([FilePath(self.topology).name, point, *levels])
+        return ", ".join([os.path.relpath(self.topology, beside), point, *levels])
 
 
 def load_campaign(
@@ -322,7 +323,7 @@ def _place(source: _Source, name: str, point: Point | None) -> Path:
 def _cells(source: _Source, loaded: list[Topology], counts: Mapping[int, int]) -> Iterator[Cell]:
     """Yields the cells in the order of running; `counts` has the repetitions of each setting."""
     matrix = list(_matrix(source))
-    settings = [one.text for one in matrix]
+    settings = [one.text(FilePath(source.document.file).parent) for one in matrix]
     for repetition in range(1, max(counts.values(), default=0) + 1):
         for place in block(source.block.order, settings, source.seed, repetition):
             if repetition > counts[place]:
