@@ -26,6 +26,12 @@ RULE = Enough(Expectation("latency_p99", "metric", "latency_p99", unit="ms"), 0.
 VALUES = {"delay 5 ms": (20.0, 20.1, 20.2), "delay 9 ms": (20.0, 40.0, 30.0, 25.0, 36.0, 22.0)}
 
 
+@pytest.fixture(autouse=True)
+def no_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cells of these tests have metrics and no run."""
+    monkeypatch.setattr("reports.expect.values.held_messages", lambda _: None)
+
+
 def cell(series: str, repetition: int, value: float) -> Cell:
     metric = Metric("latency_p99", Of(traffic_class="up"), value, "ms", 99, None, None, "made")
     return Cell(cast(Run, None), [metric], "pair", {}, series, repetition, f"{series}.r{repetition}")
