@@ -65,6 +65,11 @@ class Study:
         return self._made[make]
 
     @cached_property
+    def about(self) -> dict[str, Any]:
+        """The content of campaign.json; empty for one run."""
+        return {} if self.single else _about(self.root / "campaign.json")
+
+    @cached_property
     def hosts(self) -> list[Effect]:
         """The effect of the machines on each figure that could be tested; computed once."""
         return host_effects(self.cells)
@@ -103,9 +108,7 @@ class Study:
         known = {cell.name for cell in self.cells}
         names = [str(line.get("cell")) for line in self.failed]
         if not self.single:
-            names += [
-                str(cell.get("cell")) for cell in _about(self.root / "campaign.json").get("cells") or ()
-            ]
+            names += [str(cell.get("cell")) for cell in self.about.get("cells") or ()]
         return [name for name in dict.fromkeys(names) if name not in known]
 
     @property
@@ -288,3 +291,18 @@ def cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
                 f"cells.jsonl:{number}: not a finished cell (written while the campaign was killed?)"
             )
     return list(latest.values()), missing
+
+
+def all_lines(path: Path) -> list[dict[str, Any]]:
+    """All lines of cells.jsonl in order, also of runs that do not count; without damaged ones, which
+    `cell_lines` reports. Empty if there is no such file.
+    """
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            cell = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(cell, dict) and "cell" in cell:
+            found.append(cell)
+    return found

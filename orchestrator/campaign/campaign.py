@@ -7,27 +7,34 @@ import json
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from orchestrator.campaign import journal
+from contract import codec
+from orchestrator.campaign import journal, repeating
+from orchestrator.campaign.again import due, set_aside
 from orchestrator.campaign.cells import one_by_one, planned, recover
 from orchestrator.campaign.engines.dispatch import spread
 from orchestrator.campaign.engines.engine import Engine
 from orchestrator.campaign.journal import CampaignError, Json
+from orchestrator.campaign.repeating import Repetitions
 from orchestrator.campaign.searching import further
 from orchestrator.campaign.settings import Settings
+from orchestrator.plan.build import make_plan
 from orchestrator.run.run import Observe
 from orchestrator.topology import Campaign, load_campaign
+from orchestrator.topology.conditions import failing
 from orchestrator.topology.search import Trial
 
 FORMAT = 1
+SETTINGS = ("parameters", "kernel", "lab", "time", "seed", "fail_if")  # in campaign.json
 
 
 @dataclass(frozen=True)
 class Summary:
     """The state of a campaign: number of cells in each state, and the estimated time of the remaining ones.
 
+    set_aside: for each cell that was run again, the directories of earlier complete runs, which do not count.
     left_s: seconds for the remaining cells if as many run at a time as now (`status` has the details); None
     before a cell is complete. page: the path of the campaign's report, None if there is none.
     """
@@ -41,19 +48,27 @@ class Summary:
     page: Path | None = None
     suspect: Mapping[str, str] = field(default_factory=dict)  # complete cell -> why
     errors: Mapping[str, str] = field(default_factory=dict)  # failed cell -> why
+    set_aside: Mapping[str, list[str]] = field(default_factory=dict)
 
 
-def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] = ()) -> Campaign:
-    """Loads the campaign with the cells of `trials`, and writes campaign.json if there is none.
+def open_campaign(
+    settings: Settings,
+    directory: Path,
+    trials: Sequence[Trial] = (),
+    repetitions: Repetitions | None = None,
+) -> Campaign:
+    """Loads the campaign with the cells of `trials` and `repetitions`, and writes campaign.json if there is
+    none.
 
     If the directory's campaign has a part of these cells, replaces campaign.json; the cells that were run
     stay. Raises TopologyError if the file is wrong, CampaignError if the directory holds another campaign or
     other files.
     """
-    campaign = load_campaign(settings.file, settings.parameters, trials, settings.seed)
+    campaign = load_campaign(settings.file, settings.parameters, trials, settings.seed, repetitions)
     wanted = described(settings, campaign)
     path = directory / "campaign.json"
     if not path.exists():
+        _insist_on_conditions(settings, campaign)
         journal.insist_it_is_free(directory)
         journal.write_json(path, wanted)
         return campaign
@@ -69,9 +84,18 @@ def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] =
     return campaign
 
 
+def _insist_on_conditions(settings: Settings, campaign: Campaign) -> None:
+    """Raises TopologyError if a condition of `--fail-if` is none, or names what a cell does not have."""
+    if stated := failing(settings.fail_if) if settings.fail_if else None:
+        for cell in campaign.cells:
+            if cell.repetition == 1:  # the others differ in their seeds only
+                make_plan(replace(cell.loaded, conditions=stated), settings.lab, cell.seed)
+
+
 def described(settings: Settings, campaign: Campaign) -> Json:
     """Returns the content of campaign.json: settings, factors, cells, and the text of each source file."""
     files = list(dict.fromkeys([campaign.path, *(cell.topology for cell in campaign.cells)]))
+    rule = repeating.rule_of(campaign)
     return {
         "format": FORMAT,
         "name": campaign.name,
@@ -83,8 +107,12 @@ def described(settings: Settings, campaign: Campaign) -> Json:
         "lab": settings.lab,
         "time": settings.time,
         **({} if settings.seed is None else {"seed": settings.seed}),
+        **({"fail_if": list(settings.fail_if)} if settings.fail_if else {}),
         "factors": campaign.factors,
         "repetitions": campaign.repetitions,
+        **({"design": campaign.design} if campaign.design else {}),
+        **({} if campaign.order == "listed" else {"order": {"kind": campaign.order, "seed": campaign.seed}}),
+        **({} if rule is None else {"until": json.loads(codec.to_json(rule))}),
         "cells": [planned(cell) for cell in campaign.cells],
         "files": {path: Path(path).read_text() for path in files},
     }
@@ -96,6 +124,7 @@ def _command(settings: Settings) -> str:
     words += ["--kernel", settings.kernel] if settings.kernel != "auto" else []
     words += ["--time", settings.time] if settings.time != "real" else []
     words += [] if settings.seed is None else ["--seed", str(settings.seed)]
+    words += [word for text in settings.fail_if for word in ("--fail-if", text)]
     return shlex.join(words)
 
 
@@ -105,8 +134,11 @@ def compared(before: Json, now: Json) -> str:
     for key in ("parameters", "kernel", "lab", "time"):
         if before.get(key, now[key] if key != "time" else "real") != now[key]:
             lines.append(f"{key}: was {before.get(key)}, is {now[key]}")
-    if before.get("seed") != now.get("seed"):  # None: the file's
-        lines.append(f"seed: was {before.get('seed')}, is {now.get('seed')}")
+    for key in ("seed", "fail_if"):  # None: the file's seed, no condition
+        if before.get(key) != now.get(key):
+            lines.append(f"{key}: was {before.get(key)}, is {now.get(key)}")
+    if before.get("fail_if") != now.get("fail_if"):
+        lines.append("`vnet expect DIR --fail-if` judges other conditions on the runs that there are")
     old, new = before.get("files", {}), now["files"]
     for path in sorted(old.keys() | new.keys()):
         was, is_now = old.get(path, "").splitlines(), new.get(path, "").splitlines()
@@ -122,7 +154,7 @@ def grown(before: Json, now: Json) -> bool:
     had, has = ({json.dumps(cell, sort_keys=True) for cell in one["cells"]} for one in (before, now))
     return (
         had < has
-        and all(before.get(key) == now.get(key) for key in ("parameters", "kernel", "lab", "time", "seed"))
+        and all(before.get(key) == now.get(key) for key in (*SETTINGS, "until"))
         and all(
             now["files"].get(path) == text
             for path, text in before["files"].items()
@@ -140,7 +172,8 @@ def run_campaign(
     page: bool = True,
     retry_failed: bool = False,
 ) -> Summary:
-    """Runs all cells that have not been run, and those that searches add; returns the campaign's state.
+    """Runs all cells that have not been run, and those that searches and `until` add; returns the campaign's
+    state.
 
     Without an engine, runs one cell after the other in this process. Records a cell that fails, and
     continues. Ctrl-C ends the running cells and the campaign. page: writes the pages of the campaign and of
@@ -151,14 +184,21 @@ def run_campaign(
     with journal.locked(directory):
         campaign = open_campaign(settings, directory)
         recover(directory)
-        over = journal.COMPLETE if retry_failed else journal.FINISHED
+        failed = _failed(directory) if retry_failed else set()
         trials: list[Trial] = []
-        while not (interrupted := _run(campaign, settings, directory, observe, engine, over)):
-            if not (more := further(campaign, directory)):
+        while not (interrupted := _run(campaign, settings, directory, observe, engine, failed)):
+            failed -= {cell.name for cell in campaign.cells}  # a cell that fails again is left at that
+            if again := _again(campaign, directory):
+                observe({"event": "again", "cells": again})
+                continue
+            more, repetitions = further(campaign, directory), repeating.grown(campaign, directory)
+            if not more and repetitions is None:
                 break
+            if repetitions is not None:
+                observe({"event": "repeats", "repetitions": max(repetitions.values())})
             trials += more
-            campaign = open_campaign(settings, directory, trials)
-        expected = any(cell.loaded.model.expect for cell in campaign.cells)
+            campaign = open_campaign(settings, directory, trials, repetitions)
+        expected = settings.fail_if or any(cell.loaded.model.expect for cell in campaign.cells)
         written = _report(directory, observe, page) if page or expected else None
         jobs = engine.workers if engine else 1
         return status(directory, interrupted=interrupted, page=written, jobs=jobs)
@@ -170,19 +210,33 @@ def _run(
     directory: Path,
     observe: Observe,
     engine: Engine | None,
-    over: tuple[str, ...],
+    failed: set[str],
 ) -> bool:
-    """Runs the cells whose state is not in `over`; returns whether the campaign was interrupted."""
+    """Runs the cells that have not ended, those of `failed`, and suspect ones again; returns whether the
+    campaign was interrupted.
+    """
     done = journal.latest(directory)
+    again = {*failed, *_again(campaign, directory)}
     todo = [
         (number, cell)
         for number, cell in enumerate(campaign.cells, 1)
-        if done.get(cell.name, {}).get("state") not in over
+        if cell.name in again or done.get(cell.name, {}).get("state") not in journal.FINISHED
     ]
     total = len(campaign.cells)
     if engine is None:
         return one_by_one(campaign.boot, settings, directory, todo, total, observe)
     return spread(engine, settings, directory, todo, total, observe)
+
+
+def _failed(directory: Path) -> set[str]:
+    """Returns the names of the cells that have failed."""
+    return {name for name, line in journal.latest(directory).items() if line.get("state") == "failed"}
+
+
+def _again(campaign: Campaign, directory: Path) -> list[str]:
+    """Returns the names of the cells that are run again because their run is suspect."""
+    found = due(directory, campaign.rerun_suspect)
+    return [cell.name for cell in campaign.cells if cell.name in found]
 
 
 def status(directory: Path, *, interrupted: bool = False, page: Path | None = None, jobs: int = 0) -> Summary:
@@ -204,7 +258,8 @@ def status(directory: Path, *, interrupted: bool = False, page: Path | None = No
     page = page or (written if written.exists() else None)
     suspect = {name: text for name, text in why.items() if text is not None}
     left_s = _left_s(directory, left, jobs or max(1, len(journal.in_flight(directory))))
-    return Summary(len(planned), complete, failed, left, left_s, interrupted, page, suspect, errors)
+    aside = set_aside(directory)
+    return Summary(len(planned), complete, failed, left, left_s, interrupted, page, suspect, errors, aside)
 
 
 def _left_s(directory: Path, left: int, jobs: int) -> float | None:

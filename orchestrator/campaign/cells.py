@@ -37,17 +37,17 @@ def one_by_one(
         for number, cell in todo:
             observe({"event": "cell", "cell": cell.name, "number": number, "total": total})
             request = request_of(settings, cell, snapshots=places.get(cell.index))
-            if _run_cell(request, directory, cell, observe) == "interrupted":
+            if _run_cell(request, directory, number, cell, observe) == "interrupted":
                 return True
     return False
 
 
-def _run_cell(request: Request, directory: Path, cell: Cell, observe: Observe) -> str:
-    """Runs one cell and returns its end state; first waits until no other lab uses its name."""
+def _run_cell(request: Request, directory: Path, number: int, cell: Cell, observe: Observe) -> str:
+    """Runs cell `number` and returns its end state; first waits until no other lab uses its name."""
     prepared = prepare(request, directory, cell.loaded)
     while True:
         _wait_for_name(prepared.state_dir.name, observe)
-        line = _begun(directory, cell, prepared.state_dir.name)
+        line = _begun(directory, number, cell, prepared.state_dir.name)
         began = time.monotonic()
         state, error = _executed(prepared, request, directory / line["run_dir"], observe)
         if state != "failed" or NAME_IN_USE not in (error or ""):
@@ -86,10 +86,11 @@ def _executed(
         return "failed", str(failure)
 
 
-def _begun(directory: Path, cell: Cell, state: str) -> Json:
+def _begun(directory: Path, number: int, cell: Cell, state: str) -> Json:
     """Makes the run directory of a cell and notes in the journal that it has begun; returns that line."""
     run_dir = make_dir(directory / "runs", cell.name)
-    line = {**planned(cell), "run_dir": str(run_dir.relative_to(directory)), "lab": state}
+    place = {"number": number, "run_dir": str(run_dir.relative_to(directory)), "lab": state}
+    line = {**planned(cell), **place}
     journal.begin(directory, line)
     return line
 

@@ -20,6 +20,7 @@ class Settings:
     lab: str | None = None
     time: str = "real"
     seed: int | None = None  # of the first repetition; None: the file's
+    fail_if: tuple[str, ...] = ()  # conditions that must not come true, beside the files' expectations
 
 
 def request_of(
@@ -39,4 +40,5 @@ def request_of(
         settings.time,
         state,
         snapshots,
+        fail_if=settings.fail_if,
     )

@@ -16,7 +16,7 @@ from orchestrator.cli.fetch import fetch_command
 from orchestrator.cli.jobs import CellView, JobsView
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json, say
-from orchestrator.cli.run import expectations, judged_status, strict_option
+from orchestrator.cli.run import expectations, fail_if_option, judged_status, strict_option
 from orchestrator.cli.topologies import (
     RESULTS,
     file_argument,
@@ -79,6 +79,7 @@ campaign_command.add_command(fetch_command)
     show_default=True,
     help="Write the pages of the campaign and of all its runs at the end; `vnet report` does it later.",
 )
+@fail_if_option
 @junit_option
 @strict_option
 @json_option
@@ -94,6 +95,7 @@ def run_command(
     on: str | None,
     retry_failed: bool,
     page: bool,
+    fail_if: tuple[str, ...],
     junit: Path | None,
     strict: bool,
     as_json: bool,
@@ -110,9 +112,9 @@ def run_command(
     from orchestrator.campaign.settings import Settings
 
     with judged(junit, file) as judge, refused():
-        settings, directory = Settings(file, parameters, kernel, lab, time_mode, seed), place.out
+        settings, directory = Settings(file, parameters, kernel, lab, time_mode, seed, fail_if), place.out
         if file.is_dir():
-            settings, directory = _begun(file, parameters, seed)
+            settings, directory = _begun(file, parameters, seed, fail_if)
         refuse_host_clock(settings.time, settings.kernel)
         engine = engine_for(jobs, on, settings)
         directory = directory or place.results / _name(settings.file, parameters)
@@ -212,7 +214,9 @@ def refused() -> Iterator[None]:
         raise CliError(str(error), REFUSED) from error
 
 
-def _begun(directory: Path, parameters: dict[str, str], seed: int | None) -> tuple[Any, Path]:
+def _begun(
+    directory: Path, parameters: dict[str, str], seed: int | None, fail_if: tuple[str, ...]
+) -> tuple[Any, Path]:
     from orchestrator.campaign.journal import CampaignError, read_campaign
     from orchestrator.campaign.settings import Settings
 
@@ -229,6 +233,7 @@ def _begun(directory: Path, parameters: dict[str, str], seed: int | None) -> tup
         kept["lab"],
         kept.get("time", "real"),
         kept.get("seed") if seed is None else seed,
+        fail_if or tuple(kept.get("fail_if", ())),
     )
     return settings, directory
 
@@ -245,6 +250,8 @@ def said(summary: Summary) -> str:
 
     parts = [f"{summary.complete} of {summary.cells} runs complete"]
     parts += [f"{len(summary.suspect)} of them suspect"] if summary.suspect else []
+    aside = sum(map(len, summary.set_aside.values()))
+    parts += [f"{aside} suspect run{'s' if aside > 1 else ''} set aside"] if aside else []
     parts += [f"{summary.failed} failed"] if summary.failed else []
     if summary.left:
         time_left = f", about {duration(summary.left_s)}" if summary.left_s is not None else ""
@@ -274,11 +281,22 @@ def as_data(directory: Path, summary: Summary) -> dict[str, Any]:
     }
 
 
+def _known(directory: Path) -> list[str]:
+    """Lines on the settings of a campaign with `until`; empty for another one."""
+    from orchestrator.campaign.journal import read_campaign
+    from reports.enough import summed_up
+    from reports.study import study_of_campaign
+
+    return summed_up(study_of_campaign(directory)) if "until" in read_campaign(directory) else []
+
+
 def _conclude(directory: Path, summary: Summary, printed: Collection[str]) -> None:
     from orchestrator.cli.headlines import show
 
     if summary.page is not None or expectations(directory):
         show(directory, summary.page)
+        for line in _known(directory):
+            note(line)
     note("\n".join([f"{directory}: {said(summary)}", *doubts(summary, printed)]))
     if summary.interrupted:
         note(f"`vnet campaign run {directory}` resumes it")

@@ -149,5 +149,6 @@ def of_calibration(plan: Plan, time_mode: str) -> list[Note]:
 
 
 def _runs(campaign: Campaign) -> str:
-    """Returns the number of runs in words, with `at least` if the campaign has searches, which add runs."""
-    return f"campaign of {'at least ' if campaign.searches else ''}{len(campaign.cells)} runs"
+    """Returns the number of runs in words, with `at least` if searches or `until` may add runs."""
+    grows = campaign.searches or campaign.until is not None
+    return f"campaign of {'at least ' if grows else ''}{len(campaign.cells)} runs"

@@ -5,7 +5,7 @@ the start and end of each and every 10 s the phases of all.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +15,21 @@ from orchestrator.cli.progress import Progress, duration, fold, planned, timed, 
 from orchestrator.cli.views import View, view
 
 EVERY_S = 10.0
+
+
+def _again(event: dict[str, Any]) -> str:
+    """Returns a line on the suspect cells that are run again."""
+    cells: Sequence[str] = event["cells"]
+    return f"{len(cells)} suspect run{' is' if len(cells) == 1 else 's are'} made again: {', '.join(cells)}"
+
+
+def _repeats(event: dict[str, Any]) -> str:
+    """Returns a line on the settings whose intervals are still too wide."""
+    return f"some intervals are too wide: up to {event['repetitions']} repetitions of their settings"
+
+
+# Events of runs that are added to a campaign: what each says.
+MORE: dict[str, Callable[[dict[str, Any]], str]] = {"again": _again, "repeats": _repeats}
 
 
 class JobsView:
@@ -37,13 +52,16 @@ class JobsView:
     def __call__(self, event: dict[str, Any]) -> None:
         """Prints lines for an event of the campaign or of one of its runs."""
         number = event.get("number", 0)
-        kind = event.get("event")
+        kind = str(event.get("event"))
         if kind == "cell":
             left = event["total"] - event["number"] + 1
             self._left = min(self._left or left, left)  # runs start roughly in order
             self._runs[number] = (event["cell"], Progress(), self._clock())
             on = f" on {event['machine']}" if len(self._machines) > 1 else ""
             self._say(f"[{number}/{event['total']}] {event['cell']}{on}")
+        elif kind in MORE:
+            self._left = 0  # counts anew
+            self._say(MORE[kind](event))
         elif kind == "worker":
             self._machines.add(event["text"])
             self._say(event["text"])
@@ -118,12 +136,14 @@ class CellView:
 
     def __call__(self, event: dict[str, Any]) -> None:
         """Shows an event of the campaign or of the running cell."""
-        kind = event.get("event")
+        kind = str(event.get("event"))
         if kind == "cell":
             self._left = event["total"] - event["number"] + 1
             note(f"[{event['number']}/{event['total']}] {event['cell']}")
         elif kind == "waits":
             note(event["text"])
+        elif kind in MORE:
+            note(MORE[kind](event))
         elif kind == "plan":
             self._open(event)
         elif kind == "cell-end":

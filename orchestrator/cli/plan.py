@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli.output import document, json_option, note, print_json, say
+from orchestrator.cli.plan_campaign import insist_on_plain, is_campaign, show_campaign
 from orchestrator.cli.topologies import (
     file_argument,
     fits_in,
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     metavar="TIME",
     help="With --bounds: longest time in which a node sends or receives a message.",
 )
+@click.option(
+    "--campaign", is_flag=True, help="List the runs of FILE's campaign, with their expected time, instead."
+)
 @json_option
 def plan_command(
     file: Path,
@@ -51,14 +55,22 @@ def plan_command(
     bounds: bool,
     machine_rate: str | None,
     node_time: str | None,
+    campaign: bool,
     as_json: bool,
 ) -> None:
     """Show the nodes, addresses, links, events and predictions of FILE. Nothing is made.
 
+    Of a file that holds a campaign alone, it lists the campaign's runs.
+
     \b
     Example:  vnet plan topologies/pair.yaml -p delay=50ms
               vnet plan topologies/ring.yaml --hosts all
+              vnet plan topologies/mqtt-qos-short.yaml
     """
+    if campaign or is_campaign(file):
+        insist_on_plain({"--hosts": hosts, "--steps": steps, "--bounds": bounds})
+        show_campaign(file, parameters, seed, lab, time_mode, as_json)
+        return
     from contract.codec import to_json
     from orchestrator.cli.check import of_calibration
     from orchestrator.plan.build import make_plan

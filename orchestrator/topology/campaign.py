@@ -16,12 +16,15 @@ from pydantic import ValidationError
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import Document, Path, read_document
+from .blocks import Order, block
 from .conditions import goals
-from .design import KEYS, TOPOLOGY, Point, points_of
+from .design import KEYS, TOPOLOGY, Point, described, points_of
 from .document import CampaignBlock, CampaignFile
 from .expect import Stated
 from .loading import Topology, load, parse, read_bytes
 from .search import Search, Trial
+from .until import Until
+from .until import wrong as wrong_until
 from .validation import problems_of
 
 MOST_CELLS = 10_000  # each is checked before the first runs
@@ -33,7 +36,7 @@ class Cell:
     pairs.
     """
 
-    index: int  # from 0, in the order of running
+    index: int  # from 0, by repetition and then in the order of the file
     topology: str  # path of the topology file
     parameters: dict[str, Any]  # all of the topology's, resolved
     levels: dict[str, Any]  # only the factors, and what its point sets
@@ -67,7 +70,13 @@ class Campaign:
     factors: dict[str, list[Any]]
     repetitions: int
     boot: str  # "once" or "each"
-    cells: tuple[Cell, ...]
+    order: Order  # of the runs of a repetition
+    seed: int  # of the first repetition
+    rerun_suspect: int  # most further runs of a cell whose run is suspect
+    until: Until | None
+    design: str  # in words; empty without one
+    settings: int  # number of combinations that each repetition may run
+    cells: tuple[Cell, ...]  # in the order of running
     searches: Mapping[str, Search]  # by parameter
 
 
@@ -81,7 +90,12 @@ class _Source:
     topologies: tuple[str, ...]
     points: tuple[Point, ...] = ()
     trials: tuple[Trial, ...] = ()
-    goals: Stated | None = None  # of its searches
+    goals: Stated | None = None  # of its searches and of `until`
+
+    @property
+    def repetitions(self) -> int:
+        """The number of repetitions that are known before the first run."""
+        return self.block.until.at_least if self.block.until else self.block.repetitions
 
 
 @dataclass(frozen=True)
@@ -92,33 +106,52 @@ class _Planned:
     levels: dict[str, Any]
     point: Point | None
 
+    def text(self, beside: FilePath) -> str:
+        """Returns a text that no other setting of the campaign has, and that stays when its folder `beside`
+        the topologies is moved.
+        """
+        point = f"point {self.point.number}" if self.point else ""
+        levels = [f"{name} {level}" for name, level in self.levels.items()]
+        return ", ".join([os.path.relpath(self.topology, beside), point, *levels])
+
 
 def load_campaign(
     path: str | os.PathLike[str],
     overrides: Mapping[str, Any] | None = None,
     trials: Sequence[Trial] = (),
     seed: int | None = None,
+    repetitions: Mapping[int, int] | None = None,
 ) -> Campaign:
     """Loads the campaign of a campaign file, or of a topology file's `campaign:` block, with all its cells.
 
     `overrides` apply to every cell; `trials` are those of the searches after the first ones; `seed` replaces
-    that of the file for the first repetition. The cells are ordered by repetition, then point, topology and
-    levels, with the last factor fastest. A campaign that is cut short therefore has run every cell about
-    equally often, and all cells of its first points. Raises TopologyError with every problem of every cell.
+    that of the file for the first repetition. `repetitions` has how often each setting is run (its place in a
+    repetition -> number) if `until` has decided so; by default as often as is known before the first run.
+
+    The cells are ordered by repetition, then by `order`: listed is by point, topology and levels, with the
+    last factor fastest. A campaign that is cut short therefore has run every cell about equally often. Raises
+    TopologyError with every problem of every cell.
     """
     source = replace(_checked(path, overrides or {}), trials=tuple(trials))
     source = source if seed is None else replace(source, seed=seed)
     loaded, problems = _loaded(source, overrides or {})
     if problems:
         raise TopologyError(problems)
-    cells = tuple(_cells(source, loaded))
+    counts = repetitions or dict.fromkeys(range(len(loaded)), source.repetitions)
+    cells = tuple(_cells(source, loaded, counts))
     return Campaign(
         os.fspath(path),
         source.name,
         source.description,
         dict(source.block.factors),
-        source.block.repetitions,
+        max(counts.values(), default=source.repetitions),
         source.block.boot,
+        source.block.order,
+        source.seed,
+        source.block.rerun_suspect,
+        source.block.until,
+        described(source.block.design) if source.block.design else "",
+        len(loaded),
         cells,
         source.block.search or {},
     )
@@ -140,9 +173,13 @@ def _checked(path: str | os.PathLike[str], overrides: Mapping[str, Any]) -> _Sou
     source = _source(os.fspath(path), read_bytes(path), overrides)
     points, wrong = points_of(source.block, source.document)
     source = replace(source, points=tuple(points))
-    aims, impossible = goals(source.block.search or {}, source.document)
+    until = source.block.until
+    aims, impossible = goals(source.block.search or {}, until, source.document)
     source = replace(source, goals=aims)
     wrong += impossible
+    if until is not None:
+        others = {key for key in source.block.model_fields_set if getattr(source.block, key) is not None}
+        wrong += wrong_until(until, others, source.document)
     wrong += [*_clashes(source, overrides), *_repeated(source), *_too_many(source)]
     if wrong:
         raise TopologyError(wrong)
@@ -285,12 +322,16 @@ def _place(source: _Source, name: str, point: Point | None) -> Path:
     return ("campaign", "points", point.number - 1, name)
 
 
-def _cells(source: _Source, loaded: list[Topology]) -> Iterator[Cell]:
+def _cells(source: _Source, loaded: list[Topology], counts: Mapping[int, int]) -> Iterator[Cell]:
+    """Yields the cells in the order of running; `counts` has the repetitions of each setting."""
     matrix = list(_matrix(source))
-    numbers = itertools.count()
-    for repetition in range(1, source.block.repetitions + 1):
-        for planned, topology in zip(matrix, loaded, strict=True):
-            yield _cell(source, planned, topology, next(numbers), repetition)
+    settings = [one.text(FilePath(source.document.file).parent) for one in matrix]
+    for repetition in range(1, max(counts.values(), default=0) + 1):
+        for place in block(source.block.order, settings, source.seed, repetition):
+            if repetition > counts[place]:
+                continue
+            index = (repetition - 1) * len(matrix) + place
+            yield _cell(source, matrix[place], loaded[place], index, repetition)
 
 
 def _cell(source: _Source, planned: _Planned, topology: Topology, index: int, repetition: int) -> Cell:

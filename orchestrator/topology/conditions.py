@@ -14,11 +14,12 @@ from contract.metrics import METRICS
 from ..language import condition, units
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import Document, Path
-from .checks.expect import examine, nearest
+from .checks.expect import chosen, examine, nearest
 from .checks.report import Report
 from .document import File
 from .expect import Expect, Stated
 from .search import Search
+from .until import PLACE, Until
 from .validation import problems_of
 
 FAIL_IF = "--fail-if"
@@ -56,8 +57,12 @@ def _read(texts: Sequence[str], place: str, read: Read) -> Stated:
     return Stated(source, tuple((("expect", index), one) for index, one in enumerate(expects)))
 
 
-def goals(searches: Mapping[str, Search], source: Document) -> tuple[Stated, list[Problem]]:
-    """Returns the conditions of a campaign's searches, and the problems in them that need no plan."""
+def goals(
+    searches: Mapping[str, Search], until: Until | None, source: Document
+) -> tuple[Stated, list[Problem]]:
+    """Returns the conditions of a campaign's searches and of `until`, and the problems in them that need no
+    plan.
+    """
     report = Report(source, File.model_validate({"name": "goals"}), {}, frozenset())
     written: list[tuple[Path, Expect]] = []
     for name, search in searches.items():
@@ -71,6 +76,11 @@ def goals(searches: Mapping[str, Search], source: Document) -> tuple[Stated, lis
         for index, one in enumerate(search.expect):
             written.append(((*place, "expect", index), one))
             examine(report, written[-1][0], one)
+    if until is not None:
+        written.append((PLACE, until.chooses()))
+        if until.during is not None and until.after is not None:
+            report.add((*PLACE, "after"), until.after, "stands beside `during`", "write one of the two")
+        chosen(report, *written[-1])
     return Stated(source, tuple(written)), report.problems
 
 

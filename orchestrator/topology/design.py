@@ -1,20 +1,24 @@
-"""Computes the points of a campaign: sets of parameter values, listed or sampled from ranges with a seed."""
+"""Computes the points of a campaign: sets of parameter values that are listed, or that a design makes."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..language import units
 from ..language.problem import Problem, shown
 from ..language.source import Document, Path
+from . import factorial
 from .search import wrong as wrong_searches
 
 if TYPE_CHECKING:
     from .document import Axis, CampaignBlock, Design
 
+SAMPLED = ("latin-hypercube", "halton")
+MOST_POINTS = 10_000
 DIGITS = 3  # significant ones of a sampled value: it is read by people and stands in file names
 KEYS = ("points", "design", "search")  # keys of the campaign block that define its points
 TOPOLOGY = "topology"  # of a listed point: no parameter
@@ -50,12 +54,50 @@ def points_of(block: CampaignBlock, document: Document) -> tuple[list[Point], li
         return [], []
     if problems := list(_wrong(block.design, document)):
         return [], problems
-    found = sampled(block.design)
+    found = drawn(block.design)
     if len({tuple(point.values.values()) for point in found}) < len(found):
         rule = f"gives equal points when rounded to {DIGITS} digits"
-        place = (*_BLOCK, "design", "points")
+        place = (*_BLOCK, "design", "points" if block.design.method in SAMPLED else "axes")
         return [], [document.problem(place, str(len(found)), rule, "ask for fewer, or widen a range")]
     return found, []
+
+
+def drawn(design: Design) -> list[Point]:
+    """Returns the points of a valid design: sampled, or combined from the values of its axes."""
+    if design.method in SAMPLED:
+        return sampled(design)
+    values = [values_of(axis) for axis in design.axes.values()]
+    rows: Iterable[tuple[Any, ...]] = itertools.product(*values)
+    if design.method == "one-at-a-time":
+        rows = factorial.one_at_a_time(values)
+    elif design.method == "fractional":
+        rows = factorial.fraction(values, points_of_fraction(design))
+    return [Point(number, dict(zip(design.axes, row, strict=True))) for number, row in enumerate(rows, 1)]
+
+
+def points_of_fraction(design: Design) -> int:
+    """Returns the number of points of a fraction."""
+    return design.points or factorial.least_points(len(design.axes))
+
+
+def described(design: Design) -> str:
+    """Returns a design in words, with what it cannot tell apart."""
+    axes = list(design.axes)
+    if design.method == "fractional":
+        return f"fractional: {factorial.confounded(axes, points_of_fraction(design))}"
+    if design.method == "one-at-a-time":
+        return "one-at-a-time: no interaction of axes can be seen"
+    if design.method == "full":
+        return f"full: every combination of {', '.join(axes)}"
+    return f"{design.method}: {design.points} points sampled from {', '.join(axes)}, seed {design.seed}"
+
+
+def values_of(axis: Axis) -> list[Any]:
+    """Returns the levels of an axis, or the `steps` values of its range: both ends, and evenly between."""
+    if axis.levels is not None:
+        return axis.levels
+    between = [_at(axis, step / (axis.steps - 1)) for step in range(1, axis.steps - 1)]
+    return [axis.low, *between, axis.high]
 
 
 def sampled(design: Design) -> list[Point]:
@@ -65,20 +107,21 @@ def sampled(design: Design) -> list[Point]:
     """
     from scipy.stats import qmc
 
-    dimensions = len(design.axes)
+    dimensions, points = len(design.axes), design.points
+    assert points is not None, "`_wrong` insists on it"
     if design.method == "halton":
         sequence = qmc.Halton(dimensions, rng=design.seed)
         sequence.fast_forward(design.skip)
-        unit = sequence.random(design.points)
+        unit = sequence.random(points)
     else:
-        unit = qmc.LatinHypercube(dimensions, rng=design.seed).random(design.points)
+        unit = qmc.LatinHypercube(dimensions, rng=design.seed).random(points)
     return [
         Point(
             design.skip + row + 1,
             {name: _at(axis, float(unit[row, column])) for column, (name, axis) in enumerate(axes)},
         )
         for axes in [list(design.axes.items())]
-        for row in range(design.points)
+        for row in range(points)
     ]
 
 
@@ -107,11 +150,19 @@ def _rounded(value: float) -> float:
 
 def _wrong(design: Design, document: Document) -> Iterator[Problem]:
     base: Path = (*_BLOCK, "design")
+    yield from _wrong_number(design, document)
     if design.skip and design.method != "halton":
         rule = "goes with `method: halton` alone: other designs have no first points"
         yield document.problem((*base, "skip"), str(design.skip), rule, "leave it out")
     for name, axis in design.axes.items():
         place: Path = (*base, "axes", name)
+        stepped = design.method in ("full", "one-at-a-time") and axis.levels is None
+        if "steps" in axis.model_fields_set and not stepped:
+            rule, remedy = "goes with ranges of `full` and `one-at-a-time` alone", "leave it out"
+            yield document.problem((*place, "steps"), str(axis.steps), rule, remedy)
+        if design.method == "fractional" and axis.levels is not None and len(axis.levels) != 2:
+            rule, remedy = "a fraction has two levels of each axis", "write two of them, or `method: full`"
+            yield document.problem((*place, "levels"), str(len(axis.levels)), rule, remedy)
         if axis.levels is not None:
             if axis.low is not None or axis.high is not None:
                 rule = "has both levels and a range"
@@ -123,6 +174,32 @@ def _wrong(design: Design, document: Document) -> Iterator[Problem]:
         elif rule := _bad_range(axis):
             value = f"{shown(axis.low)} to {shown(axis.high)}"
             yield document.problem(place, value, rule, "write a smaller value first, both in units of a kind")
+
+
+def _wrong_number(design: Design, document: Document) -> Iterator[Problem]:
+    """Yields a problem if the number of points does not go with the method."""
+    place, axes, points = (*_BLOCK, "design", "points"), len(design.axes), design.points
+    if design.method in SAMPLED:
+        if points is None:
+            yield document.problem(place, "", f"is missing: {design.method} samples", "write how many points")
+    elif design.method != "fractional":
+        if points is not None:
+            rule = f"does not go with `{design.method}`, whose axes give the number"
+            yield document.problem(place, str(points), rule, "leave it out, or write `steps` at the axes")
+        combinations = math.prod(len(axis.levels or ()) or axis.steps for axis in design.axes.values())
+        if design.method == "full" and combinations > MOST_POINTS:
+            rule = f"{combinations} combinations are more than {MOST_POINTS}"
+            yield document.problem((*_BLOCK, "design", "axes"), "", rule, "sample: `method: latin-hypercube`")
+    elif not 3 <= axes <= factorial.MOST_AXES:
+        rule = f"a fraction has 3 to {factorial.MOST_AXES} axes"
+        yield document.problem((*_BLOCK, "design", "axes"), str(axes), rule, "write `method: full`")
+    elif points is not None and (points & (points - 1) or not axes < points < 2**axes):
+        rule = f"is no power of two above {axes} and below {2**axes}"
+        remedy = f"write {factorial.least_points(axes)}, or leave it out" if axes > 3 else "write 4"
+        yield document.problem(place, str(points), rule, remedy)
+    elif points is None and axes == 3:
+        rule, remedy = "3 axes tell apart in all 8 combinations alone", "write `method: full`, or `points: 4`"
+        yield document.problem(place, "", rule, remedy)
 
 
 def _bad_range(axis: Axis) -> str:

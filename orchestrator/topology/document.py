@@ -22,6 +22,7 @@ from ..language.scalars import (
     When,
     text,
 )
+from .blocks import Order
 from .expect import Line, or_lines
 from .hosts import Host, HostName, Underlay, hosts_value, or_names
 from .impairments import Impairment
@@ -29,6 +30,7 @@ from .network import Capture, Link, Segment
 from .nodes import Group, Node
 from .proof import Proof
 from .search import Search
+from .until import Until
 
 Level = Annotated[Any, Field(description="A value of the parameter, as with -p.")]
 
@@ -157,30 +159,45 @@ def _or_word(schema: dict[str, Any]) -> None:
 
 
 class Axis(Base):
-    """One parameter of a design: a range that is sampled, or levels of which each point has one."""
+    """One parameter of a design: a range, or levels of which each point has one."""
 
     low: Level | None = Field(None, alias="from", description="Least value; its unit is that of all points.")
     high: Level | None = Field(None, alias="to", description="Largest value.")
     scale: Literal["linear", "log"] = Field(
         "linear", description="log: as many points in each decade of the range."
     )
+    steps: int = Field(
+        2,
+        ge=2,
+        le=100,
+        description="full, one-at-a-time: values of the range, its ends included, evenly spaced by `scale`.",
+    )
     levels: list[Level] | None = Field(
-        None, min_length=2, description="Values in place of a range; each has as many points."
+        None,
+        min_length=2,
+        description="Values in place of a range; a sampled design has as many points of each.",
     )
 
 
 class Design(Base):
-    """Points that fill the space of several parameters evenly, drawn by a seed (scipy.stats.qmc)."""
+    """Points of several parameters: sampled from ranges by a seed (scipy.stats.qmc), or combined."""
 
-    method: Literal["latin-hypercube", "halton"] = Field(
+    method: Literal["latin-hypercube", "halton", "full", "one-at-a-time", "fractional"] = Field(
         "latin-hypercube",
         description="latin-hypercube: each axis in as many strata as there are points. halton: a sequence, "
-        "whose first points stay the same when more are asked for.",
+        "whose first points stay the same when more are asked for. full: every combination of values. "
+        "one-at-a-time: the first value of every axis, then each other value of one axis alone. fractional: "
+        "of two values an axis, the part of the combinations that still tells the axes apart.",
     )
-    points: Positive = Field(le=10_000, description="How many.")
+    points: Positive | None = Field(
+        None,
+        le=10_000,
+        description="How many. fractional: a power of two; by default the least one at which no axis is "
+        "confounded with an interaction of two others. full and one-at-a-time: as many as their axes give.",
+    )
     skip: int = Field(0, ge=0, le=1_000_000, description="halton: of the sequence's first points.")
-    seed: int = Field(1, ge=0, le=2**63 - 1, description="Of the points; not of the runs.")
-    axes: dict[str, Axis] = Field(min_length=1, description="Parameter: what is sampled.")
+    seed: int = Field(1, ge=0, le=2**63 - 1, description="Of sampled points; not of the runs.")
+    axes: dict[str, Axis] = Field(min_length=1, description="Parameter: its range or levels.")
 
 
 class CampaignBlock(Base):
@@ -209,6 +226,24 @@ class CampaignBlock(Base):
         default_factory=dict, description="Parameter: its value in every cell."
     )
     repetitions: Positive = Field(1, le=1000, description="Runs of each cell.")
+    until: Until | None = Field(
+        None,
+        description="In place of `repetitions`: each setting is repeated until the mean of a metric is known "
+        "well, and not more often.",
+    )
+    order: Order = Field(
+        "listed",
+        description="Of the runs of one repetition, which is a block with a run of every setting. listed: as "
+        "in this file, the last factor fastest; random: in each block another order, which the seed fixes, "
+        "so that a change of the machine during the campaign favours no setting.",
+    )
+    rerun_suspect: int = Field(
+        0,
+        ge=0,
+        le=10,
+        description="A cell whose run is suspect is run again, at most so many times. All runs are kept; the "
+        "last one counts, which is the first that is not suspect if there is one.",
+    )
     boot: Literal["once", "each"] = Field(
         "once",
         description="Virtual machines: once: cells go on from a snapshot of the booted machines where that "

@@ -72,10 +72,38 @@ class Series(Base):
 Short = BeforeValidator(_series)
 
 
-class Expect(Base):
-    """One expectation, with exactly one of `metric`, `delivered`, `log` and `event`. The keys from `class` on
-    choose the values that it is about; without them it is about all, and each of them must meet it.
-    """
+class Chosen(Base):
+    """The keys that choose values of a metric; without any, all its values are meant."""
+
+    during: str | None = Field(
+        None, description="Label of the timeline: from that event to its end, or to that of the hold."
+    )
+    after: str | None = Field(
+        None, description="Label of the timeline: from that event to the end of the hold."
+    )
+    traffic_class: str | None = Field(None, alias="class", description="Traffic class.")
+    qos: int | None = Field(None, ge=0, le=2, description="MQTT: short for `guarantee: QoS N`.")
+    guarantee: str | None = Field(None, description="Delivery guarantee, as the report names it.")
+    link: str | None = Field(None, description="Link.")
+    direction: Literal["forward", "reverse", "both"] | None = Field(None, description="Of the link.")
+    queue_class: str | None = Field(None, description="Band, class or tin of the link's queue.")
+    nodes: Literal["broker", "server", "sender", "receiver", "client"] | None = Field(
+        None, description="Nodes by what they do."
+    )
+    group: str | None = Field(None, description="Group, or a single node.")
+    role: str | None = Field(None, description="Of the group's software.")
+    machine: str | None = Field(None, description="Machine that carries the lab.")
+    capture: str | None = Field(None, description="Capture point.")
+    protocol: str | None = Field(None, description='Path of protocols in a capture: "eth:ip:tcp".')
+    layer: str | None = Field(None, description="Layer of frames.")
+    bin: str | None = Field(None, description='Packet lengths: "640-1279".')
+    flow: str | None = Field(None, description="One bulk transfer.")
+    stream: str | None = Field(None, description="Of trials after RFC 2544.")
+    frame_bytes: int | None = Field(None, description="Of those trials.")
+
+
+class Condition(Base):
+    """What an expectation is about, and what must be true of it."""
 
     metric: str | None = Field(
         None,
@@ -110,34 +138,15 @@ class Expect(Base):
         "happen.",
         json_schema_extra=_or_short,
     )
-    during: str | None = Field(
-        None, description="Label of the timeline: from that event to its end, or to that of the hold."
-    )
-    after: str | None = Field(
-        None, description="Label of the timeline: from that event to the end of the hold."
-    )
     every: Span = Field(
         text("1 s"), ge=10**6, description="always, eventually, never: the length of the intervals."
     )
-    traffic_class: str | None = Field(None, alias="class", description="Traffic class.")
-    qos: int | None = Field(None, ge=0, le=2, description="MQTT: short for `guarantee: QoS N`.")
-    guarantee: str | None = Field(None, description="Delivery guarantee, as the report names it.")
-    link: str | None = Field(None, description="Link.")
-    direction: Literal["forward", "reverse", "both"] | None = Field(None, description="Of the link.")
-    queue_class: str | None = Field(None, description="Band, class or tin of the link's queue.")
-    nodes: Literal["broker", "server", "sender", "receiver", "client"] | None = Field(
-        None, description="Nodes by what they do."
-    )
-    group: str | None = Field(None, description="Group, or a single node.")
-    role: str | None = Field(None, description="Of the group's software.")
-    machine: str | None = Field(None, description="Machine that carries the lab.")
-    capture: str | None = Field(None, description="Capture point.")
-    protocol: str | None = Field(None, description='Path of protocols in a capture: "eth:ip:tcp".')
-    layer: str | None = Field(None, description="Layer of frames.")
-    bin: str | None = Field(None, description='Packet lengths: "640-1279".')
-    flow: str | None = Field(None, description="One bulk transfer.")
-    stream: str | None = Field(None, description="Of trials after RFC 2544.")
-    frame_bytes: int | None = Field(None, description="Of those trials.")
+
+
+class Expect(Chosen, Condition):
+    """One expectation, with exactly one of `metric`, `delivered`, `log` and `event`. The keys from `class` on
+    choose the values that it is about; without them it is about all, and each of them must meet it.
+    """
 
 
 @dataclass(frozen=True)
@@ -172,7 +181,7 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def given(one: Expect) -> Iterator[tuple[str, str, str]]:
+def given(one: Chosen) -> Iterator[tuple[str, str, str]]:
     """Yields (key in the file, column, value) of each key that chooses values."""
     for key, column in COLUMNS.items():
         value = getattr(one, column)

@@ -93,6 +93,7 @@ _REST = {
     "CampaignBlock": "campaign",
     "Design": "campaign.design",
     "Axis": "campaign.design.axes.NAME",
+    "Until": "campaign.until",
     "Search": "campaign.search.NAME",
     "Bound": "campaign.search.NAME.holds[]",
 }

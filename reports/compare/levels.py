@@ -4,29 +4,35 @@ each figure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy.special import fdtrc
 
 from reports.cell import Cell
 from reports.compare.comparison import MARGIN, Row, judged_rows
 from reports.compare.difference import holm, paired
-from reports.compare.figure import Key, is_count, is_stepped, judged, keyed
+from reports.compare.figure import Key, is_count, is_stepped, judged, keyed, subject
 from reports.metrics.metric import Metric
 from reports.series import by_number
 from reports.study import Study
 
 FEWEST = 3  # residual degrees of freedom of a test
-MOST_LEVELS = 8  # levels of a factor: the first one and those that are compared with it
+MOST_LEVELS = 8  # levels of a factor that are compared with its first one; more numbers are a range
+PART = 3  # a range's lowest and highest third are compared
+NUMBER = re.compile(r"([-+]?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?)\s*(.*)", re.IGNORECASE)
 NOTHING = 1e-9  # scatter below this share of the squares is rounding
 
 
 @dataclass(frozen=True)
 class Moved:
     """The effect of a factor on a figure. `span` is the ratio of the largest to the smallest mean of the
-    levels minus one; `low` and `high` are those two levels, smallest mean first.
+    levels minus one; `low` and `high` are those two levels, smallest mean first. For a range, `low` and `high`
+    are its lowest and its highest third.
 
     `share` is the factor's part of the figure's sum of squares. `p` is corrected for all factors and figures.
     """
@@ -103,8 +109,10 @@ def moved(study: Study) -> list[Moved]:
     """Returns the effects of factors on judged figures, the largest share first: an F test of each factor in
     an additive model.
 
-    Values that are all positive enter by their logarithms. Figures with fewer than FEWEST residual degrees of
-    freedom or without scatter are left out, and so are factors that the other factors determine.
+    Values that are all positive enter by their logarithms. A range (more than MOST_LEVELS numbers, as in a
+    sampled design) enters by the ranks of its levels: the test finds an effect in one direction only. Figures
+    with fewer than FEWEST residual degrees of freedom or without scatter are left out, and so are factors
+    that the other factors determine.
     """
     names, found = factors(study), list[Moved]()
     measured = _measured(study)
@@ -144,8 +152,12 @@ def _of_figure(key: Key, rows: list[tuple[Cell, float]], names: Sequence[str]) -
 def _columns(
     rows: list[tuple[Cell, float]], factor: str
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Returns a column for each level of a factor, with 1 in the rows of that level and 0 in the others."""
+    """Returns a column for each level of a factor, with 1 in the rows of that level and 0 in the others; for
+    a range, one column with the ranks of its levels.
+    """
     levels = sorted({_level(cell, factor) for cell, _ in rows})
+    if (numbers := _numbers(levels)) is not None:
+        return pl.Series([numbers[_level(cell, factor)] for cell, _ in rows]).rank().to_numpy().reshape(-1, 1)
     return np.array([[float(_level(cell, factor) == level) for level in levels] for cell, _ in rows])
 
 
@@ -159,13 +171,47 @@ def _left(
     return float(np.sum((values - fitted) ** 2)), int(np.linalg.matrix_rank(design))
 
 
+def _numbers(levels: Sequence[str]) -> dict[str, float] | None:
+    """The number of each level of a range; None for a factor with few levels, or with others than numbers of
+    one unit.
+    """
+    found = [NUMBER.fullmatch(level) for level in levels]
+    known = [one for one in found if one is not None]
+    if len(levels) <= MOST_LEVELS or len(known) < len(levels) or len({one[2] for one in known}) > 1:
+        return None
+    return {level: float(one[1]) for level, one in zip(levels, known, strict=True)}
+
+
+def _thirds(levels: Sequence[str]) -> dict[str, str]:
+    """The levels in the lowest and the highest third of a range, each with the name of its third; empty for a
+    factor that is no range.
+    """
+    numbers = _numbers(levels)
+    if numbers is None:
+        return {}
+    ordered, part = sorted(levels, key=lambda level: numbers[level]), len(levels) // PART
+    ends = (ordered[:part], ordered[-part:])
+    return {level: f"{several[0]} to {several[-1]}" for several in ends for level in several}
+
+
 def _ends(rows: list[tuple[Cell, float]], factor: str) -> tuple[str, str, float]:
     """Returns the levels with the smallest and the largest mean, and the relative difference of these means;
-    infinite if the smallest mean is not above zero.
+    infinite if the smallest mean is not above zero. A range is represented by its lowest and highest third.
     """
     found: dict[str, list[float]] = {}
+    names = _thirds(sorted({_level(cell, factor) for cell, _ in rows}))
     for cell, value in rows:
-        found.setdefault(_level(cell, factor), []).append(value)
+        level = _level(cell, factor)
+        if (name := names.get(level, "") if names else level) != "":
+            found.setdefault(name, []).append(value)
     means = {level: float(np.mean(values)) for level, values in found.items()}
     low, high = min(means, key=lambda one: means[one]), max(means, key=lambda one: means[one])
     return low, high, means[high] / means[low] - 1 if means[low] > 0 else float("inf")
+
+
+def effect_data(one: Moved) -> dict[str, Any]:
+    """An effect for scripts; `span` is infinite where the lowest mean is zero."""
+    return {
+        "metric": one.key[0], **subject(one.key[1]), "factor": one.factor, "share": one.share,
+        "span": one.span, "lowest_at": one.low, "highest_at": one.high, "p": one.p,
+    }  # fmt: skip

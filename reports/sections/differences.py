@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import polars as pl
+
 from reports.compare.comparison import tested
 from reports.compare.figure import figure
-from reports.compare.levels import MOST_LEVELS, Moved, differences, moved
+from reports.compare.levels import MOST_LEVELS, Moved, differences, effect_data, moved
 from reports.compare.table import frame, table
 from reports.compare.words import percent
 from reports.sections.section import Page, Part
@@ -27,22 +29,32 @@ EFFECTS = (
 
 
 def section(page: Page) -> Part | None:
-    """Returns the section and writes the table of differences; None for one run, or if no difference between
-    two levels has an interval.
+    """Returns the section and writes the tables of differences and effects; None for one run, or if no
+    difference between two levels has an interval and no effect can be tested.
     """
     rows = [] if page.study.single else differences(page.study)
+    effects = [] if page.study.single else moved(page.study)
     if not any(row.difference.known for row in rows):
+        rows = []
+    if not rows and not effects:
         return None
-    effects = moved(page.study)
     page.write("differences", "Differences between the levels", frame(rows))
+    page.write("effects", "Which factor moves which figure", effects_frame(effects))
     return page.part(
         "differences",
         "Differences between the levels",
-        differences=table(rows).cut(),
+        differences=table(rows).cut() if rows else None,
         effects=_effects(effects).cut(MOST_EFFECTS) if effects else None,
         tested=sum(tested(row.difference) for row in rows),
         most=MOST_LEVELS,
     )
+
+
+def effects_frame(found: Sequence[Moved]) -> pl.DataFrame:
+    """The effects with a column for each part of a subject; empty without any."""
+    rows = [effect_data(one) for one in found]
+    names = list(dict.fromkeys(name for one in rows for name in one))
+    return pl.DataFrame({name: [one.get(name) for one in rows] for name in names}, strict=False)
 
 
 def _effects(found: Sequence[Moved]) -> Table:

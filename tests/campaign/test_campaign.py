@@ -153,6 +153,7 @@ def test_expectations_are_judged_without_a_page(place: Place) -> None:
         ({}, True),
         ({"parameters": {"a": "2"}}, False),
         ({"time": "virtual"}, False),
+        ({"until": {"at_most": 9}}, False),
         ({"files": {"c.yaml": "more", "t.yaml": "other"}}, False),
         (
             {"cells": [{"cell": "1", "topology": "t.yaml", "seed": 2}, {"cell": "2", "topology": "t.yaml"}]},

@@ -39,6 +39,7 @@ from orchestrator.run.directories import make_dir
 from orchestrator.run.follow import STOPS
 from orchestrator.run.run import Observe
 from orchestrator.topology import Cell
+from orchestrator.topology.conditions import failing
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -188,7 +189,8 @@ class _Spread:
         lab = settings.lab or cell.loaded.name
         state = f"{lab}-{self._key}-{number}" if apart(settings.kernel, settings.time) else lab
         request = request_of(settings, cell, state)
-        plan = make_plan(cell.loaded, request.lab, request.seed)
+        topology = replace(cell.loaded, conditions=failing(request.fail_if))
+        plan = make_plan(topology, request.lab, request.seed)
         return Task(
             cell.name,
             number,

@@ -46,6 +46,7 @@ class Flight:
         self.attempt, self.machine, self.began, self.named = attempt, machine, time.monotonic(), False
         self.line = {
             **planned(self.cell),
+            "number": self.number,
             "run_dir": run_dir,
             "machine": machine,
             "lab": self.task.state,

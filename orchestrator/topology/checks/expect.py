@@ -71,10 +71,18 @@ def modes(one: Expect) -> dict[str, Series]:
 
 
 def _metric(report: Report, place: Path, one: Expect) -> None:
+    if (found := chosen(report, place, one)) is not None:
+        _condition(report, place, one, found)
+
+
+def chosen(report: Report, place: Path, one: Expect) -> Metric | None:
+    """Adds the problems of a metric's name, and of the keys that choose its values; returns what is known of
+    the metric, None for an unknown name.
+    """
     found = known(one)
     if found is None:
         report.add((*place, "metric"), one.metric, "is no metric of summary.json", nearest(str(one.metric)))
-        return
+        return None
     if one.metric == RECOVERY and one.after is None:
         report.add(place, None, "recovery needs the event", "write `after: LABEL`")
     for key, column, value in given(one):
@@ -84,7 +92,7 @@ def _metric(report: Report, place: Path, one: Expect) -> None:
                 (*place, key), value, f"{one.metric} is not of a {key}", f"it is of: {of or 'the run'}"
             )
     _narrowed(report, place, one, found)
-    _condition(report, place, one, found)
+    return found
 
 
 def _narrowed(report: Report, place: Path, one: Expect, found: Metric) -> None:

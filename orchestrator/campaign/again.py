@@ -1,0 +1,40 @@
+"""Finds the cells of a campaign that are run again because their run is suspect.
+
+All runs of a cell are kept; the last one counts. A cell is run again until a run is not suspect, or until it
+has had `rerun_suspect` further runs, so the last run is the first good one where there is one. Whether a run
+is suspect depends on the machine and on the accounts of the run, never on the figures that the campaign is
+about, so no figure chooses its own run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from contract import cells
+from orchestrator.campaign import journal
+from orchestrator.campaign.journal import COMPLETE, Json
+
+
+def due(directory: Path, most: int) -> list[str]:
+    """Returns the names of the cells whose last run is complete and suspect, with runs left of `most`."""
+    found = []
+    for name, lines in _by_cell(directory).items():
+        complete = [line for line in lines if line.get("state") in COMPLETE]
+        last = lines[-1]
+        if last.get("state") in COMPLETE and len(complete) <= most and journal.suspect(directory, last):
+            found.append(name)
+    return found
+
+
+def set_aside(directory: Path) -> dict[str, list[str]]:
+    """Returns for each cell that was run again: the directories of its complete runs that do not count."""
+    found = cells.set_aside(journal.lines(directory))
+    return {name: [str(line.get("run_dir")) for line in lines] for name, lines in found.items()}
+
+
+def _by_cell(directory: Path) -> Mapping[str, Sequence[Json]]:
+    found: dict[str, list[Json]] = {}
+    for line in journal.lines(directory):
+        found.setdefault(str(line["cell"]), []).append(line)
+    return found

@@ -1,0 +1,74 @@
+"""Defines `campaign.until`: repetitions until the interval of a metric is narrow, not a fixed number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from ..language import condition, units
+from ..language.problem import Problem
+from ..language.scalars import Base, Share, fail
+from ..language.source import Document
+from .expect import Chosen, Expect
+
+PLACE = ("campaign", "until")
+
+
+class Precision(Base):
+    """The metric, how well its mean is to be known, and the bounds of the number of repetitions."""
+
+    metric: str = Field(
+        description="Name in summary.json, as in `expect`; it may have its subjects in brackets: "
+        "`latency_p99[class=control]`."
+    )
+    interval: Share = Field(
+        gt=0,
+        lt=1,
+        description="A setting has been repeated often enough when half the interval of the metric's mean "
+        "over its repetitions is at most this share of the mean, for each value that the keys choose.",
+    )
+    at_least: int = Field(3, ge=2, le=1000, description="Repetitions before the first look at the interval.")
+    at_most: int = Field(
+        ge=2, le=1000, description="Repetitions after which a setting ends, narrow interval or not."
+    )
+
+
+class Until(Chosen, Precision):
+    """Repetitions of each setting until the mean of a metric is known well. The interval holds the mean with
+    95 % at whichever look ends the setting: the 5 % of error are split evenly over all looks (Bonferroni).
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _brackets(cls, value: Any) -> Any:
+        """Reads `metric: latency_p99[class=control]` as `metric: latency_p99` and `class: control`."""
+        metric = value.get("metric") if isinstance(value, dict) else None
+        if not isinstance(metric, str) or "[" not in metric:
+            return value
+        try:
+            found = condition.mapping(metric)
+        except units.UnitError as error:
+            raise fail(error.rule, error.remedy) from None
+        if twice := sorted(found.keys() & (value.keys() - {"metric"})):
+            raise fail(f"`{twice[0]}` stands in the brackets and as a key", "leave one of them out")
+        return {**value, **found}
+
+    def chooses(self) -> Expect:
+        """Returns the expectation about the same values, which bounds nothing."""
+        kept = {name: getattr(self, name) for name in ("metric", *Chosen.model_fields)}
+        return Expect.model_construct(**kept, every=10**9)
+
+
+def wrong(until: Until, others: set[str], document: Document) -> Iterator[Problem]:
+    """Yields the problems of the bounds, and of keys of the campaign that `until` does not go with."""
+    if until.at_most < until.at_least:
+        rule, remedy = f"is less than `at_least` ({until.at_least})", "write the larger number at `at_most`"
+        yield document.problem((*PLACE, "at_most"), str(until.at_most), rule, remedy)
+    for key, why in (
+        ("repetitions", "which says how many repetitions there are"),
+        ("search", "whose trials are single runs"),
+    ):
+        if key in others:
+            yield document.problem(PLACE, "", f"conflicts with `{key}`, {why}", "leave one of them out")
