@@ -31,8 +31,8 @@ NOTHING = 1e-9  # scatter below this share of the squares is rounding
 @dataclass(frozen=True)
 class Moved:
     """The effect of a factor on a figure. `span` is the ratio of the largest to the smallest mean of the
-    levels minus one; `low` and `high` are those two levels, smallest mean first. For a range, `low` and `high`
-    are its lowest and its highest third.
+    levels minus one; `low` and `high` are those two levels, smallest mean first, or the lowest and the
+    highest third of a range.
 
     `share` is the factor's part of the figure's sum of squares. `p` is corrected for all factors and figures.
     """

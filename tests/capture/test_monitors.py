@@ -1,5 +1,5 @@
-"""Monitors of what explains a figure, on run directories written by hand. tests/virtual/test_monitors_provoked.py
-provokes them in labs.
+"""Tests the monitors on run directories written by hand; tests/virtual/test_monitors_provoked.py provokes
+them in labs.
 """
 
 from __future__ import annotations
