@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.images import cache, initramfs, packages, tiny
+from orchestrator.images import cache, initramfs, packages
 from orchestrator.images.cache import write_description
-from orchestrator.images.kernel import Modules, modules, release_of, vmlinux
+from orchestrator.images.kernel import TINY_INPUTS, Modules, build_tiny, modules, release_of, vmlinux
 from orchestrator.images.model import Image, read_image
 from orchestrator.images.recipe import Recipe, contents, digest
 from orchestrator.images.run import require
@@ -24,7 +24,7 @@ def input_hash(recipe: Recipe) -> str:
 
     The agent is not part of the hash, since find.py appends it to a copy of the initramfs.
     """
-    files = [*SOURCES, *(tiny.INPUTS if recipe.kernel == "tiny" else ())]
+    files = [*SOURCES, *(TINY_INPUTS if recipe.kernel == "tiny" else ())]
     return digest(files, repr(recipe), repr(contents(recipe.more)))
 
 
@@ -60,7 +60,7 @@ def build(recipe: Recipe, agent: Path, say: Say) -> Image:
 
 def _kernel(recipe: Recipe, tree: Path, directory: Path, say: Say) -> Modules | None:
     if recipe.kernel == "tiny":
-        tiny.build(directory / "kernel", say)
+        build_tiny(directory / "kernel", say)
         return None
     release = release_of(tree)
     vmlinux(tree / "boot" / f"vmlinuz-{release}", directory / "kernel")

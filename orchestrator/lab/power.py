@@ -13,6 +13,7 @@ from contract.plan import Software
 from orchestrator.lab import operations
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
+from orchestrator.lab.events import Warning
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.links import all_ends, put_back, set_devices
@@ -79,6 +80,22 @@ def insist(failed: Sequence[Failure]) -> None:
     """Raises LabError with every failed program and its error; does nothing if there is none."""
     if failed:
         raise LabError("; ".join(f"nodes.{node}.{s.name}: {error}" for node, s, error in failed))
+
+
+def settle(lab: Lab, failed: Sequence[Failure]) -> None:
+    """Applies the topology's policy to programs that did not start: raises LabError with `abort`, else marks
+    their nodes as failed and warns.
+    """
+    if lab.plan.on_node_failure == "abort":
+        insist(failed)
+    for node, software, error in failed:
+        lab.node_states[node] = f"failed: {software.name}"
+        lab.meant.add((node, software.name))
+        lab.events.warn(Warning(
+            "node-failed",
+            f"nodes.{node}.{software.name}: {error}",
+            "the run continued without it, as the file requests"
+        ))  # fmt: skip
 
 
 def stop(lab: Lab, items: Sequence[Item], signal: str | None = None) -> None:

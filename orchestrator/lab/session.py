@@ -4,7 +4,7 @@ trials, progress and end states; then collects counts and evidence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from capture.tcpdump import SETTLE_NS
 from contract.plan import Impairment
@@ -15,15 +15,14 @@ from orchestrator.lab import (
     disks,
     evidence,
     heartbeat,
+    kernel_counts,
     netem_seeds,
     network_watch,
     operations,
-    peaks,
     power,
     processes,
     queue_watch,
     sampling,
-    stacks,
     workload,
 )
 from orchestrator.lab.clock import MILLISECOND, SECOND
@@ -60,7 +59,7 @@ class Session:
         self._lab = lab
         self._most_connected = 0
         self._t0_ns = 0
-        self._stacks: stacks.Counted = {}
+        self._stacks: kernel_counts.Counted = {}
         self._queues = at_events.ReadBacks(lab)
         self._announced: announcements.Places = {}
         self._network: announcements.Places = {}
@@ -79,7 +78,7 @@ class Session:
         """
         lab = self._lab
         start_software(lab)
-        self._stacks = stacks.read(lab.driver)
+        self._stacks = kernel_counts.read_stacks(lab.driver)
         lab.before_change = self._queues.look
         self._seeds.sow(lab.links.values())
         lab.after_change = self._seeds.changed
@@ -136,7 +135,7 @@ class Session:
         self._attempt("queues read back", self._queues.end)
         if self._t0_ns:
             self._attempt("CPU of processes", lambda: processes.write(lab))
-            self._attempt("peaks of memory", lambda: peaks.write(lab))
+            self._attempt("peaks of memory", lambda: kernel_counts.write_peaks(lab))
             self._attempt("disk I/O", lambda: disks.write(lab))
         self._look_at_the_clock()  # what was set after the last second's look is found, too
         self._judge()
@@ -204,7 +203,7 @@ class Session:
         items = [
             (n, s) for n, s in self._lab.processes(self._lab.nodes) if s.process and s.process.start == moment
         ]
-        settle_failures(self._lab, power.start(self._lab, items))
+        power.settle(self._lab, power.start(self._lab, items))
 
     def _carry_out_trials(self) -> None:
         """Carries out all trials of the plan, if any; the hold lasts at least until their end."""
@@ -302,7 +301,8 @@ class Session:
                 ))  # fmt: skip
 
     def _write_stacks(self) -> None:
-        stacks.write(self._lab.run_dir / "raw" / "stacks.csv", self._stacks, stacks.read(self._lab.driver))
+        after = kernel_counts.read_stacks(self._lab.driver)
+        kernel_counts.write_stacks(self._lab.run_dir / "raw" / "stacks.csv", self._stacks, after)
 
     def _stop_capture(self, name: str) -> None:
         """Stops a capture and records its counts in the manifest; those of a live capture are not
@@ -369,29 +369,13 @@ def start_software(lab: Lab) -> None:
         of_role = [i for i in items if i[1].role == role]
         if of_role:
             lab.events.phase("software", done, len(items), f"{len(of_role)} x {role}")
-            settle_failures(lab, power.start(lab, of_role))
+            power.settle(lab, power.start(lab, of_role))
             done += len(of_role)
     lab.events.phase("software", done, len(items), "all ready")
     for name in dict.fromkeys(node for node, _ in items if lab.nodes[node].vm is not None):
         if not lab.node_states[name].startswith("failed"):
             now = lab.loop.clock.now_ns()
             lab.events.emit("node-state", node=name, state="software ready", t_ns=now)
-
-
-def settle_failures(lab: Lab, failed: Sequence[power.Failure]) -> None:
-    """Applies the topology's policy to programs that did not start: raises LabError with `abort`, else marks
-    their nodes as failed and warns.
-    """
-    if lab.plan.on_node_failure == "abort":
-        power.insist(failed)
-    for node, software, error in failed:
-        lab.node_states[node] = f"failed: {software.name}"
-        lab.meant.add((node, software.name))
-        lab.events.warn(Warning(
-            "node-failed",
-            f"nodes.{node}.{software.name}: {error}",
-            "the run continued without it, as the file requests"
-        ))  # fmt: skip
 
 
 def evidence_of_room(lab: Lab) -> None:

@@ -1,16 +1,19 @@
-"""Makes the page's section on the checks of every run: comparisons with independent counts, and
-disturbances.
+"""Makes the page's sections on the link proof (requested, expected and measured values) and on the checks of
+every run: comparisons with independent counts, and disturbances.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from reports.figures import registry
 from reports.judged import said
+from reports.proofs import WORDS, failures_first, proof_rows, proven
 from reports.sections.section import Page, Part
 
 ORDER = {"fails": 0, "cannot tell": 1, "holds": 2}
 NAMED = 3  # most runs that are named; if there are more, only their number is shown
+MOST = 30  # rows in the page; the CSV has all
 
 
 def section(page: Page) -> Part | None:
@@ -42,3 +45,23 @@ def _alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def named(runs: list[str]) -> str:
     """Returns the names of the runs, or only their number if there are more than NAMED."""
     return ", ".join(runs) if len(runs) <= NAMED else f"{len(runs)} runs"
+
+
+def proof(page: Page) -> Part | None:
+    """Returns the section and writes the table of all checks; None if no link was planned or checked."""
+    found = proven(page.study)
+    planned = any(cell.run.plan.links for cell in page.study.cells)
+    if found.is_empty() and not planned:
+        return None
+    there = not found.is_empty()
+    file = page.write_parts("proof", "Checks of all links", failures_first(page.study)) if there else ""
+    return page.part(
+        "proof-section",
+        "Link checks",
+        counts={word: n for word in WORDS if (n := found.get_column(word).sum())},
+        total=found.get_column("runs").sum(),
+        figures=page.figures(registry.PROOF) if there else (),
+        rows=proof_rows(page.study, MOST),
+        cut=found.height > MOST,
+        file=file,
+    )

@@ -1,4 +1,6 @@
-"""Makes the page's section on links in use: the traffic, drops and queues of each direction."""
+"""Makes the page's sections on links in use (traffic, drops and queues of each direction) and on the drawn
+topologies of the runs.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,8 @@ from reports.figures import registry
 from reports.metrics.links import MOST
 from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import by_subject
+from reports.study import Study
+from reports.svg import data_uri
 
 CARRIED = {
     "link_asked": "requested rate, Mbit/s",
@@ -62,3 +66,23 @@ def _used(page: Page) -> bool:
     compared = page.study.compared
     peaks = compared.filter(pl.col("name").is_in(["link_carried", "link_peak", "link_dropped"]))
     return bool((peaks.get_column("value") > 0).any())
+
+
+def topology(page: Page) -> Part | None:
+    """Returns the section of drawn topologies; None if no run has a drawing."""
+    images = _images(page.study)
+    return page.part("topology", "Topology", images=images) if images else None
+
+
+def _images(study: Study) -> list[tuple[str, str]]:
+    """Returns the caption and image of each different topology of the runs, one for each caption; runs
+    without topology.svg are left out.
+    """
+    seen: dict[str, str] = {}
+    for cell in study.cells:
+        image = data_uri(cell.run.path / "topology.svg")
+        if image and image not in seen:
+            seen[image] = "" if study.single else f"{cell.scenario} ({cell.run.lab})"
+    # the same topology at several levels is one picture
+    by_caption = {caption: image for image, caption in reversed(seen.items())}
+    return list(reversed(by_caption.items()))

@@ -1,5 +1,5 @@
-"""Makes the page's section on the paper that the topology names as its reference: figures redrawn, and tables
-with the measured beside the printed values.
+"""Makes the page's sections on the paper that the topology names as its reference: its figures redrawn, with
+tables of the measured beside the printed values, and its claims with their verdicts.
 """
 
 from __future__ import annotations
@@ -33,3 +33,10 @@ def section(page: Page) -> Part | None:
         others=[f for f in wanted if f.spec.key not in drawn],
         suspect=page.suspect,
     )
+
+
+def claims(page: Page) -> Part | None:
+    """Returns the section of the page; None without a paper that has claims, and for RFC 2544 trials."""
+    if page.paper is None or of_trials(page.study) or not page.judged:
+        return None
+    return page.part("claims", "All claims", claims=page.judged.values())

@@ -1,14 +1,41 @@
-"""Makes the page's section on versions, kernel, machine, parameters and phases of the runs."""
+"""Makes the page's last sections: methods of measurement, versions and machine, logs, and commands that
+repeat the runs.
+"""
 
 from __future__ import annotations
 
-from reports.provenance import provenance
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from reports.metrics.load import node_means
+from reports.provenance import command, provenance
 from reports.roles import phases
 from reports.sections.section import Page, Part
 from reports.study import Study
+from reports.trials import of_trials
+from reports.virtual import statement
+
+MOST = 200  # links in one page
+FEW = 12  # logs that need no folding
+FOLDER = Path("raw/logs")
+
+
+def method(page: Page) -> Part:
+    """Returns the section on the methods by which the page's figures were measured; every page has it."""
+    names = set(page.study.compared.get_column("name").to_list())
+    return page.part(
+        "method",
+        "Method",
+        trials=of_trials(page.study),
+        names=names,
+        statement=statement(page.study),
+        ticked=any(cell.run.ticked for cell in page.study.cells),
+    )
 
 
 def section(page: Page) -> Part:
+    """Returns the section on versions, kernel, machine, parameters and phases; every page has it."""
     pairs = [*provenance(page.study), *_phases(page.study)]
     return page.part("provenance", "Provenance", pairs=pairs)
 
@@ -18,3 +45,54 @@ def _phases(study: Study) -> list[tuple[str, str]]:
     if not study.single:
         return []
     return [(f"phase {name}", f"{span.seconds:.1f} s") for name, span in phases(study.cells[0].run).items()]
+
+
+def logs(page: Page) -> Part | None:
+    """Returns the section of the page with up to MOST links; None for several runs, whose own pages have it,
+    and if all logs are empty.
+    """
+    if not page.study.single:
+        return None
+    run = page.study.cells[0].run.path
+    files = [file for file in sorted((run / FOLDER).glob("*.log")) if _printed(file)]
+    logs = [(f"../{FOLDER}/{quote(one.name)}", one.name, _size(one)) for one in files[:MOST]]
+    if not logs:
+        return None
+    return page.part("logs", "Logs", logs=logs, few=FEW, left_out=len(files) - len(logs))
+
+
+def _printed(file: Path) -> bool:
+    """Returns whether the log is a regular file, not a symbolic link, and not empty."""
+    return file.is_file() and not file.is_symlink() and file.stat().st_size > 0
+
+
+def _size(file: Path) -> str:
+    size = file.stat().st_size
+    return f"{size} B" if size < 1000 else f"{size / 1000:.3g} kB" if size < 1e6 else f"{size / 1e6:.3g} MB"
+
+
+def repeat(page: Page) -> Part:
+    """Returns the section of commands that repeat the runs, with links to the page's tables; writes the
+    tables of all figures and of node means.
+    """
+    page.write("metrics", "All figures with their intervals", page.study.compared)
+    if page.study.single:  # each run of several has its own page with this table
+        page.write("nodes", "Means of each node over the hold", node_means(page.study.cells[0].run))
+    return page.part("repeat", "Repeat it", cells=_cells(page), tables=page.tables)
+
+
+def _cells(page: Page) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": c.name,
+            "scenario": c.scenario,
+            "series": c.series,
+            "repetition": c.repetition,
+            "seed": c.run.seed,
+            "state": c.run.manifest.state or "unknown",
+            "suspect": bool(c.run.manifest.suspect),
+            "link": page.links.get(c.name, ""),
+            "command": command(c.run),
+        }
+        for c in page.study.cells
+    ]

@@ -12,9 +12,8 @@ import pytest
 from rundirs import T0, S, flow, guarantee, node, plan, run_dir
 
 from capture.conservation.evidence import Evidence
-from capture.monitors import registry
 from capture.monitors.monitor import Monitor, Reading
-from capture.monitors.registry import readings
+from capture.reduce import MONITORS, readings
 from contract import manifest, rundir
 
 PAGE = Path(__file__).parents[2] / "docs/monitors.md"
@@ -43,14 +42,14 @@ def test_a_value_at_the_threshold_has_reached_it() -> None:
 def test_without_tables_no_monitor_can_tell(tmp_path: Path) -> None:
     found = read(run_dir(tmp_path / "run", PLAIN))
     assert {one.state for one in found.values()} == {"cannot tell"} and all(o.text for o in found.values())
-    assert list(found) == [monitor.name for monitor in registry.MONITORS]
+    assert list(found) == [monitor.name for monitor in MONITORS]
 
 
 def test_the_page_of_monitors_has_each_with_its_threshold() -> None:
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
     named = {row.split("`")[1]: row for row in rows}
-    assert list(named) == [monitor.name for monitor in registry.MONITORS]
-    for monitor in registry.MONITORS:
+    assert list(named) == [monitor.name for monitor in MONITORS]
+    for monitor in MONITORS:
         assert f"{monitor.threshold:g} {monitor.unit}" in named[monitor.name]
 
 

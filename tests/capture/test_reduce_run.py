@@ -12,8 +12,8 @@ from rundirs import T0, S, flow, guarantee, node, plan, progress, received, run_
 
 from capture.errors import CaptureError
 from capture.reduce import reduce_run
-from orchestrator.lab import stacks as lab_stacks
 from orchestrator.lab.disks import HEADER as DISKS_HEADER
+from orchestrator.lab.kernel_counts import write_stacks
 
 
 def warned(path: Path) -> list[str]:
@@ -275,7 +275,7 @@ def test_quoted_fields_are_read_as_the_agent_writes_them(tmp_path: Path) -> None
 def test_counters_of_stacks_have_their_nodes_group(tmp_path: Path) -> None:
     run = run_dir(tmp_path / "run", PAIR)
     raw = run / "raw" / "stacks.csv"
-    lab_stacks.write(
+    write_stacks(
         raw, {"s": {"IpInReceives": 5, "UdpNoPorts": 2}}, {"s": {"IpInReceives": 9, "UdpNoPorts": 2}}
     )
     reduce_run(run)
@@ -294,7 +294,7 @@ def test_disks_of_light_nodes_and_machines_are_one_table(tmp_path: Path) -> None
 
 
 def test_a_machine_that_was_started_again_counts_from_zero(tmp_path: Path) -> None:
-    lab_stacks.write(
+    write_stacks(
         tmp_path / "s.csv",
         {"vm": {"TcpRetransSegs": 50}},
         {"vm": {"TcpRetransSegs": 3}, "new": {"IpInReceives": 1}},

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ...language.source import Document
 from ..document import File
 from . import (
-    campaign,
-    captures,
     expect,
     half_duplex,
     hosts,
@@ -16,6 +14,7 @@ from . import (
     names,
     nics,
     queues,
+    references,
     routes,
     segments,
     software,
@@ -39,9 +38,9 @@ _CHECKS = (
     queues.check,
     traces.check,
     software.check,
-    captures.check,
+    references.check_captures,
     timeline.check,
-    campaign.check,
+    references.check_campaign,
     expect.check,
 )
 

@@ -1,11 +1,11 @@
-"""Checks capture points: their targets exist, and their filters are no options of tcpdump."""
+"""Checks that capture points name targets of the file, and that the campaign block names its parameters."""
 
 from __future__ import annotations
 
 from .report import Report
 
 
-def check(report: Report) -> None:
+def check_captures(report: Report) -> None:
     """Reports capture points whose node, segment or link does not exist, and filters that begin with "-". A
     target that may belong to a part with a problem already is not reported.
     """
@@ -31,3 +31,19 @@ def _excused(report: Report, kind: str, target: str) -> bool:
     if kind == "node":
         return any(target.rstrip("0123456789") == group for group in report.broken("groups"))
     return kind == "link" and any(target.startswith(link) for link in report.broken("links"))
+
+
+def check_campaign(report: Report) -> None:
+    """Reports factors and parameters of the campaign block that are not declared, unless it names topologies,
+    and names that are both; the levels are checked when the cells are loaded.
+    """
+    block = report.model.campaign
+    if block is None:
+        return
+    known = report.declared("parameters")
+    for key in ("factors", "parameters"):
+        for name in getattr(block, key):
+            if block.topologies is None and name not in known:
+                report.unknown(("campaign", key, name), name, "parameter", known)
+    for name in block.factors.keys() & block.parameters.keys():
+        report.add(("campaign", "parameters", name), None, "is a factor already", "remove one of them")

@@ -1,0 +1,75 @@
+"""Records what the kernel counted for the nodes over a scenario: the peak memory of their control groups, and
+the growth of the counters of their network stacks (full buffers, retransmissions, timeouts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from orchestrator.lab import operations
+from orchestrator.lab.cgroup import text_of
+from orchestrator.lab.driver import Driver
+from orchestrator.lab.lab import Lab
+
+Counted = dict[str, dict[str, int]]  # by node, by counter as `nstat` names it
+
+STACKS_HEADER = "node,counter,value\n"
+PEAKS_FILE = "peaks.csv"  # in raw/
+PEAKS_HEADER = "t_ns,node,memory_bytes\n"
+# Beside memory.usage_in_bytes (version 1) and memory.current (version 2, since Linux 5.19).
+PEAKS = ("memory.max_usage_in_bytes", "memory.peak")
+
+
+def read_stacks(driver: Driver) -> Counted:
+    """Returns the counters of each node's network stack that are not zero, by node."""
+    return driver.call(operations.Stack())["nodes"]
+
+
+def write_stacks(path: Path, before: Counted, after: Counted) -> None:
+    """Writes the growth of the counters to `path` as CSV, without counters that did not grow; an added node
+    starts at zero, a removed one is left out.
+    """
+    lines = [
+        f"{node},{counter},{grown}\n"
+        for node, counters in sorted(after.items())
+        for counter, value in sorted(counters.items())
+        if (grown := _growth(before.get(node, {}).get(counter, 0), value))
+    ]
+    path.write_text(STACKS_HEADER + "".join(lines))
+
+
+def _growth(before: int, after: int) -> int:
+    """Returns the growth of one counter; for a counter that fell (a restarted machine), its value."""
+    return after - before if after >= before else after
+
+
+def write_peaks(lab: Lab) -> None:
+    """Writes raw/peaks.csv; writes nothing if no node with software has a memory control group with a peak on
+    this machine.
+    """
+    lines = list(_lines(lab))
+    if lines:
+        (lab.run_dir / "raw" / PEAKS_FILE).write_text(PEAKS_HEADER + "".join(lines))
+
+
+def _lines(lab: Lab) -> Iterator[str]:
+    """Yields a line for each node with software (such nodes have their own control groups from the start)
+    whose peak is known; none in multi-host labs.
+    """
+    for node in lab.nodes.values() if not lab.plan.hosts else ():
+        file = lab.driver.counters(node)["memory"] if node.software else None
+        if file is not None and (peak := of_group(file.rpartition("/")[0])) is not None:
+            yield f"{lab.loop.clock.now_ns()},{node.name},{peak}\n"
+
+
+def of_group(group: Path | str) -> int | None:
+    """Returns the group's peak memory in bytes; None if the kernel records none or the file cannot
+    be read.
+    """
+    for name in PEAKS:
+        try:
+            return int(text_of(f"{group}/{name}"))
+        except (OSError, ValueError):
+            continue
+    return None
