@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from . import manifest, regular, retired
 from .codec import build, to_json
 from .plan import PLAN_FORMAT, Plan
+from .proof import Proven
+from .verdict import Judged
 
 PLAN, MANIFEST, PROOF, SUMMARY, VERDICTS = (
     "plan.json", manifest.NAME, "proof.json", "summary.json", "verdicts.json",
@@ -68,11 +71,11 @@ def _made_by(run_dir: Path) -> str:
         return "its manifest.json does not tell which"
 
 
-def read_proof(run_dir: Path) -> Rows:
+def read_proof(run_dir: Path) -> list[Proven]:
     """Returns the checks of the links. Raises OSError for a file that cannot be read, ValueError for a
     damaged one; so do the other functions that read.
     """
-    return retired.objects(PROOF, _rows(run_dir / PROOF))
+    return [Proven.of(row) for row in _rows(run_dir / PROOF)]
 
 
 def read_summary(directory: Path) -> Rows:
@@ -80,9 +83,13 @@ def read_summary(directory: Path) -> Rows:
     return retired.figures(_rows(directory / SUMMARY))
 
 
-def read_verdicts(directory: Path) -> Rows:
-    """Returns the verdicts on a run, or on the claims of a campaign."""
-    return retired.judged(_objects(directory / VERDICTS, _verdicts(directory).get("verdicts")))
+def read_verdicts(directory: Path) -> list[Judged]:
+    """Returns the verdicts on a run, or on the claims and expectations of a campaign."""
+    rows = retired.judged(_objects(directory / VERDICTS, _verdicts(directory).get("verdicts")))
+    try:
+        return [Judged.of_row(row) for row in rows]
+    except KeyError as error:
+        raise ValueError(f"{directory / VERDICTS}: has a verdict without {error}") from error
 
 
 def read_counts(directory: Path) -> dict[str, dict[str, int]]:
@@ -93,9 +100,9 @@ def read_counts(directory: Path) -> dict[str, dict[str, int]]:
     return {retired.SUBJECTS.get(of, of): dict(words) for of, words in counts.items()}
 
 
-def write_proof(run_dir: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def write_proof(run_dir: Path, checks: Iterable[Proven]) -> None:
     """Writes the checks of the links."""
-    _write(run_dir / PROOF, list(rows))
+    _write(run_dir / PROOF, [asdict(check) for check in checks])
 
 
 def write_summary(directory: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -105,12 +112,12 @@ def write_summary(directory: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 def write_verdicts(
     directory: Path,
-    verdicts: Iterable[Mapping[str, Any]],
+    verdicts: Iterable[Judged],
     counts: Mapping[str, Mapping[str, int]],
     suspect: Mapping[str, str],
 ) -> None:
     """Writes verdicts and their numbers. suspect: name of a cell -> why its run is suspect."""
-    data = {"suspect": suspect, "counts": counts, "verdicts": list(verdicts)}
+    data = {"suspect": suspect, "counts": counts, "verdicts": [asdict(one) for one in verdicts]}
     _write(directory / VERDICTS, {"format": VERDICTS_FORMAT, **data})
 
 

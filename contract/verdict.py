@@ -4,8 +4,11 @@ of works. Imports the standard library only.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
 
+Subject = Literal["proof", "guarantee", "check", "claim", "expectation"]
 Verdict = Literal["holds", "fails", "cannot tell", "by construction"]
 HOLDS: Verdict = "holds"  # the whole interval is where it has to be
 FAILS: Verdict = "fails"  # all of it is elsewhere
@@ -24,3 +27,21 @@ def word(said: object) -> Verdict:
 def of_truth(holds: bool | None) -> Verdict:
     """Returns the verdict for a truth value; None becomes `cannot tell`."""
     return OPEN if holds is None else HOLDS if holds else FAILS
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One verdict with its subject, its name and its reason."""
+
+    of: Subject
+    name: str
+    verdict: Verdict
+    reason: str = ""
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Judged:
+        """Returns the verdict that a row of verdicts.json has, in the present words; KeyError for a row
+        without subject, name or verdict.
+        """
+        subject = cast(Subject, str(row["of"]))
+        return cls(subject, str(row["name"]), word(row["verdict"]), str(row.get("reason") or ""))

@@ -8,40 +8,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any
 
 from contract import rundir, verdict
-from contract.verdict import Verdict
+from contract.proof import Proven
+from contract.verdict import Judged, Subject, Verdict
 
-Subject = Literal["proof", "guarantee", "check", "claim", "expectation"]
 Counts = dict[str, dict[str, int]]  # {"proof": {"holds": 6}}
-
-
-@dataclass(frozen=True)
-class Judged:
-    """One verdict with its subject, its name and its reason."""
-
-    of: Subject
-    name: str
-    verdict: Verdict
-    reason: str = ""
 
 
 def read(directory: Path) -> tuple[Judged, ...] | None:
     """Returns the verdicts of a run or campaign directory; None if verdicts.json is missing or damaged."""
     try:
-        return tuple(
-            Judged(
-                cast(Subject, str(one["of"])),
-                str(one["name"]),
-                verdict.word(one["verdict"]),
-                str(one.get("reason") or ""),
-            )
-            for one in rundir.read_verdicts(directory)
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        return tuple(rundir.read_verdicts(directory))
+    except (OSError, ValueError):
         return None
 
 
@@ -68,6 +50,19 @@ def said(
     return [
         {**row, "verdict": one.verdict} | ({reason: one.reason} if reason else {})
         for row, one in zip(rows, found, strict=True)
+    ]
+
+
+def proven_said(directory: Path, checks: Sequence[Proven]) -> list[Proven]:
+    """Returns the link checks with the recorded verdicts and reasons; as they are if there are no recorded
+    verdicts, or not as many as checks.
+    """
+    found = of(directory, "proof")
+    if found is None or len(found) != len(checks):
+        return list(checks)
+    return [
+        replace(check, verdict=one.verdict, reason=one.reason)
+        for check, one in zip(checks, found, strict=True)
     ]
 
 
@@ -119,7 +114,7 @@ class Summary:
     """
 
     counts: Counts
-    proof: Sequence[dict[str, Any]] = ()
+    proof: Sequence[Proven] = ()
     unreadable: str = ""  # why proof.json cannot be read
     expectations: Sequence[Judged] = ()
 
@@ -136,7 +131,7 @@ def summary(directory: Path) -> Summary:
         rows = []
     except (OSError, ValueError) as error:
         return Summary(counted, unreadable=str(error), expectations=expected)
-    return Summary(counted, said(directory, "proof", rows, "reason"), expectations=expected)
+    return Summary(counted, proven_said(directory, rows), expectations=expected)
 
 
 def untold(judged: Counts) -> int:

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
-from contract.verdict import FAILS, HOLDS
+from contract.verdict import FAILS, HOLDS, Judged
 from reports.cell import Cell
-from reports.judged import Judged
 from reports.study import Study, study_of_campaign, study_of_run
 from reports.verdicts import read_or_made
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
 
 from contract.verdict import FAILS, HOLDS, OPEN
 from reports.cell import Cell
-from reports.judged import said
+from reports.judged import proven_said
 from reports.study import Study
 
 UNITS = {"ns": ("ms", 1e-6), "bit/s": ("Mbit/s", 1e-6), "share": ("%", 100.0)}
@@ -33,6 +34,7 @@ SCHEMA = {
     "verdict": pl.String,
     "reason": pl.String,
 }
+_VALUES = attrgetter(*(name for name in SCHEMA if name != "cell"))
 ORDER = (
     pl.col("verdict").replace_strict({word: place for place, word in enumerate(WORDS)}, default=1),
     pl.col("cell"), pl.col("quantity"), pl.col("link"), pl.col("direction"),
@@ -47,8 +49,8 @@ def of_cell(cell: Cell) -> pl.DataFrame:
     the measured one is judged; machine: the part of the value that the machine itself adds; verdict: from
     verdicts.json.
     """
-    lines = said(cell.run.path, "proof", cell.run.proof, "reason")
-    rows = [tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA) for one in lines]
+    lines = proven_said(cell.run.path, cell.run.proof)
+    rows = [(cell.name, *_VALUES(one)) for one in lines]
     return _readable(pl.DataFrame(rows, schema=SCHEMA, orient="row", strict=False)).sort(ORDER)
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import polars as pl
 
 from capture import trials, trust
-from contract import findings, regular, retired, rundir, seal, verdict
+from contract import findings, regular, rundir, seal
 from contract.manifest import Manifest
 from contract.plan import NO_PLAN, Plan
+from contract.proof import Proven
 from reports.errors import RunDirectoryError as RunDirectoryError
 from reports.shelf import Shelf, Tables
 
@@ -37,7 +38,7 @@ class Run:
     path: Path
     read_plan: Callable[[], Plan] = field(repr=False, compare=False)
     read_manifest: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
-    read_proof: Callable[[], list[dict[str, Any]]] = field(repr=False, compare=False)
+    read_proof: Callable[[], list[Proven]] = field(repr=False, compare=False)
     tables: Mapping[str, pl.DataFrame]
     captures: dict[str, Path]
     missing: tuple[str, ...]
@@ -73,14 +74,11 @@ class Run:
         return seed if seed is not None else self.plan.seed if self.planned else ""
 
     @property
-    def proof(self) -> list[dict[str, Any]]:
+    def proof(self) -> list[Proven]:
         """The link proof: requested and measured value and verdict, by link, direction and quantity; empty
-        without proof.json. Verdicts of earlier versions are in the current words.
+        without proof.json.
         """
-        found = retired.objects("proof.json", self.read_proof())
-        if all(one.get("verdict") in verdict.ORDER for one in found):
-            return found
-        return [{**one, "verdict": verdict.word(one.get("verdict"))} for one in found]
+        return self.read_proof()
 
     def table(self, name: str) -> pl.DataFrame | None:
         """Returns the table of that name; None if it is missing or empty."""
@@ -173,12 +171,20 @@ class _Files:
         there = file.is_file() and _json(file, {}, self._missing)
         return partial(self._shelf.json, file) if there else dict
 
-    def proof(self) -> Callable[[], list[dict[str, Any]]]:
+    def proof(self) -> Callable[[], list[Proven]]:
         """Returns a function that reads proof.json, which can be as large as a table; without it, the
         function returns [].
         """
-        file = self._path / "proof.json"
-        return partial(self._shelf.json, file) if _json(file, [], self._missing) else list
+        file = self._path / rundir.PROOF
+        try:
+            there = bool(rundir.read_proof(self._path))
+        except FileNotFoundError:
+            self._missing.append(f"{file.name} is not there")
+            return list
+        except (OSError, ValueError) as error:
+            self._missing.append(f"{file.name} cannot be read: {error}")
+            return list
+        return partial(self._shelf.proof, self._path) if there else list
 
     def tables(self, plan: Plan) -> Tables:
         """Returns the tables that exist and can be read. Unreadable ones are noted as missing, and absent

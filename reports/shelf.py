@@ -12,6 +12,7 @@ import polars as pl
 
 from contract import retired, rundir
 from contract.plan import Plan
+from contract.proof import Proven
 
 T = TypeVar("T")
 JSON_TIMES = 4  # memory of parsed JSON, as a multiple of the file's bytes
@@ -56,6 +57,11 @@ class Shelf:
         """
         size = JSON_TIMES * (run_dir / rundir.PLAN).stat().st_size
         return self.get(run_dir / rundir.PLAN, lambda file: rundir.read_plan(file.parent), lambda _: size)
+
+    def proof(self, run_dir: Path) -> list[Proven]:
+        """Returns the link proof of a run; OSError or ValueError if proof.json cannot be read."""
+        size = JSON_TIMES * (run_dir / rundir.PROOF).stat().st_size
+        return self.get(run_dir / rundir.PROOF, lambda file: rundir.read_proof(file.parent), lambda _: size)
 
     def table(self, path: Path) -> pl.DataFrame:
         """Returns the contents of a Parquet file, with columns of earlier versions renamed."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from contract import findings, rundir, verdict
 from contract.plan import Expectation, Plan
+from contract.verdict import Judged
 from reports import judged
 from reports.cell import Cell
 from reports.expect import judge
-from reports.judged import Judged
 from reports.papers import paper_of
 from reports.sections.validation import guarantees
 from reports.study import Study, study_of_campaign, study_of_run
@@ -31,8 +31,7 @@ def of_cell(cell: Cell, guaranteed: Iterable[dict[str, Any]]) -> Iterator[Judged
     of `guarantees` for this run.
     """
     for one in cell.run.proof:
-        name = f"{one['link']} {one['direction']} {one['quantity']}"
-        yield Judged("proof", name, verdict.word(one["verdict"]), str(one.get("reason") or ""))
+        yield Judged("proof", one.name, one.verdict, one.reason)
     for row in guaranteed:
         reason = ": ".join(part for part in (row["rule"], row["reason"]) if part)
         yield Judged("guarantee", f"{row['class']}: {row['guarantee']}", verdict.word(row["verdict"]), reason)
@@ -116,7 +115,7 @@ def write(study: Study) -> None:
     counted = judged.counts([*whole, *(one for of in own.values() for one in of)])
     suspect = {cell.name: findings.why(cell.run.manifest) for cell in study.cells}
     doubted = {name: why for name, why in suspect.items() if why is not None}
-    rundir.write_verdicts(study.root, map(asdict, found), counted, doubted)
+    rundir.write_verdicts(study.root, found, counted, doubted)
 
 
 def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Judged, ...]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from contract import findings, rundir, seal, verdict
+from contract import findings, rundir, seal
 from contract.manifest import Contents
 from contract.plan import Plan
 
@@ -54,7 +54,7 @@ class Run:
     @cached_property
     def proof(self) -> pl.DataFrame:
         """One row for each quantity of a link: requested, measured and the verdict of the link proof."""
-        return files.rows(_in_todays_words(files.read_by(rundir.read_proof, self.path / rundir.PROOF)))
+        return files.rows(list(map(asdict, files.read_by(rundir.read_proof, self.path / rundir.PROOF))))
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:
@@ -63,7 +63,7 @@ class Run:
         earlier version that `vnet report` has not yet judged.
         """
         found = files.read_by(rundir.read_verdicts, self.path / rundir.VERDICTS, JUDGE)
-        return files.rows(_in_todays_words(found))
+        return files.rows(list(map(asdict, found)))
 
     @property
     def tables(self) -> list[str]:
@@ -110,8 +110,3 @@ class Run:
         """Returns the packets of one capture point; LoadError if the point has no reduced packets."""
         frame = files.scan(self.path / "packets" / f"{point}.parquet", self.points)
         return Packets(point, frame, self.path / "pcap" / f"{point}.pcap")
-
-
-def _in_todays_words(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the rows with the verdict words of earlier versions replaced by the current ones."""
-    return [{**row, "verdict": verdict.word(row.get("verdict"))} for row in found]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -15,6 +14,7 @@ from capture.rawfile import INTEGER, NAME
 from contract import rundir
 from contract.manifest import Manifest
 from contract.plan import Plan
+from contract.proof import Proven
 
 Span = tuple[int, int]
 PEAKS = {"t_ns": INTEGER, "node": NAME, "memory_bytes": INTEGER}
@@ -121,7 +121,7 @@ class Evidence:
         return rawfile.table(path, PROCESSES).lines if path.exists() else None
 
     @cached_property
-    def proof(self) -> list[dict[str, Any]]:
+    def proof(self) -> list[Proven]:
         """The measurements of the link proof; empty if there is no readable proof.json."""
         try:
             return rundir.read_proof(self.run_dir)

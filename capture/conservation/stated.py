@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
@@ -12,6 +11,8 @@ from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.evidence import Evidence
 from contract.manifest import COMPLETE
 from contract.plan import WAYS, Impairment
+from contract.proof import Proven
+from contract.verdict import HOLDS
 
 EVENTS_PLANNED = Rule(
     "events-planned", "events as they were carried out", "those of the plan",
@@ -40,7 +41,6 @@ QUANTITIES = {
     "delay": ("delay_ns", 1), "jitter": ("jitter_ns", 1), "rate": ("rate_bps", 1),
     "loss": ("loss", 10**9), "duplicate": ("duplicate", 10**9), "corrupt": ("corrupt", 10**9),
 }  # fmt: skip
-NEEDED = ("tolerance", "low", "high", "measured")
 ROUNDING = 1e-6
 
 
@@ -99,44 +99,39 @@ def proof_is_of_plan(e: Evidence) -> Found:
     return Found(compared, [] if compared else ["no link has a quantity that the plan names"])
 
 
-def _asked(proof: list[dict[str, Any]], asked: dict[tuple[str, str], Impairment]) -> Iterator[Compared]:
+def _asked(proof: list[Proven], asked: dict[tuple[str, str], Impairment]) -> Iterator[Compared]:
     for one in proof:
-        of = asked.get((str(one.get("link")), str(one.get("direction"))))
-        name, times = QUANTITIES.get(str(one.get("quantity")), ("", 1))
+        of = asked.get((one.link, one.direction))
+        name, times = QUANTITIES.get(one.quantity, ("", 1))
         if of is None or not name or (name == "loss" and of.gemodel) or (name == "delay_ns" and of.slot):
             continue
         wanted = round(float(getattr(of, name) or 0) * times)
-        label = f"{one['link']} {one['direction']} {one['quantity']}"
-        yield Compared(
-            label, round(float(one.get("requested") or 0) * times), wanted, "", round(wanted * ROUNDING)
-        )
+        yield Compared(one.name, round(one.requested * times), wanted, "", round(wanted * ROUNDING))
 
 
 def proof_words_are_intervals(e: Evidence) -> Found:
     """Checks that as many proofs have their interval within the tolerance as have the verdict "holds".
 
-    Proofs without `needs` (the frames that would decide) are of earlier rules and left out.
+    Proofs of earlier rules, which had no `directions`, are left out.
     """
-    known = [
-        one for one in e.proof
-        if "needs" in one and None not in [one.get(name) for name in NEEDED]
-        and one.get("quantity") != "distribution"
-    ]  # fmt: skip
-    if not known:
+    known = [(one, _within(one)) for one in e.proof if one.directions and one.quantity != "distribution"]
+    told = [(one, within) for one, within in known if within is not None]
+    if not told:
         return Found(left_out=["no proof has an interval and a tolerance"])
-    holding = [one for one in known if one.get("verdict") == "holds"]
-    return Found([Compared("proofs", len(holding), sum(map(_within, holding)), "proofs")])
+    holding = [within for one, within in told if one.verdict == HOLDS]
+    return Found([Compared("proofs", len(holding), sum(holding), "proofs")])
 
 
-def _within(one: dict[str, Any]) -> bool:
+def _within(one: Proven) -> bool | None:
     """Returns whether the interval is within the tolerance plus the machine's own share, and holds the
-    measured value.
+    measured value; None without an interval or a tolerance.
     """
-    reach = (float(one["tolerance"]) + float(one.get("machine") or 0)) * (1 + ROUNDING)
-    expected, low, high = float(one["expected"]), float(one["low"]), float(one["high"])
-    measured, rounding = float(one["measured"]), ROUNDING * abs(high)
-    inside = low - rounding <= measured <= high + rounding
-    return inside and expected - reach <= low and high <= expected + reach
+    if one.tolerance is None or one.low is None or one.high is None or one.measured is None:
+        return None
+    reach = (one.tolerance + (one.machine or 0)) * (1 + ROUNDING)
+    expected, rounding = one.expected, ROUNDING * abs(one.high)
+    inside = one.low - rounding <= one.measured <= one.high + rounding
+    return inside and expected - reach <= one.low and one.high <= expected + reach
 
 
 def names_are_flows(e: Evidence) -> Found:

@@ -13,7 +13,7 @@ from orchestrator.cli.report import doubted
 
 if TYPE_CHECKING:
     from contract.plan import Expectation, Plan
-    from reports.judged import Judged
+    from contract.verdict import Judged
     from reports.verdicts import Planned
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from contract import manifest, verdict
+from contract.proof import Proven
 from orchestrator.cli.output import print_result
 from orchestrator.lab import judgement
 
@@ -60,10 +61,8 @@ def verdicts(judged: Summary, *, failures: bool = True) -> list[tuple[str, str]]
         return [*lines, (f"  proof.json cannot be read: {judged.unreadable}", "red")]
     lines += [(f"  {line}", "dim") for line in _tolerances(proof)]
     lines += [(f"  {line}", "yellow") for line in _open(proof)]
-    failed = [one for one in proof if one["verdict"] == verdict.FAILS][: MOST_FAILED if failures else 0]
-    return lines + [
-        (f"  {one['link']} {one['direction']} {one['quantity']}: {one['reason']}", "red") for one in failed
-    ]
+    failed = [one for one in proof if one.verdict == verdict.FAILS][: MOST_FAILED if failures else 0]
+    return lines + [(f"  {one.link} {one.direction} {one.quantity}: {one.reason}", "red") for one in failed]
 
 
 def others(judged: Summary) -> list[tuple[str, str]]:
@@ -82,13 +81,13 @@ def explained(directory: Path) -> list[tuple[str, str]]:
     return [(f"{one['name']}: {one['text']}", "yellow") for one in found if one.get("state") == "reached"]
 
 
-def _open(proof: Sequence[dict[str, Any]]) -> list[str]:
+def _open(proof: Sequence[Proven]) -> list[str]:
     """Returns a line for each reason of verdicts `cannot tell`, with the links; MOST_FAILED lines at most."""
     links: dict[str, list[str]] = {}
     for one in proof:
-        if one["verdict"] == verdict.OPEN:
-            text = f"{one['quantity']}: cannot tell: {one['reason']}"
-            links.setdefault(text, []).append(f"{one['link']} {one['direction']}")
+        if one.verdict == verdict.OPEN:
+            text = f"{one.quantity}: cannot tell: {one.reason}"
+            links.setdefault(text, []).append(f"{one.link} {one.direction}")
     lines = []
     for text, of in links.items():
         more = f" and {len(of) - MOST_NAMED} more" if len(of) > MOST_NAMED else ""
@@ -106,14 +105,14 @@ def _colour(counted: Counter[str]) -> str:
     return "red" if counted[verdict.FAILS] else "yellow" if counted[verdict.OPEN] else "green"
 
 
-def _tolerances(proof: Sequence[dict[str, Any]]) -> list[str]:
+def _tolerances(proof: Sequence[Proven]) -> list[str]:
     """Returns a line with the tolerances of each checked quantity: `delay: 4 holds; tolerance 200 us`."""
     found = []
-    for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("tolerance") is not None):
-        lines = [one for one in proof if one["quantity"] == quantity]
-        counted = Counter(one["verdict"] for one in lines)
-        tolerances = sorted(one["tolerance"] for one in lines if one.get("tolerance") is not None)
-        unit = lines[0]["unit"]
+    for quantity in dict.fromkeys(one.quantity for one in proof if one.tolerance is not None):
+        lines = [one for one in proof if one.quantity == quantity]
+        counted = Counter(str(one.verdict) for one in lines)
+        tolerances = sorted(one.tolerance for one in lines if one.tolerance is not None)
+        unit = lines[0].unit
         least, most = judgement.shown(unit, tolerances[0]), judgement.shown(unit, tolerances[-1])
         span = most if least == most else judgement.shown(unit, tolerances[0], tolerances[-1])
         found.append(f"{quantity}: {_counted(counted)}; tolerance {span}")

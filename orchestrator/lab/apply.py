@@ -226,7 +226,7 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
         lab.events.phase("prove", ways, ways, "paths")
         judgements += path_proof.prove(lab.plan, lab.driver, tolerances.delay)
     before = rundir.read_proof(lab.run_dir) if lab.ready else []
-    rundir.write_proof(lab.run_dir, before + proof.to_json(judgements))
+    rundir.write_proof(lab.run_dir, [*before, *judgements])
     failed = [j for j in judgements if j.verdict == "fails"]
     for j in failed[:20]:
         what = "" if j.direction == "path" else "link "

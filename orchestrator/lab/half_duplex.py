@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from contract.plan import Link
+from contract.proof import Proven
 from orchestrator.lab import expected
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown, verdict
+from orchestrator.lab.judgement import ProofResult, Seen, shown, verdict
 from orchestrator.lab.probes import BOTH, FRAMES_LEAST, at_once, train_size
 from orchestrator.lab.tolerance import Tolerances
 from orchestrator.lab.train import OFFER_FACTOR, offered_bps, too_slow
@@ -17,14 +18,14 @@ from orchestrator.lab.train import OFFER_FACTOR, offered_bps, too_slow
 Results = Mapping[tuple[str, str], Seen]
 
 
-def judge(links: Sequence[Link], together: Results, tolerances: Tolerances) -> Iterator[Judgement]:
+def judge(links: Sequence[Link], together: Results, tolerances: Tolerances) -> Iterator[Proven]:
     """Yields a judgement (quantity `rate`, direction `both`) for each half-duplex link with a rate."""
     for link in links:
         if link.half_duplex and link.forward.impairment.rate_bps:
             yield _rate(link, [together.get((link.name, way)) for way in ("forward", "reverse")], tolerances)
 
 
-def _rate(link: Link, trains: Sequence[Seen | None], tolerances: Tolerances) -> Judgement:
+def _rate(link: Link, trains: Sequence[Seen | None], tolerances: Tolerances) -> Proven:
     """Judges the rate of both directions together, from the arrivals while both were sending. The verdict is
     "cannot tell" if the link has slots, if too few frames arrived (in that time, too), or if the senders were
     too slow.
@@ -60,9 +61,9 @@ def _rate(link: Link, trains: Sequence[Seen | None], tolerances: Tolerances) -> 
 def _line(
     link: Link, requested: float, expects: float, found: tuple[float, tuple[float, float]] | None, n: int,
     verdict: ProofResult, reason: str, tolerance: float,
-) -> Judgement:  # fmt: skip
+) -> Proven:  # fmt: skip
     rate, (low, high) = found if found is not None else (None, (None, None))
-    return Judgement(
+    return Proven(
         link.name,
         BOTH,
         "rate",

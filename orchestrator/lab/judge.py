@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from contract.plan import Direction, Link
+from contract.proof import Proven
 from orchestrator.lab.intervals import z_for
-from orchestrator.lab.judgement import Judgement, Seen
+from orchestrator.lab.judgement import Seen
 from orchestrator.lab.pooling import alike, pooled
 from orchestrator.lab.probes import directions
 from orchestrator.lab.quantities import Quantities, Tables, Within
@@ -30,7 +31,7 @@ def judge(
     noise: Noise | None = None,
     tables: Tables = NO_TABLES,
     looks: int = 1,
-) -> list[Judgement]:
+) -> list[Proven]:
     """Returns the judgements of all quantities of all directions; like directions are also judged together.
 
     spaced, burst: results of single frames and of trains by link and direction. noise: what the machine
@@ -43,7 +44,7 @@ def judge(
     z = z_for(tests * looks * together)
     found = list(_judge(links, spaced, burst, within, z))
 
-    def again(direction: Direction, seen: Seen) -> list[Judgement]:
+    def again(direction: Direction, seen: Seen) -> list[Proven]:
         return list(Quantities("", "", direction.impairment, seen, z, within.through(direction)).all())
 
     return pooled(groups, spaced, found, again)
@@ -51,12 +52,12 @@ def judge(
 
 def _judge(
     links: Sequence[Link], spaced: Results, burst: Results, within: Within, z: float
-) -> Iterator[Judgement]:
+) -> Iterator[Proven]:
     for link, name, direction in directions(links):
         result = spaced.get((link, name))
         if result is None:
             why = "no probe was answered"
-            yield Judgement(link, name, "reach", 1.0, 1.0, None, None, None, "share", 0, "cannot tell", why)
+            yield Proven(link, name, "reach", 1.0, 1.0, None, None, None, "share", 0, "cannot tell", why)
             continue
         judged = Quantities(link, name, direction.impairment, result, z, within.through(direction))
         yield from judged.all()

@@ -1,4 +1,4 @@
-"""One line of proof.json, its verdict, and quantities as short texts."""
+"""Defines the results of probe frames, the verdict on an interval, and quantities as short texts."""
 
 from __future__ import annotations
 
@@ -13,35 +13,6 @@ _UNITS: dict[str, tuple[tuple[float, str], ...]] = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")),
     "share": ((0.01, "%"),),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A line of proof.json: one quantity of one direction, with its verdict.
-
-    requested: the topology's value; expected: its effect (expected.py), with which `measured` is compared.
-    low, high: the interval of `measured`. tolerance: the largest difference that holds; None if a count
-    decides. machine: what the machine itself adds to the quantity, measured during the proof; None if not
-    measurable. needs: frames that would decide, over all directions that were judged together (`directions`);
-    None if no number of frames would. Times in ns, shares in [0, 1], rates in bit/s.
-    """
-
-    link: str
-    direction: str
-    quantity: str
-    requested: float
-    expected: float
-    measured: float | None
-    low: float | None
-    high: float | None
-    unit: str
-    n: int
-    verdict: ProofResult
-    reason: str
-    tolerance: float | None = None
-    machine: float | None = None
-    needs: int | None = None
-    directions: int = 1
 
 
 @dataclass(frozen=True, slots=True)

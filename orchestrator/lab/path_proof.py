@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 from contract.plan import Node, Plan
 from contract.plan.family import family
 from contract.plan.tolerance import Tolerance
+from contract.proof import Proven
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Tracer
-from orchestrator.lab.judgement import Judgement, ProofResult, shown, verdict
+from orchestrator.lab.judgement import ProofResult, shown, verdict
 from orchestrator.lab.probes import JITTER_TAIL
 from orchestrator.lab.traceroute import FRAME_BYTES, SPACING_S, Traceroute, TracerouteResult
 from orchestrator.plan.paths import Path, Paths, pairs
@@ -24,7 +25,7 @@ SURE = 0.93  # confidence of the median's interval between the smallest and the 
 Way = tuple[Node, str, Path, Path]  # sending node, destination address, path there, path back
 
 
-def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Judgement]:
+def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Proven]:
     """Judges hops and round trips of at most 24 sampled paths over routers, from light nodes; empty if there
     is no such path.
 
@@ -91,7 +92,7 @@ def _name(way: Way) -> str:
     return f"{way[0].name} -> {way[2].nodes[-1]}"
 
 
-def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
+def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Proven:
     """Judges the hops: holds if every planned router and the destination answered in its place,
     else fails.
     """
@@ -104,7 +105,7 @@ def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
         "" if gone == requested else f"requested by way of {', '.join(requested)}; went {', '.join(gone)}"
     )
     count, answered = float(len(requested)), float(len(seen.hops))
-    return Judgement(
+    return Proven(
         _name(way),
         "path",
         "hops",
@@ -132,7 +133,7 @@ def _interval(values: Sequence[int]) -> tuple[float, float]:
     return float(ordered[left_out]), float(ordered[n - 1 - left_out])
 
 
-def _time(way: Way, seen: TracerouteResult, each: Tolerance, machines: Collection[str]) -> Judgement:
+def _time(way: Way, seen: TracerouteResult, each: Tolerance, machines: Collection[str]) -> Proven:
     """Judges the median round trip against the sum of the links' requested delays, with a tolerance that
     grows with hops and jitter.
 
@@ -144,7 +145,7 @@ def _time(way: Way, seen: TracerouteResult, each: Tolerance, machines: Collectio
     requested = float(there.delay_ns(frame_bytes) + back.delay_ns(frame_bytes))
     values = seen.round_trips_ns
     if not values:
-        return Judgement(
+        return Proven(
             _name(way), "path", "round trip", requested, requested, None, None, None, "ns", 0, "cannot tell",
             "no echo came back",
         )  # fmt: skip
@@ -161,7 +162,7 @@ def _time(way: Way, seen: TracerouteResult, each: Tolerance, machines: Collectio
     if passed and judged != "holds" and low >= requested - tolerance:
         judged = "cannot tell"
         reason = f"virtual machines on the way ({', '.join(passed)}) add {shown('ns', middle - requested)}"
-    return Judgement(
+    return Proven(
         _name(way),
         "path",
         "round trip",

@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from contract.plan import Direction, Link
-from orchestrator.lab.judgement import Judgement, Seen
+from contract.proof import Proven
+from orchestrator.lab.judgement import Seen
 from orchestrator.lab.probes import directions
 
 Way = tuple[str, str]  # link, direction
-Again = Callable[[Direction, Seen], Sequence[Judgement]]
+Again = Callable[[Direction, Seen], Sequence[Proven]]
 POOLED = ("delay", "jitter", "distribution", "loss", "duplicate", "corrupt", "reorder")
 
 
@@ -35,9 +36,9 @@ def alike(links: Sequence[Link]) -> list[dict[Way, Direction]]:
 def pooled(
     groups: Sequence[Mapping[Way, Direction]],
     seen: Mapping[Way, Seen],
-    found: Sequence[Judgement],
+    found: Sequence[Proven],
     again: Again,
-) -> list[Judgement]:
+) -> list[Proven]:
     """Returns `found` with "cannot tell" replaced by the judgement of the group's directions together, also
     if that cannot tell either.
 
@@ -46,7 +47,7 @@ def pooled(
     """
     group_of = {way: number for number, group in enumerate(groups) if len(group) > 1 for way in group}
     failing = {(j.link, j.direction, j.quantity) for j in found if j.verdict == "fails"}
-    known: dict[tuple[int, str], Judgement | None] = {}
+    known: dict[tuple[int, str], Proven | None] = {}
     result = []
     for line in found:
         number = group_of.get((line.link, line.direction))
@@ -63,7 +64,7 @@ def pooled(
 
 def _together(
     group: Mapping[Way, Direction], ways: Sequence[Way], seen: Mapping[Way, Seen], quantity: str, again: Again
-) -> Judgement | None:
+) -> Proven | None:
     """Judges the frames of all `ways` as one direction; None if there are fewer than two, or if the quantity
     has no answer.
     """

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from contract.plan import Link
 from contract.plan.tolerance import ProofSettings
+from contract.proof import Proven
 from orchestrator.lab import half_duplex, noise_floor
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Driver
 from orchestrator.lab.judge import judge
-from orchestrator.lab.judgement import Judgement, Seen
+from orchestrator.lab.judgement import Seen
 from orchestrator.lab.operations import Probe, Probed, Prove
 from orchestrator.lab.pooling import added
 from orchestrator.lab.probes import SPACING_NS, burst_probes, in_turns, shared_probes, spaced_probes
@@ -45,7 +45,7 @@ class Prover:
     virtual: bool
     tables: Mapping[str, Sequence[int]]  # the plan's tables of delays
 
-    def prove(self, links: Sequence[Link], *, once: bool = False) -> tuple[list[Judgement], Tolerances]:
+    def prove(self, links: Sequence[Link], *, once: bool = False) -> tuple[list[Proven], Tolerances]:
         """Probes all directions and judges them, with further trains until every verdict is decided or the
         allowed time or number of attempts is used; returns the judgements and the tolerances. Half-duplex
         links are also judged with both directions at once.
@@ -65,7 +65,7 @@ class Prover:
 
     def _until_told(
         self, links: Sequence[Link], tolerances: Tolerances, beside: bool, looks: int
-    ) -> list[Judgement]:
+    ) -> list[Proven]:
         """Sends spaced frames and trains through all directions, then further frames through undecided ones;
         returns the judgements. A jitter or delay that lacks time is judged with the rough tolerance.
         """
@@ -133,7 +133,3 @@ def _by_way(probed: Sequence[Probed]) -> dict[tuple[str, str], Seen]:
 
 def _seen(p: Probed) -> Seen:
     return Seen(p["sent"], p["received"], p["duplicates"], p["corrupted"], p["delays_ns"], p["arrivals_ns"])
-
-
-def to_json(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
-    return [asdict(j) for j in judgements]

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from contract.plan import Impairment, Link
 from contract.plan.tolerance import ProofSettings
+from contract.proof import Proven
 from orchestrator.lab.clock import MILLISECOND, SECOND
-from orchestrator.lab.judgement import Judgement
 from orchestrator.lab.operations import Probe
 from orchestrator.lab.probes import (
     SMALLEST,
@@ -49,7 +49,7 @@ def length_ns(probes: Sequence[Probe]) -> int:
 
 
 def further(
-    first: Sequence[Probe], judged: Sequence[Judgement], left_ns: int, links: Sequence[Link], *, dense: bool
+    first: Sequence[Probe], judged: Sequence[Proven], left_ns: int, links: Sequence[Link], *, dense: bool
 ) -> list[Probe]:
     """Returns probes with the frames that undecided quantities need, if all frames of a quantity fit into the
     remaining time; those that need the shortest time first. Empty if none fits.
@@ -159,7 +159,7 @@ def _longer(probe_of: Mapping[Way, Probe], frames: Mapping[Way, int], *, dense: 
         yield {**probe, "count": count, "interval_ns": interval, "start_ns": 0}
 
 
-def told(line: Judgement, first: Sequence[Probe]) -> Judgement:
+def told(line: Proven, first: Sequence[Probe]) -> Proven:
     """Adds to the reason of an undecided judgement the duration of a proof that would decide it; returns
     other judgements, and those without a known number of frames, unchanged.
     """
@@ -173,26 +173,26 @@ def told(line: Judgement, first: Sequence[Probe]) -> Judgement:
 
 
 def in_time(
-    fine: Sequence[Judgement],
-    rough: Sequence[Judgement],
+    fine: Sequence[Proven],
+    rough: Sequence[Proven],
     first: Sequence[Probe],
     left_ns: int,
     *,
     dense: bool,
-) -> list[Judgement]:
+) -> list[Proven]:
     """Returns for each quantity the fine judgement if the frames that it still needs (0 if decided) fit into
     the remaining time, else the rough one.
     """
     probe_of = {(p["link"], p["direction"]): p for p in first}
 
-    def fits(line: Judgement) -> bool:
+    def fits(line: Proven) -> bool:
         most = left_ns // _interval(probe_of, line)
         return more(line) <= (most if dense else min(most, left_ns * FRAMES_PER_S // SECOND))
 
     return [f if fits(f) else r for f, r in zip(fine, rough, strict=True)]
 
 
-def more(line: Judgement) -> int:
+def more(line: Proven) -> int:
     """Returns the frames that one direction still needs; 0 for a decided quantity, or if no number of frames
     would decide it.
     """
@@ -201,7 +201,7 @@ def more(line: Judgement) -> int:
     return max(0, math.ceil((line.needs - line.n) / line.directions))
 
 
-def _interval(probe_of: Mapping[Way, Probe], line: Judgement) -> int:
+def _interval(probe_of: Mapping[Way, Probe], line: Proven) -> int:
     """Returns the interval (ns) of the probe of the judgement's direction, at least 1; 1 if there is no
     probe.
     """

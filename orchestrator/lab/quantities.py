@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from contract.plan import Direction, Impairment
+from contract.proof import Proven
 from orchestrator import queueing
 from orchestrator.lab import expected, shape
 from orchestrator.lab.intervals import (
@@ -22,7 +23,7 @@ from orchestrator.lab.intervals import (
     quartile_range,
     wilson,
 )
-from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown, verdict
+from orchestrator.lab.judgement import ProofResult, Seen, shown, verdict
 from orchestrator.lab.probes import FRAMES_PLAIN, spaced_size
 from orchestrator.lab.tolerance import WIDEST, Noise, Tolerances, of_share
 from orchestrator.lab.train import Untold, measured
@@ -71,7 +72,7 @@ class Quantities:
     z: float
     within: Within
 
-    def all(self) -> Iterator[Judgement]:
+    def all(self) -> Iterator[Proven]:
         """Yields a judgement of reach and of each requested quantity except the rate; only of loss if all
         frames are to be lost.
         """
@@ -103,21 +104,21 @@ class Quantities:
         self, quantity: str, requested: float, measured: float | None, interval: tuple[float, float] | None,
         unit: str, n: int, verdict: ProofResult, reason: str = "", expects: float | None = None,
         tolerance: float | None = None, machine: float | None = None, needs: int | None = None,
-    ) -> Judgement:  # fmt: skip
+    ) -> Proven:  # fmt: skip
         """Returns a judgement of this direction; the expected value is the requested one unless given."""
         low, high = interval if interval else (None, None)
-        return Judgement(
+        return Proven(
             self.link, self.direction, quantity, requested, requested if expects is None else expects,
             measured, low, high, unit, n, verdict, reason, tolerance, machine, needs,
         )  # fmt: skip
 
-    def _loss(self) -> Judgement:
+    def _loss(self) -> Proven:
         """Judges the share of lost frames."""
         i, seen = self.requested, self.seen
         requested, memory = expected.requested_loss(i), expected.loss_memory(i)
         return self._share("loss", requested, expected.lost(i), seen.sent - seen.received, seen.sent, memory)
 
-    def _reach(self) -> Judgement:
+    def _reach(self) -> Proven:
         """Judges whether frames arrive: all must if neither loss nor corruption is requested, else at least
         one.
         """
@@ -139,7 +140,7 @@ class Quantities:
         least = self.requested.delay_ns / 4 if self.requested.reorder else -1
         return [float(d) for d in self.seen.delays_ns if d > least]
 
-    def _delay(self) -> Judgement:
+    def _delay(self) -> Proven:
         """Judges the delay by the mean if there is jitter, else by the median, which a few late frames do not
         change. Cannot tell with fewer than 5 delays.
         """
@@ -164,7 +165,7 @@ class Quantities:
         tolerances = self.within.tolerances
         return max(tolerances.delay.of(whole), tolerances.of_jitter * self.requested.jitter_ns)
 
-    def _slotted(self) -> Judgement:
+    def _slotted(self) -> Proven:
         """Judges the mean delay of frames that each have their own slot; cannot tell if the effect of the
         slots on the jitter's distribution is not known, or with too few frames.
         """
@@ -183,7 +184,7 @@ class Quantities:
         found = mean_interval(values, self.z, i.delay_correlation)
         return self._within("delay", i.delay_ns, makes, found, "ns", len(values), tolerance, added)
 
-    def _jitter(self) -> Judgement:
+    def _jitter(self) -> Proven:
         """Judges the jitter by the spread of the delays; cannot tell with too few frames."""
         values = self._delays()
         if len(values) < ENOUGH:
@@ -213,7 +214,7 @@ class Quantities:
             return factor, quartile_range(values, self.z, error, i.delay_correlation)
         return 1.0, deviation_interval(values, self.z, i.delay_correlation)
 
-    def _distribution(self, table: Sequence[int]) -> Judgement:
+    def _distribution(self, table: Sequence[int]) -> Proven:
         """Judges the delays by their Kolmogorov-Smirnov distance from the user's table; shifts within the
         delay's tolerance do not count. Cannot tell with too few frames, or if the machine adds more than that
         tolerance.
@@ -245,7 +246,7 @@ class Quantities:
 
     def _share(
         self, quantity: str, requested: float, share: float, hits: int, n: int, correlation: float
-    ) -> Judgement:
+    ) -> Proven:
         """Judges a share: `hits` of `n` frames, with the correlation of successive frames. Cannot tell with
         too few frames.
         """
@@ -260,7 +261,7 @@ class Quantities:
             quantity, requested, share, (hits / n, low, high), "share", n, tolerance, needs=needs
         )
 
-    def _reorder(self) -> Judgement:
+    def _reorder(self) -> Proven:
         """Judges the share of frames that skipped the queue, with less than half of the delay; cannot tell if
         the jitter is too large to distinguish them.
         """
@@ -274,7 +275,7 @@ class Quantities:
         share, memory = expected.reordered(self.requested), self.requested.reorder_correlation
         return self._share("reorder", self.requested.reorder, share, skipped, len(delays), memory)
 
-    def rate(self, train: Seen | None) -> Judgement:
+    def rate(self, train: Seen | None) -> Proven:
         """Judges the rate by the spacing of a train's frames that waited for one another; the interval is the
         bound on the rate's error. Cannot tell with slots, or if the train does not show the rate.
         """
@@ -303,7 +304,7 @@ class Quantities:
             "rate", requested, expects, found, "bit/s", told.frames, tolerance, late_ns=told.late_ns
         )
 
-    def _too_few(self, quantity: str, requested: float, unit: str, n: int, needs: int = ENOUGH) -> Judgement:
+    def _too_few(self, quantity: str, requested: float, unit: str, n: int, needs: int = ENOUGH) -> Proven:
         """Returns a judgement `cannot tell` because of too few frames."""
         why = f"{n} frames are too few to judge"
         return self._line(quantity, requested, None, None, unit, n, "cannot tell", why, needs=needs)
@@ -312,7 +313,7 @@ class Quantities:
         self, quantity: str, requested: float, expects: float, found: tuple[float, float, float], unit: str,
         n: int, tolerance: float, machine: float | None = None, late_ns: float | None = None,
         needs: int | None = None,
-    ) -> Judgement:  # fmt: skip
+    ) -> Proven:  # fmt: skip
         """Judges an interval (measured, low, high) against the expected value and the tolerance.
 
         machine: the machine's addition to the quantity; if that exceeds the tolerance, the result never

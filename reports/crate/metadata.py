@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reports.judged import Judged
+from contract.verdict import Judged
 from reports.study import Study
 from reports.verdicts import by_cell, of_study
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from contract.verdict import FAILS
 from reports.metrics.messages import held_messages
 from reports.rundir import Run
 
@@ -98,7 +99,7 @@ def _doubt(run: Run, over: pl.DataFrame) -> str:
         return f"the sending end nodes, {allowed}: they sent up to {_us(late)} after the scheduled time"
     longer = (on_time.get_column("after_ns") - on_time.get_column("worst_ns")).max()
     said = f"after the sending, some took up to {_us(longer)} longer than the whole bound"
-    failed = [str(row.get("link")) for row in run.proof if row.get("verdict") == "fails"]
+    failed = [one.link for one in run.proof if one.verdict == FAILS]
     if any(event.action in CHANGES for event in run.plan.events):
         return f"the links, which the timeline changes: {said}"
     if failed:

@@ -17,9 +17,10 @@ from lab_plans import MS, access, node
 
 from contract.plan import Impairment
 from contract.plan.tolerance import ProofSettings, Tolerance
+from contract.proof import Proven
 from orchestrator.lab import expected, judge, probes, train
 from orchestrator.lab.intervals import mean_interval, normal_quantile, wilson, z_for
-from orchestrator.lab.judgement import Judgement, Seen, shown
+from orchestrator.lab.judgement import Seen, shown
 from orchestrator.lab.tolerance import HOST, VIRTUAL, WIDEST, Noise, Tolerances, settle
 
 PLAIN = Impairment()
@@ -35,7 +36,7 @@ def judged(
     burst: Seen | None = None,
     tolerances: Tolerances = HOST,
     noise: Noise | None = None,
-) -> dict[str, Judgement]:
+) -> dict[str, Proven]:
     link = access("p", "wire", node("p", 0, "alpha"), asked, PLAIN)
     quiet = Seen(5, 5, 0, 0, [0] * 5, range(5))
     spaced = {("wire", "forward"): seen, ("wire", "reverse"): quiet}

@@ -14,8 +14,9 @@ from lab_plans import MS, access, node
 
 from contract.plan import Impairment, Link
 from contract.plan.tolerance import ProofSettings, Tolerance
+from contract.proof import Proven
 from orchestrator.lab.judge import judge
-from orchestrator.lab.judgement import Judgement, Seen, verdict
+from orchestrator.lab.judgement import Seen, verdict
 from orchestrator.lab.operations import Prove
 from orchestrator.lab.proof import Prover
 from orchestrator.lab.tolerance import HOST
@@ -61,13 +62,13 @@ def links(asked: Impairment, count: int = 1) -> list[Link]:
 
 def proven(
     wires: Wires, of: list[Link], virtual: bool = True, once: bool = False, **asked: int
-) -> list[Judgement]:
+) -> list[Proven]:
     settings = replace(ProofSettings(), **asked)  # type: ignore[arg-type]
     prover = Prover(wires, "core", settings, "uml", virtual, {})  # type: ignore[arg-type]
     return prover.prove(of, once=once)[0]
 
 
-def told(lines: list[Judgement], quantity: str) -> set[str]:
+def told(lines: list[Proven], quantity: str) -> set[str]:
     return {line.verdict for line in lines if line.quantity == quantity}
 
 

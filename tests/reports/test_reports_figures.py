@@ -92,7 +92,7 @@ def key_sorted(rows: list[dict[str, Any]]) -> list[str]:
 
 def test_long_names_of_links_are_not_clipped(one: Study) -> None:
     name = "from-the-north-western-substation-to-the-control-centre"
-    longer = [{**proven, "link": name} for proven in one.cells[0].run.proof]
+    longer = [replace(proven, link=name) for proven in one.cells[0].run.proof]
     run = replace(one.cells[0].run, read_proof=lambda: longer)
     drawn = draw(registry.PROOF[0], replace(one, cells=(replace(one.cells[0], run=run),)))
     assert isinstance(drawn, Drawn) and f"{name} forward<" in drawn.svg

@@ -14,6 +14,7 @@ from synthetic import write_campaign
 from synthetic_shape import Shape
 
 from contract import rundir, seal
+from contract.proof import Proven
 from reports.cell import Cell
 from reports.figures.latency import LATENCIES
 from reports.figures.proof import proof_data
@@ -115,9 +116,9 @@ def test_proofs_of_many_runs_are_taken_together(campaign: Path) -> None:
     cell = study.cells[0]
     asked = {"link": "wan", "direction": "forward", "quantity": "delay", "requested": 2e7, "expected": 2e7}
 
-    def proof(number: int) -> list[dict[str, object]]:
+    def proof(number: int) -> list[Proven]:
         verdict = "fails" if number % 50 == 7 else "holds"
-        return [{**asked, "measured": 2e7 + number, "unit": "ns", "n": 5, "verdict": verdict}]
+        return [Proven.of({**asked, "measured": 2e7 + number, "unit": "ns", "n": 5, "verdict": verdict})]
 
     def run(number: int) -> Cell:
         made = replace(cell.run, read_proof=lambda: proof(number))
