@@ -15,7 +15,7 @@ from typing import Any
 
 from commands import ROOT, VNET, timed
 
-from contract import seal
+from contract import manifest, seal
 
 COUNTS = (10, 100, 1000)
 ALLOWED_MB = 1000  # whatever the number of runs
@@ -53,13 +53,12 @@ def multiplied(campaign: Path, count: int, out: Path) -> None:
 
 def _run(of: Path, run_dir: Path, seed: int) -> None:
     shutil.copytree(of, run_dir, copy_function=os.link, ignore=shutil.ignore_patterns(*UNLINKED))
-    manifest = json.loads((run_dir / "manifest.json").read_text()) | {"seed": seed}
-    for name in ("manifest.json", seal.NAME):  # copies, so that the original run stays as it is
+    known = manifest.read(run_dir) | {"seed": seed}
+    for name in (manifest.NAME, seal.NAME):  # copies, so that the original run stays as it is
         content = (run_dir / name).read_bytes()
         (run_dir / name).unlink()
         (run_dir / name).write_bytes(content)
-    (run_dir / "manifest.json").write_text(json.dumps(manifest))
-    seal.renew(run_dir, ["manifest.json"])
+    manifest.write(run_dir, known)
     page = run_dir / "report" / "index.html"
     page.parent.mkdir(exist_ok=True)
     page.touch()

@@ -17,6 +17,8 @@ from typing import Any
 import polars as pl
 from commands import VNET, timed
 
+from contract import manifest
+
 ROUTERS, SUBSTATIONS, SECONDS = 10, 10, 30
 FRAME_BITS = 302 * 8
 SERVICES = {"hrt": ("high-real-time", 20), "lrt": ("low-real-time", 10), "be": ("best-effort", 2.5)}
@@ -107,7 +109,7 @@ def late(cooperate: bool, directory: Path) -> tuple[float, float]:
     file.write_text(topology(cooperate))
     took = timed(str(VNET), "run", str(file), "--time", "virtual", "--seed", "1", "--results", str(out))
     run = next(out.glob("bench-cooperation/*"))
-    begin, _ = json.loads((run / "manifest.json").read_text())["phases"]["hold"]
+    begin, _ = manifest.load(run).phases["hold"]
     messages = pl.read_parquet(run / "messages.parquet").filter(
         (pl.col("class") == "hrt-faster") & (pl.col("scheduled_ns") >= begin + 10_000_000_000)
     )

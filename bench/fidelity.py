@@ -9,7 +9,6 @@ docs/virtual-time.md has the bounds and their reasons. Exit status: 0 if all bou
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -20,6 +19,8 @@ from pathlib import Path
 
 import polars as pl
 from commands import VNET, failed
+
+from contract import manifest
 
 TOPOLOGY = Path(__file__).with_suffix(".yaml")
 PLAIN = ("delay=0ms", "jitter=0ms", "loss=0%")
@@ -80,8 +81,7 @@ def run(arguments: list[str], out: Path) -> Path:
 
 def figures(run_dir: Path) -> Figures:
     """Returns the figures of the hold, during which all clients are connected."""
-    manifest = json.loads((run_dir / "manifest.json").read_text())
-    start, end = manifest["phases"]["hold"]
+    start, end = manifest.load(run_dir).phases["hold"]
     seconds = (end - start) / 1e9
     messages = pl.read_parquet(run_dir / "messages.parquet").filter(
         pl.col("scheduled_ns").is_between(start, end)
@@ -140,9 +140,9 @@ def main() -> int:
         real = run([*common, "--kernel", kernel], Path(out, "real"))
         virtual = run([*common, "--time", "virtual"], Path(out, "virtual"))
         broken = compare(real, virtual, f"real, {kernel}")
-        manifest = json.loads((real / "manifest.json").read_text())
-    if manifest["suspect"]:
-        codes = {w["code"] for w in manifest["warnings"] if w.get("suspect", True)}
+        found = manifest.load(real)
+    if found.suspect:
+        codes = {w["code"] for w in found.warnings if w.get("suspect", True)}
         print(
             f"the run in real time is suspect ({', '.join(sorted(codes))}): repeat when the machine is idle"
         )

@@ -18,6 +18,8 @@ from typing import Any
 import polars as pl
 from commands import VNET, as_root, timed
 
+from contract import manifest
+
 BYTES, SECONDS, TURNS = 218, 5, 3
 TOPOLOGY = """\
 name: bench-gateway
@@ -71,7 +73,7 @@ def let_through(name: str, turn: int, directory: Path) -> Found:
     file.write_text(TOPOLOGY.format(bytes=BYTES, seconds=SECONDS, software=software, queue=queue))
     timed(str(VNET), "run", str(file), "--kernel", "host", "--results", str(out))
     run = next(out.glob("bench-gateway/*"))
-    begin, end = json.loads((run / "manifest.json").read_text())["phases"]["hold"]
+    begin, end = manifest.load(run).phases["hold"]
     nodes = pl.read_parquet(run / "nodes.parquet").filter(pl.col("t_ns").is_between(begin, end))
     return Found(_a_second(nodes, "receiver", "rx_packets"), _a_second(nodes, "near", "cpu_ns") / 1e9)
 

@@ -17,6 +17,8 @@ from typing import Any
 import polars as pl
 from commands import VNET, as_root, reads, timed, tool
 
+from contract import manifest
+
 RATE, SECONDS, BYTES, TURNS = 20_000, 5, 200, 3
 LATE_NS = 1_000_000
 COUNT = RATE * SECONDS
@@ -68,7 +70,7 @@ def lab(receiver: str, sender: str, directory: Path, name: str) -> Path:
 
 def sender_cpu_s(run: Path) -> float:
     """Returns the CPU seconds that the sender's node used in the hold."""
-    begin, end = json.loads((run / "manifest.json").read_text())["phases"]["hold"]
+    begin, end = manifest.load(run).phases["hold"]
     of_sender = (pl.col("node") == "sender") & pl.col("t_ns").is_between(begin, end)
     spent = pl.read_parquet(run / "nodes.parquet").filter(of_sender).get_column("cpu_ns").to_list()
     return float(max(spent) - min(spent)) / 1e9

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from commands import VNET, as_root, timed
 
+from contract import manifest
+
 TOPOLOGY = Path(__file__).parent / "mqtt.yaml"
 
 
@@ -16,8 +18,7 @@ def main() -> None:
     as_root()
     with tempfile.TemporaryDirectory() as out:
         total = timed(str(VNET), "run", str(TOPOLOGY), "--kernel", "host", "--results", out)
-        manifest = json.loads(next(Path(out).rglob("manifest.json")).read_text())
-    spans = manifest["phases"]
+        spans = manifest.load(next(Path(out).rglob(manifest.NAME)).parent).phases
     inside = sum((spans[p][1] - spans[p][0]) / 1e9 for p in ("ramp", "hold"))
     row = {
         "name": "vnet run outside ramp and hold",

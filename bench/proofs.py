@@ -11,7 +11,6 @@ each lab, each quantity that does not hold with its reason, and the shares.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -21,7 +20,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from contract import rundir
 from contract.plan import Plan
+from contract.proof import Proven
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.plan.build import make_plan
 from orchestrator.run.directories import make_dir
@@ -86,7 +87,7 @@ def bare(plan: Plan) -> Plan:
     )  # fmt: skip
 
 
-def proven(lab: Lab, out: Path, mode: str, kernel: str) -> list[dict[str, Any]]:
+def proven(lab: Lab, out: Path, mode: str, kernel: str) -> list[Proven]:
     """The rows of proof.json of one lab; KernelError or TopologyError if it cannot be set up."""
     request = Request(lab.file, {}, time=mode, kernel=kernel)
     prepared = prepare_plan(request, lab.plan, out)
@@ -94,8 +95,7 @@ def proven(lab: Lab, out: Path, mode: str, kernel: str) -> list[dict[str, Any]]:
     outcome = execute(prepared, run_dir, lambda _event: None, tables=False)
     if outcome.state != "complete":
         raise KernelError(f"{lab.name}: {outcome.state}: {outcome.error}")
-    found: list[dict[str, Any]] = json.loads((run_dir / "proof.json").read_text())
-    return found
+    return rundir.read_proof(run_dir)
 
 
 def shipped() -> Iterator[Path]:
@@ -104,15 +104,13 @@ def shipped() -> Iterator[Path]:
         yield from sorted(ROOT.glob(pattern))
 
 
-def told(lab: Lab, lines: list[dict[str, Any]], took_s: float) -> Counter[str]:
+def told(lab: Lab, lines: list[Proven], took_s: float) -> Counter[str]:
     """Prints the verdicts of one proof and returns their numbers."""
-    counted = Counter(str(line["verdict"]) for line in lines)
+    counted = Counter(str(line.verdict) for line in lines)
     said = ", ".join(f"{number} {word}" for word, number in sorted(counted.items())) or "no link"
     print(f"{lab.name}: {said} ({took_s:.1f} s)", flush=True)
     for text in dict.fromkeys(
-        f"  {line['quantity']}: {line['verdict']}: {line['reason']}"
-        for line in lines
-        if line["verdict"] != "holds"
+        f"  {line.quantity}: {line.verdict}: {line.reason}" for line in lines if line.verdict != "holds"
     ):
         print(text, flush=True)
     return counted

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from commands import VNET
 
+from contract import manifest
+
 LABS = (
     ("pair.yaml",),
     ("mqtt-many-to-one.yaml", "-p", "clients=20", "-p", "connect_interval=20ms"),
@@ -34,8 +36,8 @@ def measured(number: int, out: Path) -> Path:
 def findings(run: Path) -> list[str]:
     """Reduces a run and returns the warnings that make it suspect; empty for a run that is not suspect."""
     subprocess.run([str(VNET), "report", str(run)], stdout=subprocess.DEVNULL, check=True)
-    manifest = json.loads((run / "manifest.json").read_text())
-    return [str(warning) for warning in manifest["warnings"]] if manifest["suspect"] else []
+    found = manifest.load(run)
+    return [str(warning) for warning in found.warnings] if found.suspect else []
 
 
 def main() -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from commands import ROOT, VNET, timed
 
+from contract import manifest
+
 TOPOLOGY = ROOT / "topologies" / "mqtt-many-to-one.yaml"
 BAYS = ROOT / "topologies" / "papers" / "substation-bays.yaml"
 CHEAP = "VNET_SYSCALL_COST=100ns"  # its stacks are links, so programs are to cost next to nothing
@@ -38,8 +40,7 @@ def on_one_core(topology: Path, parameters: tuple[str, ...] = (), *cost: str) ->
     with tempfile.TemporaryDirectory() as out:
         run = ("taskset", "-c", core, "env", *cost, str(VNET), "run", str(topology), "--time", "virtual")
         wall = timed(*run, "--results", out, *words(parameters))
-        manifest = json.loads(next(Path(out).rglob("manifest.json")).read_text())
-    spans = manifest["phases"]
+        spans = manifest.load(next(Path(out).rglob(manifest.NAME)).parent).phases
     return wall, sum((spans[p][1] - spans[p][0]) / 1e9 for p in ("ramp", "hold"))
 
 

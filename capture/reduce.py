@@ -32,6 +32,7 @@ from capture.monitors import brokers, delayed_acks, queues, sockets
 from capture.monitors.monitor import Monitor, Reading
 from capture.pcap import Counts, reduce_pcap
 from contract import manifest, regular, retired, rundir, seal
+from contract.events import Applied
 from contract.manifest import Warned
 from contract.plan import Capture, Plan
 from contract.tables import TABLES, Kind
@@ -274,13 +275,12 @@ def _event(done: Reduced, line: str) -> dict[str, Any] | None:
     an invalid line.
     """
     try:
-        found = json.loads(line)
-        row = {name: found.get(name) for name in TABLES["events"].names}
-    except (ValueError, AttributeError):
+        row = asdict(Applied.parse(line))
+    except ValueError:
         text = f"events.jsonl: {line[:60]!r} is no event and was left out."
         done.warnings.append(Warned("reduce-odd-lines", text, rawfile.CUT_REMEDY))
         return None
-    return row | {"args": json.dumps(found.get("args") or {})}
+    return row | {"args": json.dumps(row["args"] or {})}
 
 
 def _capture(done: Reduced, capture: Capture, apps: Mapping[str, tuple[int, ...]]) -> None:

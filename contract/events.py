@@ -1,12 +1,13 @@
-"""Writes the events of a run (changes by its timeline, its traces and its clients), one line each in
-raw/events.jsonl.
+"""Writes and reads the events of a run (changes by its timeline, its traces and its clients), one line each
+in raw/events.jsonl.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,36 @@ class Applied:
     error: str | None = None
     label: str = ""
 
+    @classmethod
+    def parse(cls, line: str) -> Applied:
+        """Returns the event of a line; ValueError for one that a crash has cut off, or that is no event."""
+        found = json.loads(line)
+        if not isinstance(found, dict):
+            raise ValueError("is no object")
+        try:
+            return cls(**{one.name: found[one.name] for one in fields(cls) if one.name in found})
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+
     def write(self, run_dir: Path) -> dict[str, Any]:
         """Appends the event's line to raw/events.jsonl, and returns its fields."""
         fields = asdict(self)
         with (run_dir / NAME).open("a") as out:
             out.write(json.dumps(fields) + "\n")
         return fields
+
+
+def read(run_dir: Path) -> list[Applied]:
+    """Returns the events of a run so far, without lines that are none; empty before the first."""
+    path = run_dir / NAME
+    return list(parsed(path.read_text(errors="replace").splitlines() if path.exists() else ()))
+
+
+def parsed(lines: Iterable[str]) -> Iterator[Applied]:
+    """Yields the event of each line, without lines that are none."""
+    for line in lines:
+        with suppress(ValueError):
+            yield Applied.parse(line)
 
 
 def impairments(args: str) -> Iterator[tuple[str, Impairment]]:

@@ -131,6 +131,19 @@ def load(run_dir: Path) -> Manifest:
     return Manifest.of(read(run_dir))
 
 
+def written(run_dir: Path) -> Manifest:
+    """Reads the manifest of a run that has one; OSError without the file, ValueError for a damaged one."""
+    return parse((run_dir / NAME).read_text())
+
+
+def parse(text: str) -> Manifest:
+    """Returns the manifest with this text; ValueError for a damaged one."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError(f"{NAME} is no object")
+    return Manifest.of(found)
+
+
 def write(run_dir: Path, data: Contents) -> Contents:
     """Writes the whole manifest, with `suspect` computed from it, and returns it as written."""
     whole: Contents = {**data, "suspect": doubtful(data)}
@@ -174,6 +187,11 @@ def outside(run_dir: Path, why: str, machine: dict[str, Any], inputs: dict[str, 
     known = read(run_dir)
     kernel = {**known.get("kernel", {}), "why": why}
     write(run_dir, known | {"kernel": kernel, "run": run_dir.name, "machine": machine, "inputs": inputs})
+
+
+def controlled(run_dir: Path, control: dict[str, Any]) -> None:
+    """Adds a control run, with its median latencies by class."""
+    write(run_dir, read(run_dir) | {"control": control})
 
 
 def hashed(run_dir: Path, hashes: dict[str, str]) -> None:

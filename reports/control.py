@@ -34,8 +34,7 @@ def record(run_dir: Path, control_dir: Path) -> Medians:
             f"--control {control_dir}: no message class arrived both in it and in {run_dir}; name a run of "
             "the same file"
         )
-    known = manifest.read(run_dir)
-    manifest.write(run_dir, known | {"control": {"run": str(control_dir), "median_ms": shared}})
+    manifest.controlled(run_dir, {"run": str(control_dir), "median_ms": shared})
     return shared
 
 

@@ -37,7 +37,7 @@ class Run:
 
     path: Path
     read_plan: Callable[[], Plan] = field(repr=False, compare=False)
-    read_manifest: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
+    read_manifest: Callable[[], Manifest] = field(repr=False, compare=False)
     read_proof: Callable[[], list[Proven]] = field(repr=False, compare=False)
     tables: Mapping[str, pl.DataFrame]
     captures: dict[str, Path]
@@ -65,7 +65,7 @@ class Run:
     @property
     def manifest(self) -> Manifest:
         """The manifest of the run; empty if it cannot be read."""
-        return Manifest.of(self.read_manifest())
+        return self.read_manifest()
 
     @property
     def seed(self) -> int | str:
@@ -112,8 +112,8 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
     missing: list[str] = []
     shelf = shelf or Shelf()
     plan = _plan(path, shelf, missing)
-    manifest = _json(path / "manifest.json", {}, missing)
-    if plan is NO_PLAN and not manifest:
+    found = _json(path / rundir.MANIFEST, {}, missing)
+    if plan is NO_PLAN and not found:
         raise RunDirectoryError(
             f"{path}: holds neither a readable plan.json nor a manifest.json; "
             "a report needs a run directory (results/LAB/RUN)"
@@ -122,7 +122,7 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
     return Run(
         path=path,
         read_plan=(lambda: NO_PLAN) if plan is NO_PLAN else partial(shelf.plan, path),
-        read_manifest=partial(_manifest, shelf, path, files.altered) if manifest else dict,
+        read_manifest=partial(_manifest, shelf, path, files.altered) if found else Manifest,
         read_proof=files.proof(),
         tables=files.tables(plan),
         captures=_captures(path, plan, missing),
@@ -130,7 +130,7 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
         read_bounds=files.bounds(),
         missing=tuple(missing),
         altered=files.altered,
-        lab=plan.lab or str(manifest.get("lab") or path.parent.name),
+        lab=plan.lab or Manifest.of(found).lab or path.parent.name,
     )
 
 
@@ -145,12 +145,12 @@ def refuse_others(directory: Path, *deepest: int) -> None:
         raise RunDirectoryError(f"{directory}: {other}; {rule}; remove it, or copy the directory without it")
 
 
-def _manifest(shelf: Shelf, path: Path, altered: tuple[str, ...]) -> dict[str, Any]:
+def _manifest(shelf: Shelf, path: Path, altered: tuple[str, ...]) -> Manifest:
     """Returns the manifest with a finding for each file that changed after the seal. A changed summary.json
     does not count, because every report writes it again.
     """
-    broken = tuple(name for name in altered if name != "summary.json")
-    return dict(findings.known(shelf.json(path / "manifest.json"), broken))
+    broken = tuple(name for name in altered if name != rundir.SUMMARY)
+    return Manifest.of(findings.known(shelf.json(path / rundir.MANIFEST), broken))
 
 
 class _Files:

@@ -9,7 +9,6 @@ network tool there. Routes and neighbours of nodes with a routing daemon are lef
 from __future__ import annotations
 
 import ctypes
-import json
 import re
 import socket
 import struct
@@ -17,6 +16,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 
+from contract import events
+from contract.events import Applied
 from contract.plan import Link
 from orchestrator.lab import announcements
 from orchestrator.lab.announcements import Places
@@ -105,20 +106,18 @@ def _changed_by_lab(lab: Lab) -> Iterator[str]:
     the timeline runs a network tool or a shell script.
     """
     wires = [link for link in (*lab.plan.links, *lab.links.values()) if link.kind == "nodes"]
-    path = lab.run_dir / "raw" / "events.jsonl"
-    for line in path.read_text().splitlines() if path.exists() else ():
-        yield from _touched(json.loads(line), wires)
+    for applied in events.read(lab.run_dir):
+        yield from _touched(applied, wires)
     for event in lab.plan.events:
         if event.action == "run" and re.search(_RUNS, " ".join(event.args["argv"])):
             yield from event.targets
 
 
-def _touched(event: dict[str, object], wires: list[Link]) -> Iterator[str]:
+def _touched(event: Applied, wires: list[Link]) -> Iterator[str]:
     """Yields the targets of an event on whole nodes, and both ends of the direct wires that the event
     affects.
     """
-    action, args, targets = event["action"], event["args"], event["targets"]
-    assert isinstance(args, dict) and isinstance(targets, list)
+    action, args, targets = event.action, event.args, event.targets
     whole = action in OF_NODES and args.get("software") is None
     yield from targets if whole else ()
     for wire in wires if whole or action in OF_LINKS else ():

@@ -4,11 +4,11 @@ that is reverted leaves no other trace.
 
 from __future__ import annotations
 
-import json
 import struct
 from collections import Counter
 from collections.abc import Iterator
 
+from contract import events as applied_events
 from orchestrator.lab import announcements
 from orchestrator.lab.announcements import Places
 from orchestrator.lab.events import Warning
@@ -80,7 +80,5 @@ def _changed_by_lab(lab: Lab) -> Iterator[tuple[str, str]]:
 
 def _impaired(lab: Lab) -> Iterator[str]:
     """Yields the targets of all events of the run so far."""
-    path = lab.run_dir / "raw" / "events.jsonl"
-    for line in path.read_text().splitlines() if path.exists() else ():
-        event = json.loads(line)
-        yield from event["targets"]
+    for event in applied_events.read(lab.run_dir):
+        yield from event.targets

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from contract import regular, rundir, seal
-from contract.manifest import COMPLETE, Manifest
+from contract.manifest import COMPLETE, Manifest, written
 from orchestrator.kernel.protocol import NoKernel
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.virtual.kernel import VirtualKernel, is_ours
@@ -113,7 +112,7 @@ def recorded(run_dir: Path) -> Manifest:
     if run_dir.is_dir() and (other := regular.other_entry(run_dir)):
         raise VerifyError(f"{run_dir}: {other}; a run has regular files and directories only; remove it")
     try:
-        manifest = Manifest.of(json.loads((run_dir / "manifest.json").read_text()))
+        manifest = written(run_dir)
     except (OSError, ValueError) as error:
         raise VerifyError(
             f"{run_dir}: no readable manifest.json ({error}); give the directory of a run"

@@ -52,7 +52,7 @@ def narrowed(run: Run, span: Span) -> Run:
     """Returns the run with `span` as its hold and its only phase, and with only the messages that were
     scheduled in it.
     """
-    known = {**run.read_manifest(), "phases": {"hold": [span.start_ns, span.end_ns]}}
+    known = replace(run.manifest, phases={"hold": [span.start_ns, span.end_ns]})
     return replace(run, read_manifest=lambda: known, tables=_Narrowed(run.tables, span))
 
 

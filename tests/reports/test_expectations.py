@@ -224,7 +224,7 @@ def test_nodes_without_samples_are_not_within_a_bound(run: Cell) -> None:
     table = run.run.table("nodes")
     assert table is not None
     node = table.get_column("node")[0]
-    hold = run.run.read_manifest()["phases"]["hold"]
+    hold = run.run.manifest.phases["hold"]
     dead = (pl.col("node") == node) & (pl.col("t_ns") > hold[0])
     tables = {**run.run.tables, "nodes": table.filter(~dead)}
     cut = replace(run, run=replace(run.run, tables=tables))

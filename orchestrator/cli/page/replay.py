@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from contract import rundir
+from contract import events, rundir
+from contract import manifest as manifests
 from contract.manifest import Manifest
 from contract.plan import Plan
 from orchestrator.cli.page import network
@@ -30,7 +31,7 @@ def about(run_dir: Path, unfolded: Container[str] = ()) -> Json:
     from_ns: time of the first sample. frames: number of frames. unfolded: groups to unfold in the drawing.
     Raises ReplayError if the run has no tables or cannot be read.
     """
-    manifest, plan = Manifest.of(_json(run_dir / "manifest.json")), _plan(run_dir)
+    manifest, plan = _manifest(run_dir), _plan(run_dir)
     found, forward = network.planned(plan), network.routers(plan)
     shown = network.network(found, forward)
     if unfolded:
@@ -42,7 +43,7 @@ def about(run_dir: Path, unfolded: Container[str] = ()) -> Json:
         "plan": network.timeline(plan),
         "network": shown,
         "warnings": manifest.warnings,
-        "events": _events(run_dir),
+        "events": list(map(asdict, events.read(run_dir))),
         "captures": sorted(path.name for path in (run_dir / "pcap").glob("*.pcap*") if path.is_file()),
         "from_ns": first,
         "frames": max(0, (last - first) // STEP_NS),
@@ -79,30 +80,11 @@ def _plan(run_dir: Path) -> Plan:
         raise ReplayError(f"{error}; replay it with the version of vnet that made it") from error
 
 
-def _json(path: Path) -> Json:
+def _manifest(run_dir: Path) -> Manifest:
     try:
-        found = json.loads(path.read_bytes())
+        return manifests.written(run_dir)
     except (OSError, ValueError) as error:
-        raise ReplayError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise ReplayError(f"{path}: is no object")
-    return found
-
-
-def _events(run_dir: Path) -> list[Json]:
-    found = []
-    try:
-        text = (run_dir / "raw" / "events.jsonl").read_text(errors="replace")
-    except OSError:
-        return []
-    for line in text.splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue  # truncated by a crash
-        if isinstance(event, dict):
-            found.append(event)
-    return found
+        raise ReplayError(f"{run_dir / manifests.NAME}: cannot be read: {error}") from error
 
 
 def _table(run_dir: Path, name: str) -> pl.LazyFrame | None:

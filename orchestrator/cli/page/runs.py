@@ -9,8 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from contract import findings, seal
-from contract.manifest import Manifest
+from contract import findings, manifest, seal
 
 MOST = 400  # most runs, and most campaigns, that are listed: the newest
 DEEP = 5  # levels of directories that are searched
@@ -103,10 +102,10 @@ def _about(directory: Path, file: str) -> dict[str, Any]:
 
 def _run(directory: Path) -> dict[str, Any]:
     about = _about(directory, "manifest.json")
-    said = _read(directory / "manifest.json")
-    if said is None:
+    try:
+        found = manifest.written(directory)
+    except (OSError, ValueError):
         return {**about, "lab": directory.parent.name, "state": "unreadable", "run": directory.name}
-    found = Manifest.of(said)
     return {
         **about, "lab": found.lab, "run": directory.name, "state": found.state or "unknown",
         "time": found.time or "real", "suspect": suspect(directory),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from contract import events, manifest
 from contract.codec import from_json
 from contract.plan import Plan
 from orchestrator.cli.control import ControlError, Message
@@ -215,21 +216,20 @@ class Watch:
         self._routers = network.routers(plan)
         self._flows = Flows(network.flows(plan))
         self._tell("plan", **network.timeline(plan))
-        past = await whole(fetch, "raw/events.jsonl") or b""
-        for line in past.splitlines()[-KEPT_EVENTS:]:
-            with contextlib.suppress(ValueError):
-                self._tell("event", **json.loads(line))
+        past = await whole(fetch, events.NAME) or b""
+        for event in events.parsed(past.decode(errors="replace").splitlines()[-KEPT_EVENTS:]):
+            self._tell("event", **asdict(event))
 
     async def _ask(self, at: Source, fetch: Callable[..., Any]) -> None:
         status = await at.call("status")
         if status["phase"] != self._phase or "status" not in self._kept:
             self._phase = status["phase"]
-            manifest = json.loads(await whole(fetch, "manifest.json") or b"{}")
+            written = manifest.parse((await whole(fetch, manifest.NAME) or b"{}").decode())
             known = {
                 k: status.get(k)
                 for k in ("lab", "ready", "phase", "kernel", "driver", "run_dir", "state", "serving")
             }
-            times = {k: manifest.get(k) for k in ("t0_ns", "phases", "time", "seed", "topology")}
+            times = {k: getattr(written, k) for k in ("t0_ns", "phases", "time", "seed", "topology")}
             self._tell("status", **known, **times)
             for warning in status["warnings"]:
                 self._warn(warning)
