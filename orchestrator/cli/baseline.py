@@ -33,7 +33,7 @@ def save_command(directory: Path, file: Path, also: tuple[str, ...], as_json: bo
 
     from reports.compare.baseline import save
     from reports.compare.errors import CompareError
-    from reports.compare.side import read_side
+    from reports.compare.reading import read_side
     from reports.damage import told
     from reports.errors import RunDirectoryError
 

@@ -104,7 +104,7 @@ def _refusals() -> Iterator[None]:
 
 
 def _read(letter: str, path: Path) -> Side:
-    from reports.compare.side import read_side
+    from reports.compare.reading import read_side
     from reports.damage import told
 
     with told(path):

@@ -22,8 +22,9 @@ from reports.compare.comparison import DIFFERS, OPEN, SAME, Comparison, compare
 from reports.compare.difference import holm
 from reports.compare.levels import differences, factors, moved
 from reports.compare.messages import partners
+from reports.compare.reading import read_side
 from reports.compare.settings import settings
-from reports.compare.side import Sample, read_side
+from reports.compare.side import Sample
 from reports.compare.words import sentence
 from reports.metrics.metric import Of
 from reports.sections import differences as differences_of_levels

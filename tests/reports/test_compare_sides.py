@@ -17,7 +17,8 @@ from reports.compare.baseline import FORMAT, MARK, read_baseline, save
 from reports.compare.comparison import DIFFERS, OPEN, SAME, Comparison, compare
 from reports.compare.errors import CompareError
 from reports.compare.pairing import matches
-from reports.compare.side import Side, letters, read_side
+from reports.compare.reading import read_side
+from reports.compare.side import Side, letters
 
 P99 = ("latency_p99", "control")
 
