@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reports.metrics.interruptions import MOST, events
 from reports.sections.section import Page, Part
 from reports.sections.tabular import by_subject
 
@@ -20,4 +21,5 @@ def section(page: Page) -> Part | None:
     table = by_subject(page.study, SUBJECT, MEASURES)
     if table is None:
         return None
-    return page.part("interruptions", "Interruptions", table=table.cut())
+    most = MOST if any(len(events(cell.run)) > MOST for cell in page.study.cells) else 0
+    return page.part("interruptions", "Interruptions", table=table.cut(), most=most)
