@@ -27,6 +27,17 @@ def read(directory: Path) -> tuple[Judged, ...] | None:
         return None
 
 
+def stale(directory: Path) -> bool:
+    """Returns whether a campaign's verdicts.json was written before a cell ended; False for a run, and if the
+    campaign lacks verdicts.json or cells.jsonl.
+    """
+    try:
+        written = (directory / rundir.VERDICTS).stat().st_mtime_ns
+        return written < (directory / "cells.jsonl").stat().st_mtime_ns
+    except FileNotFoundError:
+        return False
+
+
 def of(directory: Path, subject: Subject) -> list[Judged] | None:
     """Returns the verdicts on one kind of subject, in their order; None if verdicts.json is missing
     or damaged.

@@ -120,7 +120,7 @@ def write(study: Study) -> None:
 
 def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Judged, ...]]:
     """Returns the verdicts on each run by cell name, and those on the study as a whole, from verdicts.json;
-    if the file is missing or damaged, it judges now.
+    if the file is missing or damaged, or a cell of the campaign ended after it was written, it judges now.
 
     Claims are only among the latter, and so are the expectations of a campaign.
     """
@@ -133,9 +133,18 @@ def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Jud
     if not study.single:
         own = {name: tuple(one for one in of if one.of != "expectation") for name, of in own.items()}
     known = judged.read(study.root)
-    if known is None:
+    if known is None or judged.stale(study.root):
         return own, tuple(of_study(study))
     return own, tuple(one for one in known if one.of == "claim" or not study.single)
+
+
+def of_expectations(directory: Path) -> list[Judged]:
+    """Returns the verdicts on the expectations of a run or campaign from verdicts.json; of a campaign with a
+    cell that ended after it was written, judged now. Empty without the file.
+    """
+    if judged.stale(directory):
+        return list(on_conditions(study_of_campaign(directory)))
+    return judged.of(directory, "expectation") or []
 
 
 def counted(directory: Path) -> judged.Counts:

@@ -134,9 +134,13 @@ def _held(path: Path, kind: str) -> Entry | None:
 
 
 def _expected(path: Path) -> list[str]:
-    """The worst verdict on the expectations of a run or campaign; none without any."""
+    """The worst verdict on the expectations of a run or campaign; none without any. `cannot tell` if a cell
+    ended after they were judged.
+    """
     counted = judged.known(path)
-    return [judged.unmet(counted)] if counted.get("expectation") else []
+    if not counted.get("expectation"):
+        return []
+    return [verdict.OPEN if judged.stale(path) else judged.unmet(counted)]
 
 
 def _word(run: Path) -> str:

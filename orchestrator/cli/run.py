@@ -186,9 +186,9 @@ def as_data(outcome: Outcome) -> dict[str, object]:
 
 def expectations(directory: Path) -> list[dict[str, str]]:
     """The verdicts on the expectations of a run or campaign, for scripts."""
-    from reports.judged import of
+    from reports.verdicts import of_expectations
 
     return [
         {"expectation": one.name, "verdict": one.verdict, "reason": one.reason}
-        for one in of(directory, "expectation") or []
+        for one in of_expectations(directory)
     ]

@@ -22,6 +22,7 @@ from .settling import settle, unplaced
 
 SHORTEST_PREFIX, LONGEST_PREFIX = 16, 30  # of IPv4: what `subnet:` takes
 HOLD, DRAIN = "10 s", "1 s"
+Subnet = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True)
@@ -191,23 +192,40 @@ def _named(network: Network) -> Iterator[tuple[str, Wire]]:
 def _subnets(network: Network, changed: list[str]) -> Iterator[tuple[str, str]]:
     """Yields the name and subnet of each wire whose addresses are in one subnet of a valid size, and of each
     LAN; LANs that links join have one subnet. A LAN without such addresses gets its own subnet from the file,
-    or one from 10.200.0.0 on. Adds lines on other subnets to `changed`.
+    or else the next one from 10.200.0.0 on that overlaps no subnet of the others. Adds lines on other subnets
+    to `changed`; TopologyError if no subnet is left.
     """
+    taken: list[str] = []
     for name, wire in _named(network):
         if (subnet := _common(network, list(wire.ends), name, changed)) is not None:
+            taken.append(subnet)
             yield name, subnet
-    for number, lans in enumerate(_joined(network)):
+    without: list[list[Lan]] = []
+    for lans in _joined(network):
         members = [end for lan in lans for end in lan.members]
         given = next((lan.subnet for lan in lans if lan.subnet), None)
-        subnet = _common(network, members, lans[0].name, changed) or given or _free(number)
+        if (subnet := _common(network, members, lans[0].name, changed) or given) is None:
+            without.append(lans)
+        else:
+            taken.append(subnet)
+            yield from ((lan.name, subnet) for lan in lans)
+    free = _free([ipaddress.ip_network(subnet) for subnet in taken])
+    for lans in without:
+        if (subnet := next(free, None)) is None:
+            rule, remedy = "no subnet from 10.200.0.0 on is free for it", "give its machines addresses"
+            raise TopologyError([Problem(network.source or network.tool, 0, lans[0].name, "", rule, remedy)])
         yield from ((lan.name, subnet) for lan in lans)
 
 
-def _free(number: int) -> str:
-    """Returns the subnet for the group of LANs with this number, different for each number; does not check
-    whether other parts of the network use it.
+def _free(taken: list[Subnet]) -> Iterator[str]:
+    """Yields the subnets 10.200.0.0/16 to 10.249.0.0/16, then 10.250.0.0/24 to 10.255.255.0/24, without those
+    that overlap one of `taken`.
     """
-    return f"10.{200 + number}.0.0/16" if number < 50 else f"10.{250 + number // 256}.{number % 256}.0/24"
+    large = (f"10.{block}.0.0/16" for block in range(200, 250))
+    small = (f"10.{block}.{part}.0/24" for block in range(250, 256) for part in range(256))
+    for text in (*large, *small):
+        if not any(_overlap(ipaddress.ip_network(text), one) for one in taken):
+            yield text
 
 
 def _joined(network: Network) -> list[list[Lan]]:
@@ -361,9 +379,6 @@ def _nowhere(network: Network, plan: Plan, addresses: dict[str, str]) -> list[st
                 machine.routes.remove(route)
                 gone.append(f"{machine.name} has no route to {route.to}: no subnet of the lab is there")
     return gone
-
-
-Subnet = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def _overlap(a: Subnet, b: Subnet) -> bool:

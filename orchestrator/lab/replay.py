@@ -188,8 +188,8 @@ def _filters(lab: Lab, at: Direction) -> list[Entry]:
 
 
 def _change(lab: Lab, player: _Player, wanted: Impairment) -> None:
-    """Sets an impairment and reads it back; raises LabError if the read-back differs. Does nothing if the
-    impairment already applies.
+    """Sets an impairment, seeds its generator again and reads it back; raises LabError if the read-back
+    differs. Does nothing if the impairment already applies.
     """
     at, before = player.at, lab.impairments[player.link, player.ways[0]]
     if wanted == before:
@@ -199,5 +199,6 @@ def _change(lab: Lab, player: _Player, wanted: Impairment) -> None:
     read = lab.driver.change(Step("tc", at.netns, text, reason, at.host), at.carrier)
     entries = [one for one in read if "filter" not in one] + player.filters
     lab.impairments.update(dict.fromkeys(itertools.product([player.link], player.ways), wanted))
+    lab.after_change(player.link, player.ways[0])  # a kernel before April 2026 has drawn a new seed
     place = f"links.{player.link}.{player.direction}"
     readback.insist(readback.impairment(place, wanted, entries, at.carrier))

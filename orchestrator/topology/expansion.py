@@ -119,9 +119,13 @@ def hosts(subnet: str) -> int:
 WIRE_PREFIX: dict[Family, int] = {"IPv4": 30, "IPv6": 126}
 
 
+class NoSubnetError(Exception):
+    """No subnet is free for a link between two nodes; the text is the link's name."""
+
+
 def wire_subnets(model: File, names: Expansion) -> dict[str, str]:
     """Returns the subnet of each link between two nodes: its own, else the next free small one. That is IPv6
-    if `routing` says so, or says nothing and all subnets of the file are IPv6.
+    if `routing` says so, or says nothing and all subnets of the file are IPv6. NoSubnetError if none is free.
     """
     given = [s.subnet for s in model.segments.values()] + [link.subnet for link in model.links.values()]
     known = sorted({subnet for subnet in given if subnet is not None})
@@ -129,7 +133,13 @@ def wire_subnets(model: File, names: Expansion) -> dict[str, str]:
     six = all(family(subnet) == "IPv6" for subnet in known) and bool(known)
     kind: Family = "IPv6" if wanted == "ipv6" or (wanted is None and six) else "IPv4"
     free = _free([ipaddress.ip_network(subnet) for subnet in known if family(subnet) == kind], kind)
-    return {name: model.links[name].subnet or str(next(free)) for name in names.wires}
+    found: dict[str, str] = {}
+    for name in names.wires:
+        subnet = model.links[name].subnet or next(free, None)
+        if subnet is None:
+            raise NoSubnetError(name)
+        found[name] = str(subnet)
+    return found
 
 
 def _free(taken: list[Subnet], kind: Family) -> Iterator[Subnet]:

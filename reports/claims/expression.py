@@ -60,9 +60,10 @@ class Expression:
     def value(self, lookup: Lookup) -> Value | None:
         """Returns the value of the expression; None if a quantity is unknown or a divisor is not above zero.
 
-        The half widths of sums and differences add, because values of one run vary together. A number scales
-        the half width of the value that it multiplies or divides. The quotient or product of two measured
-        values has no interval. Products and quotients have no unit.
+        The half widths of sums and differences add, because values of one run vary together. A number, or an
+        expression of numbers such as `-2` or `(1 / 3)`, scales the half width of the value that it multiplies
+        or divides. A number divided by a measured value, and the quotient or product of two measured values,
+        have no interval. Products and quotients have no unit.
         """
         return _value(self.root, lookup)
 
@@ -162,6 +163,6 @@ def _half(node: Binary, left: Value, right: Value) -> float | None:
         return None
     if node.operator in "+-":
         return left.half + right.half
-    if isinstance(node.right, Number):
-        return left.half * (node.right.value if node.operator == "*" else 1 / node.right.value)
-    return right.half * node.left.value if isinstance(node.left, Number) and node.operator == "*" else None
+    if not _names(node.right):
+        return left.half * abs(right.value if node.operator == "*" else 1 / right.value)
+    return right.half * abs(left.value) if not _names(node.left) and node.operator == "*" else None

@@ -23,9 +23,9 @@ class EveryLevel:
     """Holds if a value is within bounds at every measured level, or at the one `level`. Without a measured
     value, the verdict is "cannot tell", with the reason `needs`.
 
-    With `interval`, only `above` is judged: the claim holds or fails if the value is above or below it by
-    more than the 95 % interval; in between, the verdict is "cannot tell". A value without an interval is
-    judged by itself.
+    With `interval`, the value must be on the right side of each bound by more than its 95 % interval, and
+    fails if it is on the wrong side of one by more than that; in between, the verdict is "cannot tell". A
+    value without an interval is judged by itself.
     """
 
     figures: Figures
@@ -40,8 +40,6 @@ class EveryLevel:
     level: Level | None = None
 
     def __post_init__(self) -> None:
-        if self.interval and self.above is None:
-            raise ExpressionError("`interval` needs the bound `above`; write it, or leave `interval` out")
         _some_bound(self.above, self.at_least, self.below, self.at_most)
 
     def judge(self, evidence: Evidence) -> Judgement:
@@ -56,10 +54,18 @@ class EveryLevel:
         return parts[0][1] if self.level is not None else together(parts)
 
     def _judge(self, value: Value, reason: str) -> Judgement:
-        if self.interval and self.above is not None:
-            bound = Value(self.above, self.above, self.above, value.unit)
-            return positive([(1, value), (-1, bound)], reason)
-        return Bounds(self.above, self.at_least, self.below, self.at_most).judge(value, reason)
+        bounds = Bounds(self.above, self.at_least, self.below, self.at_most)
+        if not self.interval or value.half == 0:
+            return bounds.judge(value, reason)
+        if value.half is None:
+            return bounds.judge(value, f"{reason} (no interval: one sample)")
+        sides = [(1, one) for one in (self.above, self.at_least) if one is not None]
+        sides += [(-1, one) for one in (self.below, self.at_most) if one is not None]
+        judged = [
+            positive([(sign, value), (-sign, Value(one, one, one, value.unit))], reason)
+            for sign, one in sides
+        ]
+        return next((one for word in (FAILS, OPEN) for one in judged if one.verdict == word), judged[0])
 
 
 @dataclass(frozen=True)

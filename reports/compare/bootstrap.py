@@ -32,7 +32,7 @@ Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 def bootstrapped(key: Key, a: Sample, b: Sample) -> Difference | None:
     """The difference of one latency or round trip between two runs; None if the figure is another one, a
-    side is a baseline, the messages are too few, or times are zero.
+    side is a baseline, the messages are too few or fill too few blocks, or times are zero.
     """
     named = NAME.fullmatch(key[0])
     if named is None or a.cell is None or b.cell is None or named[2] not in ("mean", *PERCENTILES):
@@ -57,7 +57,7 @@ def _fewest(share: float | None) -> int:
 
 def _error(sides: list[tuple[Times, Places]], share: float | None) -> float | None:
     """The standard error of the logarithm of the ratio, over draws of blocks; None if a draw has a value of
-    zero, which has no logarithm.
+    zero, which has no logarithm, or no message of a side, because the messages then fill too few blocks.
     """
     rng = np.random.default_rng(SEED)
     cut = [[times[places == block] for block in range(BLOCKS)] for times, places in sides]
@@ -65,11 +65,12 @@ def _error(sides: list[tuple[Times, Places]], share: float | None) -> float | No
     for _ in range(DRAWS):
         drawn = rng.integers(0, BLOCKS, BLOCKS)
         pair = [np.concatenate([parts[block] for block in drawn]) for parts in cut]
-        if all(len(times) for times in pair):
-            first, second = (_value(times, share) for times in pair)
-            if min(first, second) <= 0:
-                return None
-            found.append(math.log(second / first))
+        if not all(len(times) for times in pair):
+            return None
+        first, second = (_value(times, share) for times in pair)
+        if min(first, second) <= 0:
+            return None
+        found.append(math.log(second / first))
     return float(np.std(found, ddof=1))
 
 

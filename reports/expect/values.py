@@ -14,7 +14,8 @@ from contract.plan import Expectation
 from reports.expect import bootstrap
 from reports.expect.span import narrowed, span_of
 from reports.metrics.groups import group_metrics
-from reports.metrics.interruptions import TIMES, interruption_metrics, unended
+from reports.metrics.interruptions import MOST as MOST_EVENTS
+from reports.metrics.interruptions import TIMES, events, interruption_metrics, unended
 from reports.metrics.links import MOST, link_metrics
 from reports.metrics.load import load_metrics
 from reports.metrics.messages import by_guarantee, held_messages, latency_metrics, message_metrics
@@ -77,6 +78,8 @@ def values(
     if one.name == RECOVERY:
         return _recoveries(run, one)
     of_event = "event" in METRICS[name_of(one)].of
+    if of_event and len(events(run)) > MOST_EVENTS:
+        metrics = interruption_metrics(run, one.after or None, None)
     if (one.during or one.after) and not of_event:
         span = span_of(run, one)
         if span is None:
@@ -174,8 +177,8 @@ def _interval(run: Run, m: Metric, q: float | None) -> Estimate:
     known = rows.drop_nulls(column).sort("scheduled_ns", "flow", "seq")
     times = known.get_column(column).to_numpy().astype(np.float64)
     flows = known.select(pl.struct("flow", "receiver").n_unique()).item()
-    events = run.table("events")
-    happened = [] if events is None else events.filter("ok").get_column("t_ns").to_list()
+    timeline = run.table("events")
+    happened = [] if timeline is None else timeline.filter("ok").get_column("t_ns").to_list()
     borders = np.searchsorted(known.get_column("scheduled_ns").to_numpy(), happened).tolist()
     return bootstrap.interval(times, q, flows, borders)
 
@@ -184,8 +187,8 @@ def _recoveries(run: Run, one: Expectation) -> list[Value] | str:
     """The time from the event to the end of the pause that it caused, of each class: zero without a pause,
     infinite if it did not end. Cannot be told if the end of the hold cut it while it was not yet long.
     """
-    metrics = [m for m in interruption_metrics(run) if m.of.event == one.after and fits(m.of, one.of)]
-    cut = unended(run)
+    metrics = [m for m in interruption_metrics(run, one.after) if fits(m.of, one.of)]
+    cut = unended(run, one.after)
     by_class: dict[Of, dict[str, Metric]] = {}
     for m in metrics:
         by_class.setdefault(m.of, {})[m.name] = m

@@ -17,7 +17,7 @@ UP, OVER = (
     "link-up",
     ": over",
 )  # events with this action, or this end of their label, repair and lose no message
-MOST = 40  # events with metrics of their own: the first ones of the hold
+MOST = 40  # events with metrics of their own in summary.json: the first ones of the hold
 TIMES = 2.0  # a pause this many times the longest one before any event is an interruption
 PAIR = ("flow", "receiver")
 _SENT = pl.when(pl.col("sent_ns") > 0).then("sent_ns").otherwise("scheduled_ns")
@@ -43,9 +43,9 @@ class Usual:
     way_ns: int
 
 
-def interruption_metrics(run: Run) -> list[Metric]:
-    """Returns the metrics of each event and class, over the time until the next event; empty without messages
-    or events.
+def interruption_metrics(run: Run, label: str | None = None, most: int | None = MOST) -> list[Metric]:
+    """Returns the metrics of the first `most` events (None: all), or only of the event with this label, for
+    each class and over the time until the next event; empty without messages or such events.
 
     They are lost messages, unanswered requests, the longest pause in the arrivals of one flow at one
     receiver, the longest pause before any event, and the recovery time. For requests, replies count as
@@ -53,21 +53,25 @@ def interruption_metrics(run: Run) -> list[Metric]:
     and none has one that lasts to the end of the records. Messages in flight at the event belong to it (see
     `_sendings`); so does a pause in which the next arrival was due after the event.
     """
-    return [metric for one in _by_event(run) for metric in _of_event(*one)]
+    return [metric for one in _by_event(run, label, most) for metric in _of_event(*one)]
 
 
-def unended(run: Run) -> frozenset[Of]:
-    """Returns the events and classes with a pause that did not end: an arrival was due before the next event
-    or the end of the hold, and neither it nor a later one of its flow came.
+def unended(run: Run, label: str) -> frozenset[Of]:
+    """Returns the event with this label and each class with a pause that did not end: an arrival was due
+    before the next event or the end of the hold, and neither it nor a later one of its flow came.
     """
     return frozenset(
-        of for of, event, _, pauses, usual in _by_event(run)
+        of for of, event, _, pauses, usual in _by_event(run, label)
         if _near(event, pauses, usual).get_column("end_ns").null_count()
     )  # fmt: skip
 
 
-def _by_event(run: Run) -> Iterator[tuple[Of, Happened, pl.DataFrame, pl.DataFrame, Usual]]:
-    """Yields each class and event with the messages sent for it, the class's pauses and its usual pause."""
+def _by_event(
+    run: Run, label: str | None, most: int | None = None
+) -> Iterator[tuple[Of, Happened, pl.DataFrame, pl.DataFrame, Usual]]:
+    """Yields each class and event with the messages sent for it, the class's pauses and its usual pause: the
+    first `most` events (None: all), or only the one with this label.
+    """
     table = run.table("messages")
     if table is None:
         return
@@ -78,21 +82,23 @@ def _by_event(run: Run) -> Iterator[tuple[Of, Happened, pl.DataFrame, pl.DataFra
     for (name,), rows in sorted(classes.items(), key=lambda one: str(one[0])):
         pauses = _pauses(rows)
         usual = _usual(rows, pauses, min((event.from_ns for event in happened), default=0))
-        for event, sendings in zip(happened, _sendings(happened, usual.way_ns), strict=True):
+        every = list(zip(happened, _sendings(happened, usual.way_ns), strict=True))
+        chosen = every[:most] if label is None else [one for one in every if one[0].label == label]
+        for event, sendings in chosen:
             sent = rows.filter(_SENT.is_between(*sendings, closed="left"))
             yield Of(traffic_class=str(name), event=event.label), event, sent, pauses, usual
 
 
 def events(run: Run) -> list[Happened]:
-    """Returns the first MOST successful events of the hold that can interrupt a flow, in order; several with
-    one label at one time count as one. Empty without events or hold.
+    """Returns the successful events of the hold that can interrupt a flow, in order; several with one label
+    at one time count as one. Empty without events or hold.
     """
     table, hold = run.table("events"), phases(run).get("hold")
     if table is None or hold is None:
         return []
     rows = table.filter(pl.col("action").is_in(ACTIONS) & pl.col("ok")).sort("t_ns")
     rows = rows.filter(pl.col("t_ns").is_between(hold.start_ns, hold.end_ns, closed="left"))
-    rows = rows.unique(["planned_ns", "label"], keep="first", maintain_order=True).head(MOST)
+    rows = rows.unique(["planned_ns", "label"], keep="first", maintain_order=True)
     starts = rows.get_column("t_ns").to_list()
     mends = rows.select((pl.col("action") == UP) | pl.col("label").str.ends_with(OVER)).to_series().to_list()
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reports.figures import registry
+from reports.metrics.interruptions import MOST, events
 from reports.roles import origin_ns
 from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import by_subject
@@ -38,4 +39,5 @@ def interruptions(page: Page) -> Part | None:
     table = by_subject(page.study, SUBJECT, MEASURES)
     if table is None:
         return None
-    return page.part("interruptions", "Interruptions", table=table.cut())
+    most = MOST if any(len(events(cell.run)) > MOST for cell in page.study.cells) else 0
+    return page.part("interruptions", "Interruptions", table=table.cut(), most=most)

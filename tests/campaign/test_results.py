@@ -280,3 +280,15 @@ def test_what_a_killed_archive_left_is_replaced(top: Path, tmp_path: Path) -> No
     with tarfile.open(made) as tar:
         assert "bad/pcap/wan.pcap" in tar.getnames()
     assert [p.name for p in (tmp_path / "kept").iterdir()] == [made.name]
+
+
+def test_expectations_from_before_the_last_cell_cannot_be_told(tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    run(study / "runs" / "a.r1", verdicts={"proof": {"holds": 1}})
+    (study / "campaign.json").write_text("{}")
+    judged = {"format": 1, "verdicts": [], "counts": {"expectation": {"holds": 2}}}
+    (study / "verdicts.json").write_text(json.dumps(judged))
+    (study / "cells.jsonl").write_text("")
+    for at, word in ((time.time() - 60, "holds"), (time.time() + 60, "cannot tell")):
+        os.utime(study / "cells.jsonl", (at, at))
+        assert names(tmp_path) == {"study": word}

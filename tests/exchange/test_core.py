@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.exchange import writing
 from orchestrator.exchange.core import read
+from orchestrator.exchange.network import Lan, Machine, Network, Wire
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
@@ -121,3 +122,31 @@ def test_any_bytes_are_read_or_refused(tmp_path: Path, content: bytes) -> None:
     file.write_bytes(content)
     with pytest.raises(TopologyError, match=r"any\.xml"):
         read(file)
+
+
+def _hosts(*names: str) -> dict[str, Machine]:
+    return {name: Machine(name) for name in names}
+
+
+def test_a_network_without_addresses_gets_a_subnet_that_no_other_part_uses() -> None:
+    """The wire between x and y has addresses where the first free subnet would begin."""
+    network = Network("mixed", "a tool", _hosts("a", "b", "c", "d", "x", "y"))
+    network.machines["x"].addresses = {"eth0": ["10.200.3.1/24"]}
+    network.machines["y"].addresses = {"eth0": ["10.200.3.2/24"]}
+    network.lans = {
+        "s1": Lan("s1", [("a", "eth0"), ("b", "eth0")]),
+        "s2": Lan("s2", [("c", "eth0"), ("d", "eth0")]),
+    }
+    network.wires = [Wire((("x", "eth0"), ("y", "eth0")))]
+    written = writing.write(network)
+    assert not written.problems, written.problems
+    made = make_plan(parse("mixed.yaml", written.text.encode()))
+    assert {s.name: s.subnet for s in made.segments} == {"s1": "10.201.0.0/16", "s2": "10.202.0.0/16"}
+
+
+def test_more_networks_than_free_subnets_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_free", lambda taken: iter(()))
+    network = Network("full", "a tool", _hosts("a", "b"))
+    network.lans = {"s1": Lan("s1", [("a", "eth0"), ("b", "eth0")])}
+    with pytest.raises(TopologyError, match=r"a tool: s1: no subnet from 10\.200\.0\.0 on is free"):
+        writing.write(network)

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from contract.plan import Impairment
+from orchestrator.lab import replay
 from orchestrator.lab.netem_seeds import NetemSeeds, derived, draws
 
 
@@ -85,3 +88,19 @@ def test_each_link_direction_and_change_has_a_seed_of_its_own() -> None:
 def test_what_draws() -> None:
     assert not draws(EVEN) and not draws(Impairment(rate_bps=10**6))
     assert all(map(draws, (LOSSY, Impairment(jitter_ns=1), Impairment(gemodel=(0.1, 0.2, 1.0, 0.0)))))
+
+
+def test_each_step_of_a_trace_is_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel draws a new seed with each change, and no note says so."""
+    kernel = Kernel(takes=True)
+    there = lab(kernel, lossy=LOSSY)
+    there.driver.change = lambda step, carrier: []
+    there.after_change = NetemSeeds(there).changed
+    monkeypatch.setattr(replay.readback, "insist", lambda found: None)
+    player = SimpleNamespace(
+        link="lossy", direction="forward", ways=("forward",), filters=[],
+        at=SimpleNamespace(netns="core", carrier="lossy-f", host=None),
+    )  # fmt: skip
+    for loss in (0.2, 0.3, 0.3):
+        replay._change(there, player, Impairment(loss=loss))  # type: ignore[arg-type]  # what it reads
+    assert kernel.sent == [("core", {"lossy-f": derived(5, "lossy", "forward", n)}) for n in (1, 2)]

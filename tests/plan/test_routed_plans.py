@@ -146,3 +146,10 @@ def test_mistakes_are_refused_with_a_remedy(name: str) -> None:
         plan(text)
     problems = [str(p) for p in caught.value.problems]
     assert any(rule in p and "; " in p for p in problems), problems
+
+
+def test_a_link_without_a_free_subnet_is_a_mistake_of_the_file() -> None:
+    used = "".join(f"  s{n}: {{subnet: 10.{n}.0.0/16}}\n" for n in range(256))
+    text = f"name: full\nsegments:\n{used}nodes: {{a: {{}}, b: {{}}}}\nlinks: {{far: {{between: [a, b]}}}}\n"
+    with pytest.raises(TopologyError, match=r"full\.yaml:260: links\.far: the other .*; write `subnet"):
+        parse("full.yaml", text.encode())

@@ -283,3 +283,16 @@ def test_times_of_zero_have_no_ratio() -> None:
         sides.append(Sample("made", {}, "1", "the same", {}, {}, cell=Cell(run, [], "", {}, "")))
     assert bootstrapped(("latency_p50", OF), *sides) is None
     assert bootstrapped(("latency_p99", OF), *sides) is not None
+
+
+def test_messages_in_few_blocks_show_no_scatter() -> None:
+    """325 messages of the first 6.5 s of a minute: some draws of its 30 blocks have none of them."""
+    rng, sides = np.random.default_rng(4), []
+    for _ in range(2):
+        table = correlated(rng).cell.run.table("messages")  # type: ignore[union-attr]  # a cell is there
+        assert table is not None
+        late = pl.col("scheduled_ns") >= T0 + 6.5 * S
+        table = table.with_columns(latency_ns=pl.when(late).then(None).otherwise("latency_ns"))
+        run = run_of(manifest={"t0_ns": T0, "phases": {"hold": [T0, T0 + 60 * S]}}, messages=table)
+        sides.append(Sample("made", {}, "1", "the same", {}, {}, cell=Cell(run, [], "", {}, "")))
+    assert bootstrapped(("latency_mean", OF), *sides) is None

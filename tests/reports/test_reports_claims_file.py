@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from reports.claims.document import ClaimsError, read_claims
+from reports.claims.evidence import Evidence, Factor, Level, Quantity
 from reports.claims.expression import ExpressionError, parse
 from reports.claims.rules import RULES
 from reports.claims.template import parse_template
-from reports.claims.verdict import Value
+from reports.claims.verdict import FAILS, HOLDS, OPEN, Value
 from reports.papers import PAPERS
 
 GOOD = """\
@@ -81,7 +82,6 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         ("title: rate, ", "", ":1: factor.title: is missing"),
         ("traffic_class: udp", "class: udp", ":4: quantities.udp.class: is not known; known are metric"),
         ("above: 1", "above: 1, level: 7", "7 is no level of rate; write 10, 100, 1000"),
-        ("above: 1", "below: 1, interval: true", "`interval` needs the bound `above`"),
         ("every_level: mqtt / udp, above: 1", "steeper_step: mqtt", "judge.says: is not known"),
         ("quantities:", "figures:", ":2: figures: is not known; known are factor, quantities, claims"),
         ("factor: {", "factor: [", "is no YAML"),
@@ -109,8 +109,38 @@ def test_arithmetic_carries_the_interval() -> None:
     assert value("a + b") == (14, 2) and value("a - b") == (6, 2)  # of one run: they may vary together
     assert value("a - b - b") == (2, 3) and value("-(a - b) * 2") == (-12, 4)
     assert value("100 - a") == (90, 1) and value("a / 2 + 3 * b") == (17, 3.5)
+    assert value("a * -2") == (-20, 2) and value("(0 - 2) * a") == (-20, 2)  # no width is negative
+    assert value("a * (1 / 2)") == (5, 0.5) and value("a / (1 + 3)") == (2.5, 0.25)
     assert value("a / b") == (2.5, None)
     assert value("a / zero") is None and value("a + unknown") is None
+
+
+class Fixed(Evidence):
+    """Evidence with one value at the level 10 of the scenario lte."""
+
+    def __init__(self, value: Value) -> None:
+        self.factor, self.fixed, self.series = Factor("rate", "rate", (10,)), value, {("lte", 10): ""}
+
+    def value(self, quantity: Quantity, level: Level) -> Value | None:
+        return self.fixed
+
+
+@pytest.mark.parametrize(
+    ("bounds", "low", "high", "verdict"),
+    [
+        ("above: 3", 4, 6, HOLDS), ("above: 7", 4, 6, FAILS), ("above: 4.5", 4, 6, OPEN),
+        ("below: 7", 4, 6, HOLDS), ("at_most: 3", 4, 6, FAILS), ("below: 5.5", 4, 6, OPEN),
+        ("above: 3, below: 4.5", 4, 6, OPEN), ("above: 3, below: 3.5", 4, 6, FAILS),
+        ("at_least: 5", 5, 5, HOLDS), ("above: 5", 5, 5, FAILS), ("above: 3, at_most: 4", None, None, FAILS),
+    ],
+)  # fmt: skip
+def test_every_bound_is_judged_with_the_interval(
+    tmp_path: Path, bounds: str, low: float | None, high: float | None, verdict: str
+) -> None:
+    path = tmp_path / "claims.yaml"
+    path.write_text(GOOD.replace("mqtt / udp, above: 1", f"mqtt, {bounds}, interval: true"))
+    (claim,) = read_claims(path).claims
+    assert claim.how.judge(Fixed(Value(5, low, high, "ms"))).verdict == verdict
 
 
 @pytest.mark.parametrize("text", ["", "a +", "(a", "a b", "a.b", "+", "a)", "a" * 201, "1e5 *"])

@@ -8,6 +8,9 @@ from synthetic import run_of
 from synthetic_tables import MESSAGES
 
 from capture.reduce import schema
+from contract.plan import Expectation
+from contract.plan.expectations import Bounds
+from reports.expect.values import values
 from reports.metrics.interruptions import events, interruption_metrics
 from reports.metrics.metric import find
 
@@ -172,3 +175,22 @@ def test_a_request_that_arrived_is_unanswered_and_not_lost() -> None:
     found = measured(arrived, event(4 * S, "link-down"))
     assert (found["interruption_lost", "cut"], found["interruption_unanswered", "cut"]) == (7, 20)
     assert ("interruption_unanswered", "cut") not in measured(stream(range(2)), event(4 * S, "link-down"))
+
+
+def test_the_41st_event_is_measured_when_it_is_asked_for_and_not_counted_to_the_40th() -> None:
+    """Events every 100 ms; 50 messages after the last one are lost."""
+    happened = [event(S + n * EVERY_NS, "impair", f"e{n + 1}") for n in range(41)]
+    run = run_of(
+        manifest=MANIFEST,
+        messages=pl.DataFrame(stream(range(60, 110)), schema=MESSAGES),
+        events=pl.DataFrame(happened, schema=schema("events")),
+    )
+    first = {(m.of.event, m.name): m.value for m in interruption_metrics(run)}
+    assert first["e40", "interruption_lost"] == 0 and ("e41", "interruption_lost") not in first
+    asked = {m.name: m.value for m in interruption_metrics(run, "e41")}
+    assert asked["interruption_lost"] == 50 and asked["interruption_until"] > 5
+    every = {(m.of.event, m.name): m.value for m in interruption_metrics(run, most=None)}
+    assert len({event for event, _ in every}) == 41
+    one = Expectation("lost", "metric", "interruption_lost", unit="messages", bounds=Bounds(below=1))
+    judged = values(run, interruption_metrics(run), one)
+    assert not isinstance(judged, str) and max(value.value for value in judged) == 50

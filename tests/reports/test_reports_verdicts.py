@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,7 +19,8 @@ from contract.rundir import VERDICTS
 from orchestrator.cli import report as report_module
 from orchestrator.cli.headlines import others, verdicts
 from orchestrator.cli.run import judged_status
-from reports.judged import known, summary, untold
+from reports import verdicts as of_all
+from reports.judged import Judged, known, summary, untold
 from reports.junit import junit
 from reports.report import campaign_report, report
 from reports.rundir import read_run
@@ -227,3 +229,20 @@ def test_python_speaks_todays_words(run: Path) -> None:
 def test_a_file_that_is_damaged_tells_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / VERDICTS).write_text(text)
     assert known(tmp_path) == {}
+
+
+def test_expectations_are_judged_again_after_a_further_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = Judged("expectation", "few lost", "fails", "5 messages")
+    monkeypatch.setattr(of_all, "study_of_campaign", lambda directory: None)
+    monkeypatch.setattr(of_all, "on_conditions", lambda study: iter([now]))
+    old = {"of": "expectation", "name": "few lost", "verdict": "holds", "reason": ""}
+    (tmp_path / VERDICTS).write_text(json.dumps({"format": 1, "verdicts": [old], "counts": {}}))
+    assert [one.verdict for one in of_all.of_expectations(tmp_path)] == ["holds"]  # of a run
+    cells = tmp_path / "cells.jsonl"
+    cells.write_text("")
+    for later_s, word in ((-60, "holds"), (60, "fails")):
+        at = (tmp_path / VERDICTS).stat().st_mtime + later_s
+        os.utime(cells, (at, at))
+        assert [one.verdict for one in of_all.of_expectations(tmp_path)] == [word]

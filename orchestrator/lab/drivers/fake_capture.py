@@ -44,7 +44,9 @@ class FakeCapture:
         self._packets = len(sent)
 
     def stop(self) -> dict[str, int]:
-        return {"packets": self._packets, "dropped_kernel": 0, "dropped_interface": 0}
+        return {
+            "packets": self._packets, "received": self._packets, "dropped_kernel": 0, "dropped_interface": 0
+        }  # fmt: skip
 
 
 def _frame(message: Sent, source: str, target: str, next_seq: dict[int, int]) -> bytes:

@@ -10,12 +10,12 @@ from typing import Any
 
 from contract.plan.family import Family
 
-from ...language.problem import Problem, closest, shown
+from ...language.problem import Problem, TopologyError, closest, shown
 from ...language.scalars import Base, Moment
 from ...language.source import Document, Path
 from ..connectivity import Connectivity
 from ..document import File, Routing
-from ..expansion import Domain, Expansion, domains, expand, wire_subnets
+from ..expansion import Domain, Expansion, NoSubnetError, domains, expand, wire_subnets
 from ..phases import Phases, phases
 
 
@@ -43,8 +43,14 @@ class Report:
 
     @cached_property
     def wires(self) -> dict[str, str]:
-        """Returns the subnet of each link between two nodes."""
-        return wire_subnets(self.model, self.names)
+        """The subnet of each link between two nodes; TopologyError if none is free for one of them."""
+        try:
+            return wire_subnets(self.model, self.names)
+        except NoSubnetError as error:
+            rule = "the other subnets of the file leave no private subnet free for this link"
+            remedy = "write `subnet:` here, or smaller subnets elsewhere"
+            path: Path = ("links", str(error))
+            raise TopologyError([*self.problems, self.document.problem(path, "", rule, remedy)]) from error
 
     def declared(self, section: str) -> set[str]:
         """Returns the names in a section of the file, including those of invalid parts."""

@@ -123,9 +123,9 @@ def _wide_enough(report: Report) -> None:
         domain = report.domains[name]
         if domain.subnets and family(domain.subnets[0]) == "IPv6":
             _least(report, ("segments", name, "mtu"), segment.mtu)
-    for name in report.names.wires:
+    for name, subnet in report.wires.items():  # refuses the file if no subnet is free for a link
         mtu = report.model.links[name].mtu
-        if mtu is not None and family(report.wires[name]) == "IPv6":
+        if mtu is not None and family(subnet) == "IPv6":
             _least(report, ("links", name, "mtu"), mtu)
     for section, machines in (("nodes", report.model.nodes), ("groups", report.model.groups)):
         for name, machine in machines.items():
