@@ -46,7 +46,7 @@ CLIENT_KIND = Kind(
     example="dhcp-client: {}",
     check=check_client,
     plan=plan_clients,
-    words=lambda software, _flows: f"DHCP client of {software.spec['device']}",
+    words=lambda software, _flows: f"DHCP client of {software.spec['configures']}",
     costs=lambda _software, _flows: Costs(_CLIENT_BYTES, peers=1),
     in_agent=False,
     endpoint=lambda _model: False,
