@@ -3,7 +3,8 @@ hardware addresses, addresses, routes and neighbours, even if the program restor
 
 The kernel announces each change. All changes in a node are left out if the timeline or a client starts,
 stops, adds, removes or sets the node or cuts its direct link to another node, or if the timeline runs a
-network tool there. Routes and neighbours of nodes with a routing daemon are left out, too.
+network tool there. Routes and neighbours of nodes with a routing daemon are left out, too, and so are
+addresses and routes of software whose task they are (`configures` in its spec).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 
 from contract import events
 from contract.events import Applied
-from contract.plan import Link
+from contract.plan import Link, Node
 from orchestrator.lab import announcements
 from orchestrator.lab.announcements import Places
 from orchestrator.lab.events import Warning
@@ -93,12 +94,22 @@ def _changed(lab: Lab, places: Places, unread: list[str]) -> list[Change]:
             found.extend(
                 Change(f"nodes.{nodes[netns].name}: {change.text}", change.adds)
                 for change in changes(nodes[netns], one, announcements.device)
+                if not is_task(nodes[netns], change)
             )
 
     unread += announcements.in_each(places, inside)
     for kernel in places.values():
         kernel.close()
     return found
+
+
+def is_task(node: Node, change: Change) -> bool:
+    """Returns whether software of the node has the task of such a change: of an address on the interface
+    that `configures` in its spec names, or of any route of its node.
+    """
+    cards = {software.spec["configures"] for software in node.software if "configures" in software.spec}
+    of_address = tuple(f"{card}: address " for card in cards)
+    return bool(cards) and (change.text.startswith(of_address) or "route to " in change.text)
 
 
 def _changed_by_lab(lab: Lab) -> Iterator[str]:

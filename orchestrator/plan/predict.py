@@ -1,4 +1,6 @@
-"""Predicts a plan's round trips, bandwidth-delay products, queue limits, messages and use of the machine."""
+"""Predicts a plan's round trips, bandwidth-delay products, queue limits, messages, traffic and use of the
+machine.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from ..software.sending import expected_messages
 from . import vm_prices
 from .capacity import DISK_BYTES, VM_BYTES
 from .correlation import effective_share
+from .offered import offered
 from .paths import Paths, pairs
 from .vms import has_disk
 
@@ -36,6 +39,7 @@ def predictions(plan: Plan) -> tuple[Prediction, ...]:
     found: list[Prediction] = [*_round_trips(plan), *_links(plan), *_machine(plan, software, costs)]
     messages = sum(expected_messages(flow) for flow in plan.flows)
     found.append(Prediction("messages", "run", round(messages), "messages"))
+    found.extend(offered(plan))
     found.extend(
         Prediction("capture size", c.name, _capture_bytes(costs, c.snaplen), "B") for c in plan.captures
     )

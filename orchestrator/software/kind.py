@@ -96,12 +96,13 @@ class Ledger:
 @dataclass(frozen=True, slots=True)
 class Bind:
     """A port that software listens on; `key` is the path of its setting in the file, below the software's
-    name.
+    name. `remedy` is what a message says if other software of the node has the port.
     """
 
     transport: str  # "tcp" or "udp", whose ports are apart
     port: int
     key: tuple[str, ...]
+    remedy: str = "choose another port"
 
 
 class SoftwareError(ValueError):

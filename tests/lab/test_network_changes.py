@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 import struct
 
 import pytest
 
-from contract.plan import Interface, Node, Route
+from contract.plan import Interface, Node, Route, Software
 from orchestrator.lab.announcements import Announcement, messages
 from orchestrator.lab.network_changes import (
     DELADDR,
@@ -22,6 +23,7 @@ from orchestrator.lab.network_changes import (
     Change,
     changes,
 )
+from orchestrator.lab.network_watch import is_task
 from orchestrator.lab.rtnetlink import attribute
 
 MAC, OTHER = "02:00:00:00:00:07", "02:00:00:00:00:08"
@@ -107,3 +109,16 @@ def test_one_read_has_several_messages() -> None:
     assert list(messages(one + bytes(3) + two)) == [
         Announcement(NEWLINK, 0, 0, b"abcde"), Announcement(DELLINK, REPLACES, PROGRAM, b"wxyz"),
     ]  # fmt: skip
+
+
+def test_software_that_configures_an_interface_may_change_its_addresses_and_the_routes() -> None:
+    client = Software("lease", "utility", spec={"configures": "eth0"})
+    node = dataclasses.replace(NODE, software=(client,))
+    task = [Change("eth0: address 10.94.0.7 removed"), Change("route to 0.0.0.0/0 added", adds=True)]
+    other = [
+        Change("eth1: address fd00::7 removed"),
+        Change("eth0 set down"),
+        Change("eth0: MTU 1300 instead of 1500"),
+    ]
+    assert all(is_task(node, one) for one in task) and not any(is_task(node, one) for one in other)
+    assert not any(is_task(NODE, one) for one in task)

@@ -98,6 +98,10 @@ def test_two_servers_on_a_segment_are_refused_over_links_too() -> None:
     assert [p for p in found if "nodes.other.software.server.dhcp: " in p and f"giver {rule}" in p]
 
 
+def test_a_mistake_at_the_server_is_the_only_one_reported() -> None:
+    assert len(problems(FILE.replace("lease: 10 min", "lease: ten"))) == 1
+
+
 def test_a_client_without_a_server_is_refused() -> None:
     found = problems(FILE.replace("segment: hall, software", "segment: wan, software"))
     assert any(f"{CLIENT}: no node of segment wan is a DHCP server" in problem for problem in found)
@@ -111,3 +115,35 @@ def test_a_range_with_a_nodes_address_is_refused() -> None:
 def test_a_segment_of_ipv6_has_no_dhcp() -> None:
     file = FILE.replace("station: {count: 2, segment: hall", "station: {count: 2, segment: six")
     assert any("has IPv6, and DHCP here gives IPv4" in problem for problem in problems(file))
+
+
+def test_two_servers_on_a_node_are_refused_once_with_a_remedy_that_can_be_followed() -> None:
+    again = f"        {SERVER}\n      again: {{dhcp: {{segment: plant}}}}\n"
+    (found,) = problems(FILE.replace(f"        {SERVER}\n", again))
+    assert (
+        "software.again.dhcp: 67: is already the port of server on this node; leave one of them out" in found
+    )
+
+
+@pytest.mark.parametrize("second", ["{}", "{segment: hall}"])
+def test_two_clients_for_one_address_are_refused(second: str) -> None:
+    again = FILE.replace(
+        "{lease: {dhcp-client: {}}", f"{{lease: {{dhcp-client: {{}}}}, more: {{dhcp-client: {second}}}"
+    )
+    found = problems(again)
+    for name in ("lease", "more"):
+        assert any(f"software.{name}.dhcp-client: another client of this node" in one for one in found), found
+    assert not [one for one in found if "port" in one]
+
+
+def test_a_node_may_take_an_address_on_each_of_its_segments() -> None:
+    node = """\
+  edge:
+    segment: [hall, wan]
+    software: {one: {dhcp-client: {segment: hall}}, two: {dhcp-client: {segment: wan}}}
+  far: {segment: wan, software: {server: {dhcp: {}}}}
+"""
+    plan = planned(FILE.replace("  far: {segment: wan}\n", node))
+    clients = next(one for one in plan.nodes if one.name == "edge").software
+    devices = [one.process.env["DEVICE"] for one in clients if one.process is not None]
+    assert devices == ["eth0", "eth1"]

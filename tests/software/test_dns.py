@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mistakes import refused
+from mistakes import problems, refused
 
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
@@ -71,6 +71,24 @@ def test_a_resolver_asks_another_server() -> None:
             "no node is called that",
         ),
         ("ttl: 60 s", "ttl: 100 ms", f"{PLACE}.ttl", "is not a whole number of seconds"),
+        (
+            "files.example: desk",
+            "desk.plant.test: names",
+            f"{PLACE}.names.desk.plant.test",
+            "is the name of desk by `domain`, not of names",
+        ),
+        (
+            "files.example: desk",
+            "desk.plant.test: desk",
+            f"{PLACE}.names.desk.plant.test",
+            "is the name of desk by `domain` already",
+        ),
+        (
+            "domain: plant.test",
+            f"domain: {'.'.join(['a' * 63] * 3)}.{'a' * 56}",
+            f"{PLACE}.domain",
+            "makes island.DOMAIN longer than 253 characters",
+        ),
         ("forward: names", "forward: desk", f"{DESK}.forward", "asks itself"),
         ("forward: names", "forward: island", f"{DESK}.forward", "no segment, link or router joins it"),
         (SERVER, f"{SERVER[:-1]}, forward: desk}}", f"{PLACE}.forward", "a question would go round"),
@@ -88,3 +106,15 @@ def test_a_node_without_a_server_is_not_asked() -> None:
         f"{DESK}.forward",
         "plain is no name server",
     )
+
+
+def test_a_name_twice_is_refused() -> None:
+    twice = "names: {files.example: desk, files.example: names}"
+    found = problems(FILE.replace("names: {files.example: desk}", twice))
+    assert any("file.yaml:8: " in one and "files.example" in one and "twice" in one for one in found), found
+
+
+def test_two_servers_of_a_node_are_refused_once() -> None:
+    again = f"        {SERVER}\n      again: {{dns: {{domain: other.test}}}}\n"
+    (found,) = problems(FILE.replace(f"        {SERVER}\n", again))
+    assert "again.dns: 53: is already the port of server on this node; leave one of them out" in found

@@ -86,6 +86,13 @@ def test_the_program_gets_the_timeouts_that_the_file_has() -> None:
             "an earlier entry has port 80 of tcp",
         ),
         (NAT, f"{NAT[:-1]}, udp_timeout: 1500 ms}}", f"{PLACE}.udp_timeout", "not a whole number of seconds"),
+        (NAT, f"{NAT[:-1]}, tcp_timeout: 3000000 s}}", f"{PLACE}.tcp_timeout", "from 1 to 2147483"),
+        (
+            NAT,
+            f"{NAT[:-1]}, ports: [{{port: 80, to: gate}}]}}",
+            f"{PLACE}.ports[0].to",
+            "is the router itself",
+        ),
     ],
 )
 def test_mistakes(was: str, now: str, place: str, rule: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -63,6 +64,48 @@ def test_stations_behind_a_nat(place: Place, tmp_path: Path) -> None:
     assert {one for one in addresses if one.startswith("192.168.")} == {"192.168.1.2"}, (
         "only the visitor's try"
     )
+
+
+LEASES = """\
+name: leases
+segments:
+  plant: {subnet: 10.1.0.0/24}
+  wan: {subnet: 10.2.0.0/24}
+nodes:
+  gate:
+    segment: [plant, wan]
+    forward: true
+    software: {lease: {dhcp: {segment: plant, lease: 2 min, router: gate}}}
+  giver: {segment: wan, software: {lease: {dhcp: {lease: 2 min}}, answer: {udp: {listen: 9000}}}}
+  edge:
+    segment: [plant, wan]
+    software: {one: {dhcp-client: {segment: plant}}, two: {dhcp-client: {segment: wan}}}
+  station:
+    segment: plant
+    software:
+      lease: {dhcp-client: {}}
+      ask: {udp: {to: giver, request: {size: 100 B, reply: 100 B, rate: 1 /s}}}
+links: {access: {between: [station, plant], both: {delay: 1 ms}}}
+timeline: [{at: hold + 100 s, link-down: access, for: 125 s}]
+run: {hold: 280 s}
+"""
+
+
+@pytest.mark.sweep
+@pytest.mark.skipif(bool(MISSING), reason=f"no {', '.join(MISSING)} (make setup installs them)")
+def test_a_lease_is_renewed_or_lost_without_a_suspect_run(place: Place, tmp_path: Path) -> None:
+    """The station's link is cut for longer than its lease; the edge has a client on each of two segments."""
+    file = tmp_path / "leases.yaml"
+    file.write_text(LEASES)
+    run = place.run(file=str(file))
+    logs = {path.stem: path.read_text() for path in (run.run_dir / "raw" / "logs").glob("*.log")}
+    for name in ("one", "two"):
+        assert (
+            logs[f"edge.{name}"].count("vnet: bound") == 1 and logs[f"edge.{name}"].count("vnet: renew") >= 4
+        )
+    assert "lease lost" in logs["station.lease"] and logs["station.lease"].count("vnet: bound") == 2
+    manifest = json.loads((run.run_dir / "manifest.json").read_text())
+    assert manifest["warnings"] == [] and not manifest["suspect"]
 
 
 def _cuts(run_dir: Path) -> Iterator[tuple[int, int]]:

@@ -13,7 +13,7 @@ from .file import Dhcp, DhcpClient
 from .planning import plan_clients, plan_servers
 
 _CLIENT_BYTES = 1_000_000
-SERVER_PORT, CLIENT_PORT = 67, 68  # RFC 2131
+SERVER_PORT = 67  # RFC 2131; a client has its port (68) on its own interface alone
 
 
 def _words_of_server(software: Software, _flows: Sequence[Flow]) -> str:
@@ -34,7 +34,7 @@ KIND = Kind(
     costs=lambda software, _flows: Costs(MEMORY_BYTES, peers=len(software.spec["clients"])),
     in_agent=False,
     endpoint=lambda _model: False,
-    binds=lambda _model: (Bind("udp", SERVER_PORT, (SERVER,)),),
+    binds=lambda _model: (Bind("udp", SERVER_PORT, (SERVER,), "leave one of them out"),),
     programs=(PROGRAM,),
     titles={"DhcpOptions": "software.NAME.dhcp: a DHCP server", "Range": "dhcp's range"},
 )
@@ -46,11 +46,10 @@ CLIENT_KIND = Kind(
     example="dhcp-client: {}",
     check=check_client,
     plan=plan_clients,
-    words=lambda software, _flows: f"DHCP client of {software.spec['device']}",
+    words=lambda software, _flows: f"DHCP client of {software.spec['configures']}",
     costs=lambda _software, _flows: Costs(_CLIENT_BYTES, peers=1),
     in_agent=False,
     endpoint=lambda _model: False,
-    binds=lambda _model: (Bind("udp", CLIENT_PORT, (CLIENT,)),),
     programs=(
         Program(
             "udhcpc",

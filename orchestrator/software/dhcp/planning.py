@@ -112,7 +112,7 @@ def plan_clients(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]
             ),
             ready=Probe(log=READY, deadline_ns=options.ready_within),
         )
-        spec = {"segment": card.segment, "device": card.name, "address": card.address}
+        spec = {"segment": card.segment, "configures": card.name, "address": card.address}
         yield Planned(Software(placed.name, "utility", placed.kind, process, spec=spec))
 
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from contract.plan import Flow, Software
 
+from ...language.source import Path
 from ..checking import Checks, Here, joined, light
 from ..dnsmasq import MEMORY_BYTES, PROGRAM, server
 from ..kind import Bind, Costs, Kind, Planned
 from ..scene import Placed, Scene
-from .file import Dns, DnsOptions
+from .file import LONGEST, Dns, DnsOptions
 
 PORT = 53
 
@@ -22,11 +23,29 @@ def _check(report: Checks, here: Here, model: Dns) -> None:
         report.add(path, None, "knows no name", "write `domain: plant.test`, `names:` or `forward: NODE`")
     for name, node in options.names.items():
         report.node((*path, "names", name), node)
+    if options.domain is not None:
+        _domain(report, path, options, options.domain)
     if options.ttl % 10**9:
         rule = "is not a whole number of seconds"
         report.add((*path, "ttl"), f"{options.ttl / 1e9:g} s", rule, 'write for example "60 s"')
     if options.forward is not None and report.node((*path, "forward"), options.forward):
         _forward(report, here, options.forward)
+
+
+def _domain(report: Checks, path: Path, options: DnsOptions, domain: str) -> None:
+    """Reports names that `domain` gives to a node already, and a domain too long for a node's name."""
+    everyone = list(report.everyone)
+    for node in everyone:
+        name = f"{node}.{domain}"
+        if (other := options.names.get(name)) is not None:
+            rule = f"is the name of {node} by `domain`" + (
+                f", not of {other}" if other != node else " already"
+            )
+            report.add((*path, "names", name), name, rule, "leave it out, or choose another name")
+    longest = max(everyone, key=len)
+    if len(longest) + 1 + len(domain) > LONGEST:
+        rule = f"makes {longest}.DOMAIN longer than {LONGEST} characters (RFC 1035, 2.3.4)"
+        report.add((*path, "domain"), domain, rule, 'write for example "plant.test"')
 
 
 def _forward(report: Checks, here: Here, to: str) -> None:
@@ -91,6 +110,7 @@ def _words(software: Software, _flows: Sequence[Flow]) -> str:
     return f"name server, {spec['names']} names{asks}"
 
 
+_ONE = "leave one of them out: a node has one name server, with all names"
 KIND = Kind(
     name="dns",
     key="dns",
@@ -103,7 +123,7 @@ KIND = Kind(
     costs=lambda _software, _flows: Costs(MEMORY_BYTES),
     in_agent=False,
     endpoint=lambda _model: False,
-    binds=lambda _model: (Bind("udp", PORT, ("dns",)), Bind("tcp", PORT, ("dns",))),
+    binds=lambda _model: tuple(Bind(transport, PORT, ("dns",), _ONE) for transport in ("udp", "tcp")),
     programs=(PROGRAM,),
     titles={"DnsOptions": "software.NAME.dns: a name server"},
 )

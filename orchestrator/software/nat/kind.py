@@ -8,7 +8,7 @@ from contract.plan import Flow, Program, Software
 
 from ..checking import Checks, Here, joined, light
 from ..kind import Costs, Kind
-from .file import LEAST_TIMEOUT_NS, Nat
+from .file import LEAST_TIMEOUT_NS, LONGEST_TIMEOUT_NS, Nat
 from .planning import plan
 
 _MEMORY_BYTES = 2_000_000  # of the shell that holds the rules
@@ -26,8 +26,9 @@ def _check(report: Checks, here: Here, model: Nat) -> None:
     _ports(report, here, model)
     for key in ("udp_timeout", "tcp_timeout"):
         wanted = getattr(model.nat, key)
-        if wanted is not None and (wanted < LEAST_TIMEOUT_NS or wanted % LEAST_TIMEOUT_NS):
-            rule = "is not a whole number of seconds above zero, in which the kernel counts"
+        if wanted is not None and (not 0 < wanted <= LONGEST_TIMEOUT_NS or wanted % LEAST_TIMEOUT_NS):
+            most = LONGEST_TIMEOUT_NS // LEAST_TIMEOUT_NS
+            rule = f"is not a whole number of seconds from 1 to {most}, in which the kernel counts"
             report.add((*path, key), f"{wanted / 1e9:g} s", rule, 'write for example "30 s"')
 
 
@@ -60,6 +61,10 @@ def _ports(report: Checks, here: Here, model: Nat) -> None:
             report.add((*path, "port"), one.port, rule, "choose another port")
         taken.add((one.protocol, one.port))
         if not report.node((*path, "to"), one.to):
+            continue
+        if one.to in here.nodes:
+            rule = "is the router itself, whose own ports are open to the outside"
+            report.add((*path, "to"), one.to, rule, "name a node inside, or leave the entry out")
             continue
         inside = report.bridged(model.nat.inside)
         if inside is not None and not inside & set(report.segments(one.to)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...software.checking import Here
+from ...software.kind import Bind
 from ...software.registry import endpoints, kind_of
 from ..nodes import Machine
 from .report import Report
@@ -23,14 +24,17 @@ def check(report: Report) -> None:
 
 
 def _ports(report: Report, section: str, name: str, machine: Machine) -> None:
+    """Reports each port that two pieces of software of a node listen on, once, at the later one."""
     taken: dict[tuple[str, int], str] = {}
     for label, software in machine.software.items():
+        conflicts: dict[int, tuple[Bind, str]] = {}
         for bind in kind_of(software).binds(software):
             other = taken.setdefault((bind.transport, bind.port), label)
             if other != label:
-                rule = f"is already the port of {other} on this node"
-                path = (section, name, "software", label, *bind.key)
-                report.add(path, bind.port, rule, "choose another port")
+                conflicts.setdefault(bind.port, (bind, other))  # of UDP and TCP alike
+        for bind, other in conflicts.values():
+            path = (section, name, "software", label, *bind.key)
+            report.add(path, bind.port, f"is already the port of {other} on this node", bind.remedy)
 
 
 def _recorded(report: Report) -> None:
