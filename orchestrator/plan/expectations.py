@@ -13,7 +13,10 @@ from ..language.units import text_ns
 from ..topology.checks.expect import known, modes
 from ..topology.expect import BOUNDS, Expect, Series, Stated, given
 
-STEPS = ("connecting", "connected", "subscribed", "listening", "disconnected", "failed")  # of a session
+STEPS = (  # of a session
+    "connecting", "tls", "connected", "subscribed", "listening", "retained", "will", "refused",
+    "disconnected", "failed",
+)  # fmt: skip
 _WORDS = {"at_least": "at least", "at_most": "at most"}
 
 
@@ -55,6 +58,7 @@ def _names(plan: Plan) -> dict[str, set[str]]:
         "during": labels,
         "after": labels,
         "event": labels | set(STEPS),
+        "label": labels,
     }
 
 
@@ -74,6 +78,19 @@ def _unknown(document: Document, place: Path, one: Expect, names: dict[str, set[
             called = _CALLED.get(key, key)
             rule = f"no {called} is called that"
             yield document.problem((*place, key), shown(value), rule, closest(value, names[key], what=called))
+    if one.event is not None and one.event in names["label"]:
+        yield from _of_a_label(document, place, one)
+
+
+def _of_a_label(document: Document, place: Path, one: Expect) -> Iterator[Problem]:
+    """Yields a problem for a group and a text, which only steps of sessions have, at a label."""
+    rule = f"{one.event} is an event of the timeline, which has none"
+    remedy = f"leave it out, or write a step of a session: {', '.join(STEPS)}"
+    if one.group is not None:
+        yield document.problem((*place, "group"), shown(one.group), rule, remedy)
+    for mode, series in modes(one).items():
+        if series.text is not None:
+            yield document.problem((*place, mode), shown(series.text), rule, remedy)
 
 
 def planned(one: Expect) -> Expectation:

@@ -25,8 +25,8 @@ from .program_texts import filled_env, filled_files, filling
 from .programs import Restart, StopSignal, template
 from .scene import Placed, Scene
 from .tls.checks import check_tls
-from .tls.file import BrokerTls, BrokerTlsKey
-from .tls.lab import server_identity, trusted
+from .tls.file import BrokerTlsKey
+from .tls.lab import server_files
 
 MEMORY_BYTES = 4_000_000  # bench/memory.py: 3.5 to 4 MB with 350 clients that publish 0.3 messages/s each
 TEMPLATE = Path(__file__).parent / "mosquitto.conf.j2"
@@ -142,7 +142,7 @@ def _process(scene: Scene, placed: Placed, broker: Broker) -> Process:
     if broker.users:
         files.append(File(f"{placed.name}/users", _password_file(scene, placed, broker.users), 0o600))
     if broker.tls is not None:
-        files += _certificates(scene, placed, broker.tls)
+        files += server_files(scene, placed, broker.tls)
     return Process(
         argv=(broker.program or "mosquitto", "-c", path),
         env=filled_env(broker.env, values),
@@ -174,15 +174,6 @@ def _options(broker: Broker) -> list[str]:
         key: str(value).lower() if isinstance(value, bool) else value for key, value in broker.options.items()
     }
     return [f"{key} {value}" for key, value in values.items()]
-
-
-def _certificates(scene: Scene, placed: Placed, tls: BrokerTls) -> list[File]:
-    own = server_identity(scene, placed.node, tls)
-    return [
-        File(f"{placed.name}/ca.pem", trusted(scene, tls)),
-        File(f"{placed.name}/server.pem", own.certificate),
-        File(f"{placed.name}/server.key", own.key, 0o600),
-    ]
 
 
 def _password_file(scene: Scene, placed: Placed, users: Mapping[str, str]) -> str:

@@ -55,8 +55,8 @@ def line(value: Any) -> Any:
 
 
 class Series(Base):
-    """What holds always, eventually or never: bounds of a series, or a text that a log has. A text alone
-    stands for `{text: TEXT}`, `true` for an event for `{}`.
+    """What holds always, eventually or never: bounds of a series, or a text that a log or a session's step
+    has. A text alone stands for `{text: TEXT}`, `true` for an event for `{}`.
     """
 
     above: Amount = _bound("More than this, in the unit of the metric; times and rates with theirs.")
@@ -65,7 +65,10 @@ class Series(Base):
     at_most: Amount = _bound("This or less.")
     within: Span | None = Field(None, description="eventually: the longest time until it is reached.")
     text: str | None = Field(
-        None, min_length=1, description="Of a log: a regular expression; case does not matter."
+        None,
+        min_length=1,
+        description="Of a log's line, or of what is recorded with a session's step: a regular expression; "
+        "case does not matter.",
     )
 
 
@@ -117,8 +120,8 @@ class Condition(Base):
     log: str | None = Field(None, description="Node or group, whose programs' logs are read.")
     event: str | None = Field(
         None,
-        description="Label of the timeline, or a step of a session: connecting, connected, subscribed, "
-        "listening, disconnected, failed.",
+        description="Label of the timeline, or a step of a session: connecting, tls, connected, subscribed, "
+        "listening, retained, will, refused, disconnected, failed.",
     )
     above: Amount = _bound("More than this, in the unit of the metric; times and rates with theirs.")
     at_least: Amount = _bound("This or more.")

@@ -91,7 +91,8 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
 
 def event(run: Run, one: Expectation) -> Judgement:
     """Judges whether an event of the timeline was applied successfully, or a step of a session happened, in
-    the whole run or the time of `during` or `after`.
+    the whole run or the time of `during` or `after`. Of the steps, only those of the nodes of `group` and
+    those whose record has the expectation's text count.
 
     With `within`, it must happen in that time from the start; `cannot tell` if the run ended before, or if no
     events were recorded.
@@ -104,7 +105,7 @@ def event(run: Run, one: Expectation) -> Judgement:
         )
         return Judgement(OPEN, why)
     labels = {event.label for event in run.plan.events}
-    times = _labelled(run, one.name) if one.name in labels else _steps(run, one.name)
+    times = _labelled(run, one.name) if one.name in labels else _steps(run, one)
     if times is None:
         return Judgement(OPEN, "no events were recorded")
     inside = times.filter((times >= span.start_ns) & (times <= span.end_ns)).sort()
@@ -127,6 +128,18 @@ def _labelled(run: Run, label: str) -> pl.Series | None:
     return events.filter((pl.col("label") == label) & pl.col("ok")).get_column("t_ns")
 
 
-def _steps(run: Run, what: str) -> pl.Series | None:
+def _steps(run: Run, one: Expectation) -> pl.Series | None:
+    """Returns the times of a session's step; None without records of sessions."""
     sessions = run.table("sessions")
-    return None if sessions is None else sessions.filter(pl.col("what") == what).get_column("t_ns")
+    if sessions is None:
+        return None
+    found = sessions.filter(pl.col("what") == one.name)
+    if (group := one.of.get("group")) is not None:
+        nodes = [node for node in run.plan.nodes if group in (node.name, node.group)]
+        members = {s.session.endpoint for node in nodes for s in node.software if s.session is not None}
+        found = found.filter(pl.col("endpoint").is_in(members))
+    if one.pattern:
+        pattern = re.compile(one.pattern, re.IGNORECASE)
+        said = found.get_column("detail").fill_null("")
+        found = found.filter(pl.Series([pattern.search(text) is not None for text in said], dtype=pl.Boolean))
+    return found.get_column("t_ns")

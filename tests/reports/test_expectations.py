@@ -162,6 +162,23 @@ def test_events(run: Cell) -> None:
     assert verdict(run, **event, name="failed", mode="eventually") == "fails"
 
 
+def test_steps_of_sessions_are_judged_by_group_and_by_what_their_records_say(tmp_path: Path) -> None:
+    run = cell_of(write_run(tmp_path / "run", Shape(clients=2, ramp_s=2, hold_s=10)))
+    sessions = pl.read_parquet(run.run.path / "sessions.parquet")
+    (node, *_) = (node for node in run.run.plan.nodes if any(s.session for s in node.software))
+    (own, *_) = (s.session.endpoint for s in node.software if s.session)
+    said = pl.when(pl.col("endpoint") == own).then(pl.lit("By plan")).otherwise(pl.col("detail"))
+    sessions.with_columns(detail=said).write_parquet(run.run.path / "sessions.parquet")
+    run = cell_of(run.run.path)
+    step = {"subject": "event", "name": "disconnected", "mode": "eventually"}
+    other = next(n.group for n in run.run.plan.nodes if n.group != node.group and n.software[0].session)
+    for group, pattern, expected in (
+        (node.group, "", "holds"), (node.group, "^by PLAN$", "holds"), (node.group, "lost", "fails"),
+        (other, "", "holds"), (other, "by plan", "fails"),
+    ):  # fmt: skip
+        assert verdict(run, **step, of={"group": group}, pattern=pattern) == expected, (group, pattern)
+
+
 def test_the_bootstrap_keeps_correlation() -> None:
     """The interval of a correlated series is wider than that of the same values shuffled, and covers."""
     random, n, covered, wide = np.random.default_rng(7), 4000, 0, 0

@@ -48,6 +48,17 @@ def files(plan: Plan) -> dict[str, str]:
     return {file.path: file.content for file in process.files}
 
 
+def test_a_command_gets_the_same_files_as_a_broker_of_the_lab() -> None:
+    own = FILE.replace(
+        "{broker: mosquitto, port: 8883, tls: {mutual: true}}", "{command: ./broker, tls: lab}"
+    )
+    own = own.replace("mqtt: {broker: server,", "mqtt: {broker: server, port: 8883,")
+    names = {"b/ca.pem", "b/server.pem", "b/server.key"}
+    given = {name: text for name, text in files(planned(FILE)).items() if name in names}
+    assert files(planned(own)) == given and given.keys() == names
+    refused(own, "tls: lab", "tls: {cert: a.pem}", f"{BROKER}.tls.cert", "has no `key`")
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_openssl_verifies_the_certificates(tmp_path: Path) -> None:
     ours, foreign = Authority(b"ours", "vNET ours"), Authority(b"foreign", "vNET foreign")

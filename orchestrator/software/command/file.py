@@ -9,6 +9,7 @@ from pydantic import Field
 from ...language.scalars import Argv, Base, Name, Port, Size, Span, Targets, text
 from ..programs import Restart, StopSignal
 from ..sending import Sending
+from ..tls.file import ProgramTlsKey
 
 
 class GuaranteeOptions(Base):
@@ -60,6 +61,7 @@ class Command(Base):
     files: dict[str, str] = Field(
         default_factory=dict, description="Path: content; relative paths are below the node's own directory."
     )
+    tls: ProgramTlsKey = None
     ready: Ready | None = Field(None, description="Readiness probe.")
     at_end: Literal["running", "exited"] = Field(
         "running", description="Expected state at the end of the hold."

@@ -12,6 +12,7 @@ from ..checking import Checks, Here
 from ..kind import Costs, Kind
 from ..program_texts import check_env, check_files, check_word
 from ..sending import rate_words
+from ..tls.checks import check_tls
 from .accounts import check_flow
 from .file import Command, Ready
 from .planning import plan
@@ -20,8 +21,8 @@ MEMORY_BYTES = 10_000_000  # a guess: the program is unknown
 
 
 def _check(report: Checks, here: Here, command: Command) -> None:
-    """Reports mistakes in a command's readiness probe, arguments, environment, working directory, files and
-    flows.
+    """Reports mistakes in a command's readiness probe, arguments, environment, working directory, files,
+    certificates and flows.
     """
     path = here.path
     if command.ready is not None:
@@ -32,6 +33,8 @@ def _check(report: Checks, here: Here, command: Command) -> None:
     if command.workdir is not None and (not command.workdir.startswith("/") or "\0" in command.workdir):
         report.add((*path, "workdir"), command.workdir, "is not an absolute path", "write for example /srv")
     check_files(report, (*path, "files"), command.files)
+    if command.tls is not None:
+        check_tls(report, (*path, "tls"), command.tls)
     for name, flow in command.flows.items():
         check_flow(report, here, flow, (*path, "flows", name))
 
@@ -74,6 +77,7 @@ KIND = Kind(
     titles={
         "Command": "software.NAME: a command",
         "Ready": "command's ready",
+        "Tls": "command's tls",
         "CommandFlow": "command's flows.NAME",
         "GuaranteeOptions": "command's flows.NAME.guarantee",
     },

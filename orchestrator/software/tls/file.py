@@ -53,6 +53,14 @@ BrokerTlsKey = Annotated[
     BeforeValidator(_lab, json_schema_input_type=BrokerTls | Literal["lab"] | None),
     Field(description="Speak TLS: `lab` for certificates of the lab, or files of your own."),
 ]
+ProgramTlsKey = Annotated[
+    Tls | None,
+    BeforeValidator(_lab, json_schema_input_type=Tls | Literal["lab"] | None),
+    Field(
+        description="Files NAME/ca.pem, NAME/server.pem and NAME/server.key for a server: `lab` for "
+        "certificates of the lab, or files of your own."
+    ),
+]
 ClientTlsKey = Annotated[
     ClientTls | None,
     BeforeValidator(_lab, json_schema_input_type=ClientTls | Literal["lab"] | None),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ..scene import Scene
+from contract.plan import File
+
+from ..scene import Placed, Scene
 from .file import ClientTls, Tls
 
 if TYPE_CHECKING:  # loaded where a lab has TLS only: importing cryptography takes 50 ms
@@ -44,6 +46,18 @@ def server_identity(scene: Scene, node: str, tls: Tls) -> Identity:
         return Identity(tls.cert.text, tls.key.text)
     addresses = tuple(dict.fromkeys(card.address for card in scene.interfaces[node] if card.address))
     return _issued(authority(scene), node, (node, "localhost"), addresses)
+
+
+def server_files(scene: Scene, placed: Placed, tls: Tls) -> list[File]:
+    """Returns the files of a server: `NAME/ca.pem` with the certificates that it trusts, `NAME/server.pem`
+    and, for its account alone, `NAME/server.key`; NAME is that of the software.
+    """
+    own = server_identity(scene, placed.node, tls)
+    return [
+        File(f"{placed.name}/ca.pem", trusted(scene, tls)),
+        File(f"{placed.name}/server.pem", own.certificate),
+        File(f"{placed.name}/server.key", own.key, 0o600),
+    ]
 
 
 def client_spec(scene: Scene, tls: ClientTls, broker: str, name: str) -> dict[str, Any]:

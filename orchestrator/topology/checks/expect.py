@@ -163,7 +163,8 @@ def _within(report: Report, place: Path, mode: str, series: Series) -> None:
 
 def _no_text(report: Report, place: Path, series: Series) -> None:
     if series.text is not None:
-        report.add(place, series.text, "a text belongs to `log`", "write bounds, for example {above: 100}")
+        rule = "a text belongs to `log` and `event`"
+        report.add(place, series.text, rule, "write bounds, for example {above: 100}")
 
 
 def _only(report: Report, place: Path, one: Expect, allowed: tuple[str, ...]) -> None:
@@ -193,17 +194,19 @@ def _log(report: Report, place: Path, one: Expect) -> None:
         report.add((*place, mode, "within"), None, "lines of logs have no times", "leave it out")
     if series.text is None:
         report.add((*place, mode), None, "has no text", 'write for example "error"')
-        return
+    _pattern(report, (*place, mode), series.text)
+
+
+def _pattern(report: Report, place: Path, text: str | None) -> None:
+    """Reports a text that is no regular expression; None is none."""
     try:
-        re.compile(series.text)
+        re.compile(text or "")
     except re.error as error:
-        report.add(
-            (*place, mode), series.text, f"is no regular expression ({error})", r"escape ( [ * as \( \[ \*"
-        )
+        report.add(place, text, f"is no regular expression ({error})", r"escape ( [ * as \( \[ \*")
 
 
 def _event(report: Report, place: Path, one: Expect) -> None:
-    _only(report, place, one, ("eventually", "never", "during", "after"))
+    _only(report, place, one, ("group", "eventually", "never", "during", "after"))
     written = modes(one)
     if len(written) != 1:
         report.add(
@@ -212,7 +215,7 @@ def _event(report: Report, place: Path, one: Expect) -> None:
         return
     mode, series = next(iter(written.items()))
     _no_bounds(report, (*place, mode), series, "an event")
-    _no_text(report, (*place, mode), series)
+    _pattern(report, (*place, mode), series.text)
     _within(report, (*place, mode), mode, series)
 
 
