@@ -109,7 +109,9 @@ def test_arithmetic_carries_the_interval() -> None:
     assert value("a + b") == (14, 2) and value("a - b") == (6, 2)  # of one run: they may vary together
     assert value("a - b - b") == (2, 3) and value("-(a - b) * 2") == (-12, 4)
     assert value("100 - a") == (90, 1) and value("a / 2 + 3 * b") == (17, 3.5)
-    assert value("a / b") == (2.5, None)
+    of_both = parse("a / b").value(known.get)
+    assert of_both is not None and (of_both.value, of_both.low, of_both.high) == (2.5, 9 / 5, 11 / 3)
+    assert value("a / (b - 3)") == (10, None)  # the divisor's interval reaches zero
     assert value("a / zero") is None and value("a + unknown") is None
 
 
