@@ -40,6 +40,73 @@ OF_UDP = {
 }
 
 
+# The claims whose reasons have figures: their texts, their series, and the figures in their order.
+UP, DOWN, BAY = "pisa-controller", "controller-pisa", "ct-protection"
+TO_BUSBAR, FROM_BUSBAR = "ct-busbar", "busbar-cb"
+Figures = tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...]
+OF_SUBSTATIONS: dict[str, Figures] = {
+    "flat": (
+        (
+            "Without files the delay from the PISA to the controller is just below 0.3 ms.",
+            "pisa 200 us",
+            (("alone_delay_mean", UP),),
+        ),
+        (
+            "Beside an FTP upload the delay from the PISA to the controller increases to about 0.85 ms.",
+            "pisa 200 us",
+            (("ftp_delay_mean", UP),),
+        ),
+        (
+            "Beside an FTP download the delay from the controller to the PISA increases by about 50 us.",
+            "pisa 200 us",
+            (("alone_delay_mean", DOWN), ("ftp_delay_mean", DOWN)),
+        ),
+    ),
+    "bays": (
+        (
+            "Heavy FTP traffic increases the delays within a bay by less than 20 us.",
+            "pisa 100 us, busbar 20 us",
+            (("alone_delay_max", BAY), ("ftp_delay_max", BAY)),
+        ),
+        (
+            "The largest from the protection unit to the circuit breaker is about the same.",
+            "pisa 100 us, busbar 20 us",
+            (("alone_delay_max", "protection-cb"),),
+        ),
+        (
+            "The largest delay from a CT/VT PISA to the busbar is about 180 us.",
+            "pisa 100 us, busbar 20 us",
+            (("alone_delay_max", TO_BUSBAR),),
+        ),
+        (
+            "The largest from the busbar to a circuit breaker is about 170 us.",
+            "pisa 100 us, busbar 20 us",
+            (("alone_delay_max", FROM_BUSBAR),),
+        ),
+        (
+            "Heavy FTP traffic leaves the delay to the busbar below 300 us.",
+            "pisa 100 us, busbar 20 us",
+            (("ftp_delay_max", TO_BUSBAR),),
+        ),
+        (
+            "Heavy FTP traffic leaves the delay from the busbar to a circuit breaker below 300 us.",
+            "pisa 100 us, busbar 20 us",
+            (("ftp_delay_max", FROM_BUSBAR),),
+        ),
+        (
+            "With slower nodes the steady state is of the same order of magnitude.",
+            "pisa 200 us, busbar 25 us",
+            (("alone_delay_mean", TO_BUSBAR),),
+        ),
+        (
+            "With slower nodes the transient behaviour is very bad.",
+            "pisa 200 us, busbar 25 us",
+            (("alone_delay_max", TO_BUSBAR), ("ftp_delay_max", TO_BUSBAR)),
+        ),
+    ),
+}
+
+
 def shown(cell: str) -> Shown | None:
     """Value, low and high of a cell such as "8.96 ± 0.47"; None if it is no number."""
     found = NUMBER.match(cell)
@@ -91,7 +158,18 @@ def _models(example: str) -> Iterator[tuple[object, ...]]:
             yield _row(MODELS[line["model"]], series, name, Of(), line["unit"], exact)
 
 
+def _substation(example: str) -> Iterator[tuple[object, ...]]:
+    known = {text: reason for text, _, reason in published.judged(example)}
+    scenario = example.removeprefix("substation-")
+    for text, series, figures in OF_SUBSTATIONS[scenario]:
+        for (name, stream), number in zip(figures, re.findall(r"([\d,]+) us", known[text]), strict=False):
+            exact = (float(number.replace(",", "")), None, None)
+            yield _row(scenario, series, name, Of(traffic_class=stream), "us", exact)
+
+
 READERS: dict[str, Callable[[str], Iterator[tuple[object, ...]]]] = {
     "ccc-2011": _ccc,
     "interaction-models": _models,
+    "substation-flat": _substation,
+    "substation-bays": _substation,
 }

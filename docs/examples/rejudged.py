@@ -94,7 +94,7 @@ def _row(claim: Claim, found: Published, pages: dict[str, dict[str, Judgement]])
     said = {example: page[claim.text] for example, page in pages.items() if claim.text in page}
     told = {example: one for example, one in said.items() if one.verdict != OPEN}
     example = next(iter(told or said), "")
-    if anew is not None:
+    if anew is not None and not (told and _unmeasured(anew)):
         return Row(claim, anew, example or _where(claim, found, pages))
     if not claim.quantities:
         return Row(claim, claim.judge(found), "")
@@ -107,12 +107,18 @@ def _row(claim: Claim, found: Published, pages: dict[str, dict[str, Judgement]])
 
 def _anew(claim: Claim, found: Published) -> Judgement | None:
     """The verdict by today's rule; None if the examples' tables lack something that it needs."""
-    if not claim.quantities or not all(found.has(quantity) for quantity in claim.quantities):
+    beside = claim.complete.names if claim.complete else ()  # without these a claim may still fail
+    if not claim.quantities or not all(found.has(q) for q in claim.quantities if q.name not in beside):
         return None
     try:
         return claim.judge(found)
     except LookupError:
         return None
+
+
+def _unmeasured(judged: Judgement) -> bool:
+    """Whether no figure was at hand at the rule's levels."""
+    return judged.verdict == OPEN and judged.reason.startswith("needs ")
 
 
 def _where(claim: Claim, found: Published, pages: dict[str, dict[str, Judgement]]) -> str:
@@ -133,8 +139,7 @@ def _same_rule(example: str, claim: Claim) -> bool:
     known = _made(example).get("rules", {}).get(claim.key)
     if known is not None:
         return bool(known == claim.rule_hash)
-    shown = published.rules(example).get(claim.text)
-    return shown is None or shown == claim.rule
+    return published.rules(example).get(claim.text) == claim.rule
 
 
 def minutes(example: str) -> float | None:

@@ -38,7 +38,8 @@ not? Each has a row here. `make reproductions` makes this page from the works' r
 values and from the published examples; a test fails where it is stale.
 
 - *holds*, *fails*, *cannot tell*: by a rule that was written down before the run. A row with a
-  number in *theirs* is judged on that number, by the whole 95 % interval; the others on an order.
+  number in *theirs* is judged on that number, by the whole 95 % interval; the others on an order. A
+  number without an interval is judged by itself; an order that needs intervals cannot be told.
 - *by construction*: what the claim says went into the set-up. It is not counted as holding.
 - *not attempted*: nobody has tried it here, for the reason given.
 - Published measurements are judged by the rules of today. Where an example was made before a rule

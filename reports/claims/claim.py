@@ -81,13 +81,17 @@ class Claim:
         return Judgement(GIVEN, f"{judged.reason}; {self.set_up}")
 
     def _of_survivors(self, evidence: Evidence, judged: Judgement) -> Judgement:
-        """Returns "cannot tell" in place of "holds" if the judged figures leave out too many messages."""
+        """Returns "cannot tell" in place of "holds" if the judged figures leave out too many messages, at the
+        rule's level if it has one, else at any level.
+        """
         if self.complete is None or judged.verdict != HOLDS:
             return judged
         figures = Figures({quantity.name: quantity for quantity in self.quantities})
+        only = getattr(self.how, "level", None)
         found = [
             self.complete.value(figures.at(evidence, level, self.complete))
             for level in figures.levels(evidence, self.complete)
+            if only in (None, level)
         ]
         shares = [share.value for share in found if share is not None]
         if len(shares) == len(found) and shares and min(shares) >= ENOUGH:

@@ -60,10 +60,9 @@ class Expression:
     def value(self, lookup: Lookup) -> Value | None:
         """Returns the value of the expression; None if a quantity is unknown or a divisor is not above zero.
 
-        The half widths of sums and differences add, because values of one run vary together. A number, or an
-        expression of numbers such as `-2` or `(1 / 3)`, scales the half width of the value that it multiplies
-        or divides. A number divided by a measured value, and the quotient or product of two measured values,
-        have no interval. Products and quotients have no unit.
+        Its interval goes from the least to the largest that the intervals of its quantities allow, because
+        values of one run vary together; there is none if a quantity has none, or if the interval of a divisor
+        reaches zero. Products and quotients have no unit.
         """
         return _value(self.root, lookup)
 
@@ -151,18 +150,15 @@ def _value(node: Node, lookup: Lookup) -> Value | None:
 
 
 def _joined(node: Binary, left: Value, right: Value) -> Value:
-    a, b = left.value, right.value
-    value = {"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 0.0}[node.operator]
-    half = _half(node, left, right)
+    value = _apply(node.operator, left.value, right.value)
     unit = left.unit or right.unit if node.operator in "+-" else ""
-    return Value(value, None, None, unit) if half is None else Value(value, value - half, value + half, unit)
+    if left.low is None or left.high is None or right.low is None or right.high is None:
+        return Value(value, None, None, unit)
+    if node.operator == "/" and right.low <= 0:
+        return Value(value, None, None, unit)
+    ends = [_apply(node.operator, a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
+    return Value(value, min(ends), max(ends), unit)
 
 
-def _half(node: Binary, left: Value, right: Value) -> float | None:
-    if left.half is None or right.half is None:
-        return None
-    if node.operator in "+-":
-        return left.half + right.half
-    if not _names(node.right):
-        return left.half * abs(right.value if node.operator == "*" else 1 / right.value)
-    return right.half * abs(left.value) if not _names(node.left) and node.operator == "*" else None
+def _apply(operator: str, a: float, b: float) -> float:
+    return {"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 0.0}[operator]

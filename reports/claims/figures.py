@@ -52,16 +52,11 @@ class Bounds:
     below: float | None
     at_most: float | None
 
-    @property
-    def closed(self) -> bool:
-        """Whether the bounds are an interval, as around a number that a paper states."""
-        return self.at_least is not None and self.at_most is not None
-
     def judge(self, value: Value, reason: str) -> Judgement:
-        """Judges a value against the bounds. Between two bounds its whole 95 % interval counts: if only a
-        part of it is inside, the verdict is "cannot tell".
+        """Judges a value against the bounds. Its whole 95 % interval counts: if only a part of it is inside,
+        the verdict is "cannot tell". A value without an interval is judged by itself.
         """
-        if not self.closed or value.low is None or value.high is None:
+        if value.low is None or value.high is None:
             return Judgement(HOLDS if self._has(value.value) else FAILS, reason)
         if self._has(value.low) and self._has(value.high):
             return Judgement(HOLDS, reason)

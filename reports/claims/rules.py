@@ -20,12 +20,13 @@ def _some_bound(*bounds: float | None) -> None:
 
 @dataclass(frozen=True)
 class EveryLevel:
-    """Holds if a value is within bounds at every measured level, or at the one `level`. Without a measured
-    value, the verdict is "cannot tell", with the reason `needs`.
+    """Holds if a value is within bounds at every measured level, or at the one `level`; with `all_levels`, at
+    every level of the factor. Without a measured value, the verdict is "cannot tell", with the reason
+    `needs`.
 
     With `interval`, the value must be on the right side of each bound by more than its 95 % interval, and
-    fails if it is on the wrong side of one by more than that; in between, the verdict is "cannot tell". A
-    value without an interval is judged by itself.
+    fails if it is on the wrong side of one by more than that; in between, or without an interval, the verdict
+    is "cannot tell".
     """
 
     figures: Figures
@@ -38,6 +39,7 @@ class EveryLevel:
     at_most: float | None = None
     interval: bool = False
     level: Level | None = None
+    all_levels: bool = False
 
     def __post_init__(self) -> None:
         _some_bound(self.above, self.at_least, self.below, self.at_most)
@@ -49,6 +51,7 @@ class EveryLevel:
             value, reason = self.every_level.value(lookup), self.says.text([lookup])
             if value is not None and reason is not None and self.level in (None, level):
                 parts.append((evidence.factor.label(level), self._judge(value, reason)))
+        parts += _absent(parts, evidence, self.needs) if self.all_levels else []
         if not parts:
             return needs(self.needs)
         return parts[0][1] if self.level is not None else together(parts)
@@ -57,8 +60,6 @@ class EveryLevel:
         bounds = Bounds(self.above, self.at_least, self.below, self.at_most)
         if not self.interval or value.half == 0:
             return bounds.judge(value, reason)
-        if value.half is None:
-            return bounds.judge(value, f"{reason} (no interval: one sample)")
         sides = [(1, one) for one in (self.above, self.at_least) if one is not None]
         sides += [(-1, one) for one in (self.below, self.at_most) if one is not None]
         judged = [
@@ -66,6 +67,13 @@ class EveryLevel:
             for sign, one in sides
         ]
         return next((one for word in (FAILS, OPEN) for one in judged if one.verdict == word), judged[0])
+
+
+def _absent(parts: list[tuple[str, Judgement]], evidence: Evidence, what: str) -> list[tuple[str, Judgement]]:
+    """Returns "cannot tell" for each level of the factor that has no part."""
+    judged = {label for label, _ in parts}
+    labels = [evidence.factor.label(level) for level in evidence.factor.levels]
+    return [(label, needs(what)) for label in labels if label not in judged]
 
 
 @dataclass(frozen=True)
@@ -225,7 +233,8 @@ class Near:
 @dataclass(frozen=True)
 class Highest:
     """Holds if a value is above each of the others by more than the 95 % interval of their difference, at
-    every measured level or at the one `level`. `0 - E` asks for the lowest.
+    every measured level, at the one `level`, or with `all_levels` at every level of the factor. `0 - E` asks
+    for the lowest.
     """
 
     figures: Figures
@@ -234,6 +243,7 @@ class Highest:
     says: Template
     needs: str
     level: Level | None = None
+    all_levels: bool = False
 
     def judge(self, evidence: Evidence) -> Judgement:
         parts = []
@@ -244,11 +254,19 @@ class Highest:
             if first is not None and None not in others and reason and self.level in (None, level):
                 judged = [positive([(1, first), (-1, one)], "") for one in others if one is not None]
                 worst = together([("", one) for one in judged])
-                unsure = ": the difference is within the 95 % interval" if worst.verdict == OPEN else ""
-                parts.append((evidence.factor.label(level), Judgement(worst.verdict, reason + unsure)))
+                parts.append(
+                    (evidence.factor.label(level), Judgement(worst.verdict, reason + _unsure(judged)))
+                )
+        parts += _absent(parts, evidence, self.needs) if self.all_levels else []
         if not parts:
             return needs(self.needs)
         return parts[0][1] if self.level is not None else together(parts)
+
+
+def _unsure(judged: list[Judgement]) -> str:
+    """Why the first of the comparisons cannot be told; empty if all can be, or one fails."""
+    words = [one.verdict for one in judged]
+    return next((one.reason for one in judged if one.verdict == OPEN), "") if FAILS not in words else ""
 
 
 @dataclass(frozen=True)
@@ -269,7 +287,7 @@ class LevelAbove:
         others = [(level, value) for level, value in found.items() if level != self.level]
         reason = ", ".join(f"{value} at {evidence.factor.label(level)}" for level, value in found.items())
         judged = [positive([(1, own), (-self.times, value)], "") for _, value in others]
-        return Judgement(together([("", one) for one in judged]).verdict, reason)
+        return Judgement(together([("", one) for one in judged]).verdict, reason + _unsure(judged))
 
 
 @dataclass(frozen=True)

@@ -58,13 +58,12 @@ def positive(terms: Sequence[tuple[float, Value]], reason: str) -> Judgement:
     """Judges whether a weighted sum of independent values is above zero, by the interval of the sum: "cannot
     tell" if zero is inside.
 
-    The half widths add in squares. If a value has no interval, the sign of the sum decides and the reason
-    says that there is no interval.
+    The half widths add in squares. If a value has no interval, the verdict is "cannot tell", too.
     """
     total = math.fsum(weight * v.value for weight, v in terms)
     halves = [None if v.half is None else weight * v.half for weight, v in terms]
     if any(h is None for h in halves):
-        return Judgement(HOLDS if total > 0 else FAILS, f"{reason} (no interval: one sample)")
+        return Judgement(OPEN, f"{reason}; no interval is known, so it needs more runs")
     half = math.sqrt(math.fsum(h * h for h in halves if h is not None))
     if total > half:
         return Judgement(HOLDS, reason)

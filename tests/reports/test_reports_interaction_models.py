@@ -47,7 +47,6 @@ CASES: dict[str, tuple[dict[str, tuple[float, float]], dict[str, tuple[float, fl
         {"pgm_ps_round_trip": (363.7, 1), "udp_rr_round_trip": (2.183, 1)},
         {"pgm_ps_round_trip": (3.0, 1), "udp_rr_round_trip": (2.183, 1)},
     ),
-    "reliable-complete": ({"tcp_rd_missing": (0, 0)}, {"tcp_rd_missing": (0, 0.17)}),
     "udp-loss": ({"udp_rr_missing": (0, 39.3)}, {"udp_rr_missing": (0, 99.8)}),
     "pgm-utility-least": (
         {"pgm_ps_sent": (0.01, 1), "udp_rr_sent": (1.4, 1)},
@@ -84,6 +83,16 @@ def test_a_mean_of_survivors_cannot_be_told() -> None:
     claim = next(one for one in CLAIMS.claims if one.key == "worst-delay")
     judged = claim.judge(Crafted(CASES["worst-delay"][0] | {"tcp_ps_missing": (0, 51.7)}))
     assert judged.verdict == OPEN and "of 48 % of the messages only" in judged.reason
+
+
+def test_a_claim_on_both_networks_needs_both() -> None:
+    claim = next(one for one in CLAIMS.claims if one.key == "udp-fastest")
+    found = Crafted({f"{m}_round_trip": (t, t) for m, t in zip(MODELS, (300, 5, 400, 1), strict=True)})
+    assert claim.judge(found).verdict == HOLDS
+    unanswered = (pl.col("scenario") == "udp request response") & (pl.col("series") == "constrained")
+    found.table = found.table.filter(~unanswered)
+    judged = claim.judge(found)
+    assert judged.verdict == OPEN and "constrained: needs runs of all four models" in judged.reason
 
 
 @pytest.mark.parametrize("key", CASES)

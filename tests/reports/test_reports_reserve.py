@@ -37,8 +37,8 @@ def same(value: float) -> tuple[float, float, float]:
 
 CASES: dict[str, tuple[Figures, Figures]] = {
     "ethernet-udp-lowest": (
-        {"eth_amqp": same(0.4), "eth_udp": same(0.1)},
-        {"eth_amqp": (0.4, 0.4, 0.09), "eth_udp": same(0.1)},
+        {"eth_amqp": same(0.4), "eth_mqtt": same(0.5), "eth_udp": same(0.1)},
+        {"eth_amqp": same(0.4), "eth_mqtt": (0.5, 0.5, 0.09), "eth_udp": same(0.1)},
     ),
     "ethernet-falls": ({"eth_amqp": (0.45, 0.4, 0.3)}, {"eth_amqp": (0.3, 0.4, 0.45)}),
     "ethernet-mqtt-above-amqp": (

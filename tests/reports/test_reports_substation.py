@@ -13,7 +13,7 @@ from synthetic import run_of
 
 from reports.cell import Cell
 from reports.claims.evidence import Evidence
-from reports.claims.verdict import FAILS, HOLDS
+from reports.claims.verdict import FAILS, HOLDS, OPEN
 from reports.figures.spec import CannotDrawError
 from reports.metrics.compare import SCHEMA
 from reports.metrics.metric import OF
@@ -34,6 +34,7 @@ PRINTED = {  # what the text says of figures 3, 5 and 6, us; of figure 7 it says
     100: {
         "protection": 160, "protection_ftp": 175, "breaker": 160, "busbar": 180, "busbar_ftp": 290,
         "back": 170, "back_ftp": 280,
+        "protection_ftp_received": 100, "busbar_ftp_received": 100, "back_ftp_received": 100,
     },
     50: {"up_ftp": 200, "down_ftp": 150},
 }  # fmt: skip
@@ -70,6 +71,17 @@ def evidence(*other: tuple[int, str, float]) -> Evidence:
         rows.append((*key, *of, float(value), None, None, "us", 1, 1, ""))
     found.table = pl.DataFrame(rows, schema=SCHEMA, orient="row")
     return found
+
+
+def test_the_largest_of_survivors_cannot_be_told() -> None:
+    claim = next(claim for claim in CLAIMS.claims if claim.key == "down-with-files")
+    judged = claim.judge(evidence((100, "back_ftp_received", 60)))
+    assert judged.verdict == OPEN and "of 60 % of the messages only" in judged.reason
+
+
+def test_a_response_of_nine_times_the_papers_is_not_just_above_its_limit() -> None:
+    claim = next(claim for claim in CLAIMS.claims if claim.key == "not-met")
+    assert claim.judge(evidence((200, "up_ftp", 8000))).verdict == FAILS
 
 
 @pytest.mark.parametrize("key", AGAINST)
@@ -131,6 +143,7 @@ def test_delays_count_from_being_sent_apart_by_whether_a_file_passes() -> None:
     assert found["ct-busbar", "alone_delay_max"] == pytest.approx(180)
     assert found["ct-busbar", "alone_delay_mean"] == pytest.approx(175)
     assert found["ct-busbar", "ftp_delay_max"] == pytest.approx(250)
+    assert found["ct-busbar", "ftp_received"] == 50  # one of two
     assert found["ct-protection", "alone_delay_max"] == pytest.approx(160)
     assert found["protection-cb", "alone_delay_max"] == pytest.approx(150)
     assert found["busbar-cb", "alone_delay_max"] == pytest.approx(165)

@@ -30,8 +30,14 @@ BESIDE = {"pisa-controller": "tested.files.upload", "controller-pisa": "tested.f
 
 
 def delays(run: Run) -> pl.DataFrame | None:
+    """Returns the rows of `observed` that were received; None for runs of other papers."""
+    rows = observed(run)
+    return None if rows is None else rows.drop_nulls("us")
+
+
+def observed(run: Run) -> pl.DataFrame | None:
     """Returns the columns stream, load, at (s from the hold's first message), us (from actual sending to
-    reception) of received messages; None for runs of other papers.
+    reception; null if a message was not received) of all messages; None for runs of other papers.
 
     The paper's simulator counts from the creation of a packet, so an agent's wake-up time does not count. The
     load is "ftp" during a file transfer, else "alone"; messages within AROUND_NS before or after a transfer
@@ -42,7 +48,7 @@ def delays(run: Run) -> pl.DataFrame | None:
     if held is None or run.plan.reference != ROOM:
         return None
     named = pl.coalesce(*(pl.when(which).then(pl.lit(name)) for name, which in STREAMS.items()))
-    rows = held.drop_nulls("received_ns").with_columns(stream=named).drop_nulls("stream")
+    rows = held.with_columns(stream=named).drop_nulls("stream")
     files = _files(run)
     near = pl.any_horizontal(pl.lit(False), *(_while(span, AROUND_NS) for span in files.values()))
     beside = pl.any_horizontal(pl.lit(False), *(_while(span) for span in files.values()))
@@ -78,19 +84,24 @@ def _while(span: tuple[int, int], around_ns: int = 0) -> pl.Expr:
 
 def delay_metrics(run: Run) -> list[Metric]:
     """Returns for each stream and load (the prefix of the name): mean, largest and 99th percentile of the
-    delay in us; empty for runs of other papers.
+    delay in us of received messages, and the share of messages that were received in per cent; empty for runs
+    of other papers.
     """
-    rows = delays(run)
+    rows = observed(run)
     if rows is None:
         return []
     found: list[Metric] = []
     groups = rows.group_by("stream", "load").agg(
-        mean=pl.col("us").mean(), max=pl.col("us").max(), p99=pl.col("us").quantile(0.99), n=pl.len()
-    )
+        mean=pl.col("us").mean(), max=pl.col("us").max(), p99=pl.col("us").quantile(0.99),
+        n=pl.col("us").count(), received=100 * pl.col("us").count() / pl.len(),
+    )  # fmt: skip
     for row in groups.sort("stream", "load").iter_rows(named=True):
         of = Of(traffic_class=row["stream"])
         found += [
             count(f"{row['load']}_delay_{name}", of, row[name], "us", row["n"], name)
             for name in ("mean", "max", "p99")
+            if row["n"]
         ]
+        share = row["received"]
+        found.append(count(f"{row['load']}_received", of, share, "% of messages", row["n"], "share"))
     return found
