@@ -1,4 +1,4 @@
-"""No module imports itself through others: in Python wherever an import stands, in the agent between files."""
+"""No module imports itself through others: Python modules by any import, files of the agent by `use`."""
 
 from __future__ import annotations
 
