@@ -96,7 +96,7 @@ def test_a_lab_that_stays_is_worked_on_from_here(vnet: CommandLine, far: FarMach
 @pytest.mark.uml
 @pytest.mark.slow
 @uml
-@pytest.mark.parametrize("presses", [1, 2])
+@pytest.mark.parametrize("presses", [pytest.param(1, marks=pytest.mark.sweep), 2])
 def test_ctrl_c_brings_home_what_was_measured(vnet: CommandLine, far: FarMachine, presses: int) -> None:
     running = begun(vnet, far)
     for _ in range(presses):
