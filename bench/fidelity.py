@@ -141,9 +141,8 @@ def main() -> int:
         manifest = json.loads((real / "manifest.json").read_text())
         if manifest["suspect"]:
             codes = {w["code"] for w in manifest["warnings"] if w.get("suspect", True)}
-            print(
-                f"the run in real time is suspect ({', '.join(sorted(codes))}): repeat when the machine is idle"
-            )
+            said = ", ".join(sorted(codes))
+            print(f"the run in real time is suspect ({said}): repeat when the machine is idle")
             return 3
         virtual = run([*common, "--time", "virtual"], Path(out, "virtual"))
         broken = compare(real, virtual, f"real, {kernel}")
