@@ -38,8 +38,9 @@ def folder() -> Iterator[Path]:
     ("scene", "fault", "outcomes"),
     [
         ("run", Call("rename", FAILS, 1), "failed"),
-        ("run", Call("rename", FAILS, 4), "failed"),  # the manifest, when the scenario begins
-        ("run", Call("bind", FAILS, 1), "failed"),
+        # The manifest, when the scenario begins; a socket. The one above fails in the same way.
+        pytest.param("run", Call("rename", FAILS, 4), "failed", marks=pytest.mark.sweep),
+        pytest.param("run", Call("bind", FAILS, 1), "failed", marks=pytest.mark.sweep),
         ("run", Call("rename", KILLS, 1), "failed killed"),
         pytest.param("run", Disk(FULL, 40), "failed", marks=mounts),
         pytest.param("run", Disk(POWER, 1500), "done", marks=mounts),

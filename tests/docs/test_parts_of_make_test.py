@@ -15,7 +15,7 @@ from longest_first import LONGEST, rank
 MAKEFILE = (PROJECT / "Makefile").read_text()
 
 
-@pytest.mark.parametrize("variable", ["WAITING", "BESIDE", "ALONE", "FAST"])
+@pytest.mark.parametrize("variable", ["WAITING", "BESIDE", "ALONE", "FAST", "SLOWER"])
 def test_tests_that_the_makefile_names_are_there(variable: str) -> None:
     found = re.search(rf"^{variable} := \$\(addprefix tests/,((?:.|\\\n)*?)\)$", MAKEFILE, re.MULTILINE)
     assert found is not None

@@ -9,6 +9,7 @@ import pytest
 from orchestrator.images import Image, builders, cache
 
 
+@pytest.mark.sweep  # a build more than the one that every test of a machine boots
 def test_the_same_inputs_give_the_same_bytes(
     builtin: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

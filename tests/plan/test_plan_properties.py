@@ -71,9 +71,7 @@ def plans(draw: st.DrawFn) -> Plan:
     return make_plan(parse("generated.yaml", text.encode()), None, draw(st.integers(0, 2**63 - 1)))
 
 
-@given(plans())
-@settings(deadline=None, max_examples=60)
-def test_names_and_addresses_are_unique_and_fit(plan: Plan) -> None:
+def names_and_addresses_are_unique_and_fit(plan: Plan) -> None:
     cards = [card for node in plan.nodes for card in node.interfaces]
     core = [card.port for card in cards] + [segment.bridge for segment in plan.segments]
     core += [d.device for link in plan.links if link.kind == "segments" for d in (link.forward, link.reverse)]
@@ -91,9 +89,7 @@ def test_names_and_addresses_are_unique_and_fit(plan: Plan) -> None:
     assert len({node.netns for node in plan.nodes} | {plan.core_netns}) == len(plan.nodes) + 1
 
 
-@given(plans())
-@settings(deadline=None, max_examples=60)
-def test_clients_connect_one_after_another_subscribers_first(plan: Plan) -> None:
+def clients_connect_one_after_another_subscribers_first(plan: Plan) -> None:
     clients = [(s.session, s.spec) for n in plan.nodes for s in n.software if s.session is not None]
     offsets = sorted(session.connect_ns for session, _ in clients)
     gaps = {b - a for a, b in itertools.pairwise(offsets)}
@@ -109,9 +105,7 @@ def test_clients_connect_one_after_another_subscribers_first(plan: Plan) -> None
             assert session.connect_ns <= flow.start_ns <= flow.stop_ns == plan.ramp_ns + plan.hold_ns
 
 
-@given(plans())
-@settings(deadline=None, max_examples=40)
-def test_schedules_and_topics_are_permutations(plan: Plan) -> None:
+def schedules_and_topics_are_permutations(plan: Plan) -> None:
     schedules = [f.schedule for f in plan.flows if f.name.endswith(".p") and f.schedule is not None]
     assert [s.index for s in schedules] == list(range(len(schedules)))
     assert {s.count for s in schedules} == {len(schedules)}
@@ -128,9 +122,7 @@ def test_schedules_and_topics_are_permutations(plan: Plan) -> None:
         assert f.start_ns == min(connected + 10**9, f.stop_ns)
 
 
-@given(plans())
-@settings(deadline=None, max_examples=40)
-def test_groups_count_out_and_steps_name_every_wire(plan: Plan) -> None:
+def groups_count_out_and_steps_name_every_wire(plan: Plan) -> None:
     text = "".join(step.text for step in plan.steps if step.tool == "ip")
     for node in plan.nodes:
         for card in node.interfaces:
@@ -146,9 +138,7 @@ def test_groups_count_out_and_steps_name_every_wire(plan: Plan) -> None:
     ) == (sorted(count for group, count in groups.items() if group[0] in "yz"))
 
 
-@given(plans())
-@settings(deadline=None, max_examples=40)
-def test_events_are_in_order_inside_their_phase_and_undone(plan: Plan) -> None:
+def events_are_in_order_inside_their_phase_and_undone(plan: Plan) -> None:
     start = {"ramp": 0, "hold": plan.ramp_ns, "drain": plan.ramp_ns + plan.hold_ns}
     times = [start[event.phase] + event.at_ns for event in plan.events]
     assert times == sorted(times)
@@ -157,6 +147,17 @@ def test_events_are_in_order_inside_their_phase_and_undone(plan: Plan) -> None:
     assert down == up and down["wan"] == 3
     names = {link.name for link in plan.links}
     assert all(set(event.targets) <= names for event in plan.events)
+
+
+@given(plans())
+@settings(deadline=None, max_examples=60)
+def test_each_property_holds_of_every_plan(plan: Plan) -> None:
+    """Checks all properties above of each plan: to draw and to make one takes longer than to check it."""
+    names_and_addresses_are_unique_and_fit(plan)
+    clients_connect_one_after_another_subscribers_first(plan)
+    schedules_and_topics_are_permutations(plan)
+    groups_count_out_and_steps_name_every_wire(plan)
+    events_are_in_order_inside_their_phase_and_undone(plan)
 
 
 def test_a_full_subnet_is_planned_and_one_more_is_refused() -> None:

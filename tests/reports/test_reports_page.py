@@ -36,6 +36,21 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_campaign(tmp_path_factory.mktemp("page") / "campaign", shapes)
 
 
+@pytest.fixture(scope="module")
+def told(campaign: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Returns a copy of the campaign with a name, a command and a warning of all runs, and its page."""
+    copy = tmp_path_factory.mktemp("told") / "campaign"
+    shutil.copytree(campaign, copy)
+    about = {"name": "levels", "description": "Three levels.", "command": "vnet campaign run levels.yaml"}
+    (copy / "campaign.json").write_text(json.dumps(about))
+    for path in copy.glob("runs/*/manifest.json"):
+        manifest = json.loads(path.read_text()) | {
+            "warnings": [{"code": "x", "text": "Same.", "remedy": None}]
+        }
+        path.write_text(json.dumps(manifest))
+    return copy, check_page(campaign_report(copy))
+
+
 def test_page_of_a_run(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", Shape(suspect=True, loss=0.02))
     (run / "topology.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>')
@@ -69,8 +84,8 @@ def test_what_is_no_longer_drawn_goes_and_what_is_not_ours_stays(tmp_path: Path)
     assert (run / "plan.json").exists()
 
 
-def test_page_of_a_campaign(campaign: Path) -> None:
-    text = check_page(campaign_report(campaign))
+def test_page_of_a_campaign(told: tuple[Path, str]) -> None:
+    campaign, text = told
     assert "<strong>Trusted.</strong>" in text
     for number in (8, 9, 10, 11, 14, 15):
         assert f'id="figure-{number}"' in text
@@ -205,19 +220,8 @@ def test_a_campaign_on_several_machines_names_them(campaign: Path, tmp_path: Pat
         assert found == {"ab": "a (3 runs); b (3 runs)"}.get(names)
 
 
-def test_campaign_says_its_name_and_command_and_joins_what_runs_say_alike(
-    campaign: Path, tmp_path: Path
-) -> None:
-    copy = tmp_path / "campaign"
-    shutil.copytree(campaign, copy)
-    about = {"name": "levels", "description": "Three levels.", "command": "vnet campaign run levels.yaml"}
-    (copy / "campaign.json").write_text(json.dumps(about))
-    for path in copy.glob("runs/*/manifest.json"):
-        manifest = json.loads(path.read_text()) | {
-            "warnings": [{"code": "x", "text": "Same.", "remedy": None}]
-        }
-        path.write_text(json.dumps(manifest))
-    text = check_page(campaign_report(copy))
+def test_campaign_says_its_name_and_command_and_joins_what_runs_say_alike(told: tuple[Path, str]) -> None:
+    _, text = told
     assert "<h1>levels</h1>" in text and "Three levels." in text
     assert "<pre>vnet campaign run levels.yaml</pre>" in text
     assert text.count("Same.") == 1 and "<b>6 runs</b>: Same." in text

@@ -88,6 +88,7 @@ def test_in_real_time_the_counter_is_the_machines(places: Places) -> None:
     assert told["waited"] == 1
 
 
+@pytest.mark.sweep  # test_zeromq_runs.py repeats libzmq with more consumers
 @pytest.mark.skipif(ctypes.util.find_library("zmq") is None, reason="apt-get install libzmq5")
 def test_a_zeromq_pair_repeats(places: Places) -> None:
     place = places("zeromq")

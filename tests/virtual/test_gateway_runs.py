@@ -38,6 +38,7 @@ def test_shares_are_moved_senders_obey_and_the_broker_ends_it(place: Place) -> N
     assert found["ccc_sent", "a-be", "103 to 118 s"] == pytest.approx(20, abs=0.5), "it is given back"
 
 
+@pytest.mark.sweep  # without a gateway: queueing/test_queue_traffic.py has such queues
 def test_without_it_the_paper_is_repeated_to_a_few_per_cent(place: Place) -> None:
     found = figures(place, "false")
     for interval, dropped in (

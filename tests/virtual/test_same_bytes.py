@@ -86,6 +86,7 @@ def test_what_is_compared_is_there_and_says_something(baseline: Ran) -> None:
     assert len({line.split(",")[5] for line in received}) == len(received)
 
 
+@pytest.mark.sweep
 def test_again(baseline: Ran, places: Places) -> None:
     again = places("again").run()
     assert again.run_dir.name != baseline.run_dir.name  # another run id
@@ -164,6 +165,7 @@ def test_from_another_checkout_with_stale_bytecode(baseline: Ran, places: Places
     assert place.run().hashes == baseline.hashes
 
 
+@pytest.mark.sweep  # kernel/test_virtual_rootless.py runs as one on a stricter machine
 @pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
 def test_as_a_user_without_rights(baseline: Ran, places: Places) -> None:
     nobody = pwd.getpwnam("nobody")

@@ -129,6 +129,7 @@ def place() -> Iterator[Place]:
 @needs_vm
 @pytest.mark.root
 @pytest.mark.slow
+@pytest.mark.sweep  # test_vm_snapshots.py restores machines; the tests above hold which cells may
 def test_a_killed_campaign_boots_anew_and_the_cells_after_it_do_not(place: Place) -> None:
     file = write(place.top / "vmcells.yaml", repetitions=4)
     process = place.start("campaign", "run", str(file), "--out", str(place.out))

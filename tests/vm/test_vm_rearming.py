@@ -115,6 +115,7 @@ def anew(running: Running, control: Control, action: str, name: str, client: str
 @needs_vm
 @pytest.mark.root
 @pytest.mark.slow
+@pytest.mark.sweep  # test_vm_operations.py restarts and starts machines; the tests above hold the account
 def test_restarted_and_killed_machines_come_back_and_all_messages_are_accounted_for(start: Start) -> None:
     """Shows that all messages are accounted for after client1 was restarted, then killed and started, and the
     broker restarted.

@@ -18,6 +18,7 @@ LABS = Path(__file__).with_name("labs_in_a_container.py")
 
 
 @pytest.mark.uml
+@pytest.mark.sweep  # the plugin's own tests run the same labs without a container
 @pytest.mark.skipif(KERNEL is None, reason="the lab's own kernel is not built (make kernel)")
 def test_labs_run_in_a_container_of_a_runtime_s_defaults(tmp_path: Path) -> None:
     assert KERNEL is not None
