@@ -1,4 +1,4 @@
-"""No module imports itself by way of others: in Python wherever an import stands, in the agent between files."""
+"""No module imports itself by way of others: in Python wherever it stands, in the agent between files."""
 
 from __future__ import annotations
 
