@@ -80,6 +80,13 @@ class Broker(Serving):
         own = self.config is not None
         return {PROTOCOL: Service(self.port, users=users, tls=self.tls, own_config=own)}
 
+    @property
+    def anonymous(self) -> bool:
+        """Returns whether the rendered configuration admits clients without a password: `allow_anonymous`,
+        or, if that is left out, whether there are no `users`.
+        """
+        return not self.users if self.allow_anonymous is None else self.allow_anonymous
+
 
 def _check(report: Checks, here: Here, broker: Broker) -> None:
     check_own_setup(report, here.path, broker, _RENDERED)
