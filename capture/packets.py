@@ -25,7 +25,7 @@ def packets(
     tree. `count` limits how many packets of the capture are read (0: all). CaptureError if the point, its
     pcap or tshark is absent, or the filter is wrong.
     """
-    pcap = _pcap(run_dir, point)
+    pcap = pcap_of(run_dir, point)
     argv = [_tshark(), "-n", "-r", str(pcap), "-t", "ad"]
     argv += ["-Y", display_filter] if display_filter else []
     argv += ["-V"] if detail else []
@@ -33,7 +33,7 @@ def packets(
     return _run(argv, pcap)
 
 
-def _pcap(run_dir: Path, point: str) -> Path:
+def pcap_of(run_dir: Path, point: str) -> Path:
     try:
         known = points(run_dir)
     except rundir.UnreadableError as error:

@@ -65,12 +65,6 @@ def connect(lab: str) -> Control:
         ) from error
 
 
-def ask(lab: str, op: str, **fields: Any) -> Message:
-    """Connects to a running lab, sends one request and returns the answer; CliError if the lab refuses it."""
-    with connect(lab) as control:
-        return asked(control, op, **fields)
-
-
 def asked(control: Control, op: str, **fields: Any) -> Message:
     """Sends one request and returns the answer; CliError with the lab's text if it refuses."""
     try:

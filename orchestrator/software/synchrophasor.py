@@ -34,7 +34,6 @@ from .scene import Placed, Scene
 from .sending import Sending, check_sending, expected_messages, make_flow, rate_words
 from .tcp import PATIENCE_NS
 
-USUAL = {"tcp": 4712, "udp": 4713}  # ports of annex E
 LARGEST_IDCODE = 65_534
 FASTEST_PER_S = 32_767  # the largest DATA_RATE
 MOST_CHANNELS = 500  # of each sort: a frame's size has 16 bits

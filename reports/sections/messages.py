@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+
+import polars as pl
+
 from reports.figures import latency, registry
+from reports.metrics.messages import held_messages
 from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import by_subject
 
+MOST_BEHIND = 10  # classes
 SUBJECT = {"traffic_class": "class", "guarantee": "guarantee"}
 ACCOUNT = {
     "messages_scheduled": "scheduled",
@@ -21,6 +27,26 @@ ACCOUNT = {
 TIMES = ("p50", "p90", "p99", "p99.9", "max")
 LATENCY = {f"latency_{name}": f"{name}, ms" for name in TIMES}
 ROUND_TRIP = {f"round_trip_{name}": f"{name}, ms" for name in TIMES}
+
+
+def _behind(page: Page) -> list[tuple[str, str, str]]:
+    """Returns class, latency and command of the slowest message of each class: the command shows the packets
+    that carry it. Without classes whose payload has no header; empty for several runs, or without a kept
+    capture.
+    """
+    if not page.study.single:
+        return []
+    run = page.study.cells[0].run
+    kept = [one.name for one in run.plan.captures if (run.path / "pcap" / f"{one.name}.pcap").is_file()]
+    held = held_messages(run) if kept else None
+    if held is None:
+        return []
+    named = [flow.name for flow in run.plan.flows if flow.payload.kind == "bytes"]
+    rows = held.filter(pl.col("name").is_in(named)).drop_nulls("latency_ns").sort("latency_ns", "name", "seq")
+    slowest = rows.group_by("class", maintain_order=True).last().select("class", "latency_ns", "name", "seq")
+    point = f" --point {shlex.quote(kept[0])}" if len(run.plan.captures) > 1 else ""
+    show = f"vnet packets DIR{point} --deep --message"
+    return [(of, f"{ns / 1e6:,.4g} ms", f"{show} {name}:{seq}") for of, ns, name, seq in slowest.iter_rows()]
 
 
 def section(page: Page) -> Part | None:
@@ -46,4 +72,5 @@ def section(page: Page) -> Part | None:
         entries(figures),
         tables=[table.cut() for table in tables if table is not None],
         figures=figures,
+        behind=_behind(page)[:MOST_BEHIND],
     )

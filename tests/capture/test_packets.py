@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import struct
 from itertools import islice
 from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from frames import ACK, CONNECT, PSH, START_NS, Frame, ethernet, ipv4, publish, tcp, write
 from oracle import need
 from rundirs import node, plan, run_dir
 
+from capture.deep import carrying, deep
 from capture.errors import CaptureError
 from capture.packets import packets
 from capture.reduce import reduce_run
+from orchestrator.cli.main import vnet
 
 
 @pytest.fixture
@@ -87,3 +91,29 @@ def test_a_damaged_pcap_is_kept_and_said(run: Path) -> None:
 def test_the_reducer_missing_is_explained(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VNET_REDUCE", "/nonexistent/vnet-reduce")
     assert any("VNET_REDUCE" in w.text for w in reduce_run(run).warnings)
+
+
+def test_the_deep_look_has_every_field_by_its_name_in_tshark(run: Path) -> None:
+    first, second = deep(run, "lan", "mqtt.msgtype == 3", count=2)
+    assert (first["number"], second["number"]) == (2, 3)
+    assert first["layers"]["mqtt"]["mqtt.topic"] == "a/b" and first["layers"]["ip"]["ip.ttl"] == "64"
+    done = CliRunner().invoke(vnet, ["packets", str(run), "--deep", "-c", "1", "-f", 'mqtt.topic == "a/b"'])
+    assert done.exit_code == 0 and "\n  mqtt.topic = a/b\n" in done.output
+
+
+def test_the_packets_behind_a_message(tmp_path: Path) -> None:
+    need("tshark")
+    flow = {"name": "meter.push", "payload": {"kind": "bytes", "bytes": 64}}
+    path = run_dir(tmp_path / "run", plan([node("p")], captures=[{"name": "lan"}], flows=[flow, flow]))
+    header = struct.Struct(">4sBxxxIIqI")
+    sent = [header.pack(b"vNET", 2, place, seq, 0, 0) for place, seq in ((0, 7), (1, 7), (0, 8), (0, 7))]
+    frames = [
+        Frame(ethernet(ipv4(tcp(part, ACK | PSH, 1 + 28 * n))), START_NS + n) for n, part in enumerate(sent)
+    ]
+    write(path / "pcap" / "lan.pcap", frames)
+    shown = deep(path, "lan", carrying(path, "meter.push:7"))
+    assert [packet["number"] for packet in shown] == [1, 4]
+    with pytest.raises(CaptureError, match=r"no flow 'meter'; it has meter\.push"):
+        carrying(path, "meter:7")
+    with pytest.raises(CaptureError, match=r"write FLOW:SEQ"):
+        carrying(path, "meter.push")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -66,6 +67,22 @@ def test_page_of_a_run(tmp_path: Path) -> None:
     assert "vnet run topologies/mqtt-1.yaml -p clients=30" in text and "--seed 1 --kernel uml" in text
     summary = json.loads((run / "summary.json").read_text())
     assert {"name", *OF, "value", "unit", "n", "low", "high", "method", "limits"} == set(summary[0])
+
+
+def test_the_page_names_the_packets_behind_the_slowest_messages(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    plan = json.loads((run / "plan.json").read_text())
+    for flow in plan["flows"]:
+        flow["payload"]["kind"] = "bytes"
+    (run / "plan.json").write_text(json.dumps(plan))
+    assert "packets behind" not in report(run).read_text(), "no capture was kept"
+    (run / "pcap").mkdir(exist_ok=True)
+    (run / "pcap" / f"{plan['captures'][0]['name']}.pcap").touch()
+    text = report(run).read_text()
+    (message,) = re.findall(r"<code>vnet packets DIR.* --deep --message (\S+:\d+)</code>", text)
+    name, _, number = message.rpartition(":")
+    rows = pl.read_parquet(run / "messages.parquet").filter(pl.col("latency_ns").is_not_null())
+    assert rows.row(by_predicate=(pl.col("name") == name) & (pl.col("seq") == int(number)))
 
 
 def test_what_is_no_longer_drawn_goes_and_what_is_not_ours_stays(tmp_path: Path) -> None:

@@ -33,7 +33,6 @@ LATE = 10  # a viewer with fewer waiting frames still gets samples
 BEHIND = 3000  # a viewer with more waiting frames is disconnected
 CHANGES = ("event", "node-state", "exited", "restarted", "ready")
 Frame = dict[str, Any]
-Tails = dict[str, Tail]
 
 
 class Watches:
