@@ -31,11 +31,12 @@ class Campaign:
         LoadError for a damaged line.
         """
         file, found = self.path / "cells.jsonl", {}
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        text = files.read_by(lambda _: file.read_text(encoding="utf-8"), file)
+        for number, line in enumerate(text.splitlines(), 1):
             try:
                 cell = json.loads(line)
                 found[cell["cell"]] = cell
-            except (ValueError, KeyError) as error:
+            except (ValueError, KeyError, TypeError) as error:
                 rule = "is no cell's line; remove it, `vnet campaign run DIR` runs that cell again"
                 raise LoadError(f"{file}:{number}: {line[:60]!r}: {rule}") from error
         return list(found.values())

@@ -367,8 +367,13 @@ class Lab:
 
 def spec_of(topology: Path, parameters: Mapping[str, Any], **how: Any) -> Spec:
     """Returns a Spec with its parameters as texts; `how` has the other fields. In virtual time it always runs
-    the scenario, because a lab in virtual time cannot do anything else.
+    the scenario, because a lab in virtual time cannot do anything else. ValueError for a kernel in virtual
+    time, which has a kernel of its own.
     """
+    if how.get("time") == "virtual" and how.get("kernel", "auto") != "auto":
+        raise ValueError(
+            f"kernel {how['kernel']!r}: virtual time has a kernel of its own; leave one of them out"
+        )
     given = tuple((name, str(value)) for name, value in parameters.items())
     scenario = bool(how.pop("scenario", False)) or how.get("time") == "virtual"
     return Spec(topology, given, scenario=scenario, **how)

@@ -148,7 +148,10 @@ def _spec(topology: Any, options: dict[str, Any], beside: Path, directory: Path)
     if unknown:
         raise pytest.UsageError(f"marker vnet: {', '.join(sorted(unknown))}: no such option; {MARK}")
     file = _written(topology, directory) if isinstance(topology, Topology) else beside / topology
-    return spec_of(file, options.pop("parameters", {}), **options)
+    try:
+        return spec_of(file, options.pop("parameters", {}), **options)
+    except ValueError as error:
+        raise pytest.UsageError(f"marker vnet: {error}; {MARK}") from None
 
 
 def _written(topology: Topology, directory: Path) -> Path:

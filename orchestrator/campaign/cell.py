@@ -16,14 +16,12 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from capture.errors import CaptureError
 from contract import codec
 from contract.plan import Plan
+from orchestrator.campaign.cells import FAILURES
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.lab.errors import LabError
 from orchestrator.language.problem import TopologyError
 from orchestrator.project import keep_others_out
-from orchestrator.run.directories import RunError
 from orchestrator.run.follow import STOPS
 from orchestrator.run.prepare import Prepared, Request, prepare_plan
 from orchestrator.run.run import execute
@@ -56,7 +54,7 @@ def _run(told: dict[str, Any]) -> tuple[str, str | None]:
     tell({"event": "plan", "plan": plan, "why": prepared.why, "time": prepared.request.time})
     try:
         outcome = execute(prepared, Path(told["run_dir"]), tell, page=False)
-    except (KernelError, LabError, RunError, CaptureError, OSError) as failure:
+    except FAILURES as failure:
         return "failed", str(failure)
     return "failed" if outcome.watchdog else outcome.state, outcome.error
 

@@ -14,13 +14,17 @@ from orchestrator.campaign.journal import Json
 from orchestrator.campaign.settings import Settings, request_of
 from orchestrator.campaign.snapshots import snapshots
 from orchestrator.kernel.protocol import KernelError
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import NAME_IN_USE, in_use, state_root
+from orchestrator.language.problem import TopologyError
 from orchestrator.run.directories import RunError, make_dir
 from orchestrator.run.prepare import Prepared, Request, prepare
 from orchestrator.run.run import Observe, execute
 from orchestrator.run.teardown import take_down
 from orchestrator.topology import Cell
 
+# What ends a cell as failed, here and in a process of its own; the campaign goes on.
+FAILURES = (KernelError, LabError, RunError, CaptureError, TopologyError, OSError, ValueError)
 LOOK_S = 0.5  # interval of checks whether a lab's name is free
 Todo = list[tuple[int, Cell]]
 
@@ -82,7 +86,7 @@ def _executed(
     try:
         outcome = execute(prepared, run_dir, observe, page=False)  # the campaign's report writes the page
         return "failed" if outcome.watchdog else outcome.state, outcome.error
-    except (KernelError, RunError, CaptureError) as failure:
+    except FAILURES as failure:
         return "failed", str(failure)
 
 

@@ -38,7 +38,6 @@ class Relay:
         if key in self._running:
             raise LabError(f"exec: id {number} is still running; take another id")
         node = self._lab.node(str(request.get("node"))).name
-        self._lab.entered.add(node)
         wanted = Exec(node, request["argv"], request.get("env") or {}, request.get("tty"))
 
         def answer(message: Message) -> None:
@@ -48,6 +47,7 @@ class Relay:
         self._running[key] = self._lab.driver.submit(
             wanted, answer, lambda event: peer.send({**event, "id": number})
         )
+        self._lab.entered.add(node)
 
     def forward(self, peer: Peer, request: Message) -> None:
         """Passes input, resize or signal to a running command of the same client, which gets the answer;

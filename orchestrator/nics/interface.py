@@ -125,8 +125,21 @@ def restore(was: Found) -> None:
             run(["ip", "addr", "add", address, *device])
     if now.up != was.up:
         run(["ip", "link", "set", *device, "up" if was.up else "down"])
+    _restore_routes(was)
+
+
+def _restore_routes(was: Found) -> None:
+    """Adds the former routes that are missing, those without a gateway first, since they may lead to the
+    gateways of the others. Tries all; raises NicError with those that the kernel refuses.
+    """
     there = set(_routes(was.name))
-    for route in was.routes:
+    refused = []
+    for route in sorted(was.routes, key=lambda one: " via " in one):
         if route not in there:
             family, *words = route.split()
-            run(["ip", family, "route", "add", *words, *device])
+            try:
+                run(["ip", family, "route", "add", *words, "dev", was.name])
+            except NicError as error:
+                refused.append(str(error))
+    if refused:
+        raise NicError("; ".join(refused))

@@ -64,8 +64,7 @@ def execute(
     drawing = _drawing(prepared.plan, run_dir)
     until, beside = scenario_over if keep else None, load_reports if tables else None
     followed = follow(partial(prepared.kernel.start, launch), observe, until, beside)
-    found = manifest.load(run_dir)
-    tear_down(prepared.state_dir, run_dir, followed, observe, ended=found.state in manifest.ENDED)
+    tear_down(prepared.state_dir, run_dir, followed, observe, ended=_has_ended(run_dir))
     drawing.join()
     found = close(prepared, run_dir, settle(run_dir, manifest.load(run_dir), followed))
     written = None
@@ -74,6 +73,16 @@ def execute(
     if prepared.time == "virtual":
         record_hashes(run_dir)
     return outcome(run_dir, manifest.load(run_dir), written)
+
+
+def _has_ended(run_dir: Path) -> bool:
+    """Returns whether the manifest states an end; False if it is damaged, so that the lab is taken down
+    before the error is raised.
+    """
+    try:
+        return manifest.load(run_dir).state in manifest.ENDED
+    except (OSError, ValueError):
+        return False
 
 
 def _launch(prepared: Prepared, run_dir: Path, *, scenario: bool, keep: bool = False) -> Launch:

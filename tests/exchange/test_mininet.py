@@ -120,3 +120,34 @@ def test_a_script_that_fails_later_may_stop_at_its_start(tmp_path: Path) -> None
         imported(tmp_path, script)
     network = read(tmp_path / "Routed.py", stop_at_start=True)
     assert len(network.machines) == 3 and any("line 30: the script is stopped" in one for one in network.left)
+
+
+ASKED = """\
+from mininet.net import Mininet
+from mininet.link import TCLink
+from mininet.topo import SingleSwitchReversedTopo
+
+class Named(SingleSwitchReversedTopo):
+    def build(self, k=2, **opts):
+        super().build(k)
+        for of in (lambda: self.linkInfo("h1", "h2"), lambda: self.nodeInfo("h9")):
+            try:
+                of()
+            except KeyError:
+                self.addHost(f"none{len(self.hosts())}")
+
+net = Mininet(topo=Named(3), link=TCLink, controller=None)
+net.start()
+port = net["s1"].intf("s1-eth3")
+assert port.link.intf1.node.name == "h1", "the first host is at the last port"
+port.ifconfig("down")
+assert not port.isUp() and not port.isUp()
+assert port.isUp(setUp=True) and port.isUp()
+"""
+
+
+def test_what_a_script_asks_is_answered_as_by_mininet(tmp_path: Path) -> None:
+    """A link or a node that is missing is a KeyError, not the end of a generator."""
+    file = tmp_path / "asked.py"
+    file.write_text(ASKED)
+    assert {"none3", "none4"} <= read(file).machines.keys()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from nic_trees import dual_port
 
-from orchestrator.nics import binding, leases
+from orchestrator.nics import binding, interface, leases
 from orchestrator.nics.explain import explain
 from orchestrator.nics.leases import Found, Lease
 from orchestrator.nics.model import NicError
@@ -116,3 +116,25 @@ def test_texts_of_libvirt_are_explained(text: str) -> None:
 
 def test_other_texts_are_left_as_they_are() -> None:
     assert explain("cannot open file: No such file or directory") is None
+
+
+def test_routes_to_gateways_come_first_and_a_refused_one_stops_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    routes = ("-4 default via 192.0.2.1", "-4 192.0.2.1 scope link", "-4 198.51.100.0/24 via 192.0.2.9")
+    added: list[str] = []
+
+    def run(argv: list[str]) -> None:
+        added.append(" ".join(argv[4:-2]))
+        if "192.0.2.9" in argv:
+            raise NicError("ip: no route to 192.0.2.9")
+
+    monkeypatch.setattr(interface, "run", run)
+    monkeypatch.setattr(interface, "_routes", lambda device: iter(()))
+    assert LEASE.found is not None
+    order = (routes[2], routes[0], routes[1])
+    with pytest.raises(NicError, match=r"no route to 192\.0\.2\.9"):
+        interface._restore_routes(dataclasses.replace(LEASE.found, routes=order))
+    assert added == [
+        "192.0.2.1 scope link", "198.51.100.0/24 via 192.0.2.9", "default via 192.0.2.1"
+    ]  # fmt: skip

@@ -14,6 +14,7 @@ from synthetic import write_campaign, write_run
 from synthetic_shape import Shape
 
 import vnet
+from vnet.lab import spec_of
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +100,20 @@ def test_what_is_not_there_is_said_with_the_remedy(run: vnet.Run, tmp_path: Path
     (tmp_path / "nodes.parquet").write_text("PAR1")
     with pytest.raises(vnet.LoadError, match=r"nodes.parquet: cannot be read"):
         _ = torn.nodes
+
+
+@pytest.mark.parametrize("line", ["5", "[1]", '{"cell": ["a"]}', "{}", '{"cell": "a'])
+def test_a_damaged_line_of_a_campaign_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "cells.jsonl").write_text(f'{{"cell": "a"}}\n{line}\n')
+    with pytest.raises(vnet.LoadError, match=r"cells\.jsonl:2: .* is no cell's line"):
+        _ = vnet.Campaign(tmp_path).cells
+
+
+def test_virtual_time_has_a_kernel_of_its_own() -> None:
+    """The kernel was left out without a word."""
+    assert spec_of(Path("a.yaml"), {}, kernel="uml").options == ["--kernel", "uml"]
+    with pytest.raises(ValueError, match="'uml': virtual time has a kernel of its own"):
+        spec_of(Path("a.yaml"), {}, kernel="uml", time="virtual")
 
 
 def datagram(port: int, text: bytes) -> bytes:

@@ -173,8 +173,8 @@ pub fn reduce_timer_slack() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Sets the limit of open files to 65,536, or without the right to that to the hard limit; 350 nodes need
-/// several thousand files.
+/// Raises the limit of open files to 65,536, or without the right to that to the hard limit; 350 nodes need
+/// several thousand files. A higher limit stays.
 pub fn raise_open_files() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -186,7 +186,7 @@ pub fn raise_open_files() {
             return;
         }
         let wide = libc::rlimit {
-            rlim_cur: 65_536,
+            rlim_cur: limit.rlim_cur.max(65_536),
             rlim_max: limit.rlim_max.max(65_536),
         };
         if libc::setrlimit(libc::RLIMIT_NOFILE, &wide) != 0 {
@@ -352,6 +352,27 @@ mod tests {
         assert_eq!(append(ours.as_raw_fd(), &mut buffer, 64).unwrap(), 15);
         assert!(append(ours.as_raw_fd(), &mut buffer, 64).is_err());
         assert_eq!(buffer, b"before more than requested");
+    }
+
+    #[test]
+    fn a_higher_limit_of_open_files_stays() {
+        let limits = || {
+            let mut found = libc::rlimit {
+                rlim_cur: 0,
+                rlim_max: 0,
+            };
+            // SAFETY: a valid rlimit.
+            unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut found) };
+            found
+        };
+        let mut wide = limits();
+        wide.rlim_max = wide.rlim_max.max(70_000);
+        wide.rlim_cur = wide.rlim_max;
+        // SAFETY: a valid rlimit. Without the right to raise the hard limit, the present one counts.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &wide) };
+        let before = limits().rlim_cur;
+        raise_open_files();
+        assert_eq!(limits().rlim_cur, before.max(65_536.min(limits().rlim_max)));
     }
 
     #[test]

@@ -38,6 +38,7 @@ class Intf(Recorded):
     ) -> None:
         self.name, self.node, self.port, self.link, self.params = str(name), node, port, link, params
         self.side: dict[str, Any] = {}
+        self.up = True
         if link is None and node is not None and here():
             leave(f"Intf({self.name!r}): an interface of the machine, which is outside of the lab")
 
@@ -73,7 +74,9 @@ class Intf(Recorded):
         leave(f"{self.name}: the MAC {mac} is the plan's here")
 
     def ifconfig(self, *words: Any) -> str:
-        """Records the command `ifconfig` of this interface at its node."""
+        """Records the command `ifconfig` of this interface at its node, and whether it is up from then on."""
+        if "down" in words or "up" in words:
+            self.up = "up" in words
         return str(self.node.cmd("ifconfig", self.name, *words))
 
     def cmd(self, *words: Any, **keys: Any) -> str:
@@ -93,8 +96,10 @@ class Intf(Recorded):
     mac = property(MAC)
 
     def isUp(self, setUp: bool = False) -> bool:
-        """Returns True: recorded interfaces are always up."""
-        return True
+        """Returns whether the interface is up: unless `ifconfig` set it down. With `setUp`, sets it up."""
+        if setUp and not self.up:
+            self.ifconfig("up")
+        return self.up
 
     def delete(self) -> None:
         """Removes the interface's link."""

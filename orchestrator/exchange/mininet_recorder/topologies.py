@@ -75,14 +75,20 @@ class Topo(Recorded):
         return name in self._names("addSwitch")
 
     def nodeInfo(self, name: str) -> dict[str, Any]:
-        """Returns the parameters of a node, which the script may change."""
-        return next(keys for step, args, keys, _ in self.steps if step != "addLink" and args[0] == name)
+        """Returns the parameters of a node, which the script may change; KeyError if there is no such node."""
+        for step, args, keys, _ in self.steps:
+            if step != "addLink" and args[0] == name:
+                return keys
+        raise KeyError(name)
 
     def linkInfo(self, src: str, dst: str, key: Any = None) -> dict[str, Any]:
-        """Returns the parameters of the link between two nodes, which the script may change."""
-        return next(
-            keys for step, args, keys, _ in self.steps if step == "addLink" and set(args) == {src, dst}
-        )
+        """Returns the parameters of the first link between two nodes, which the script may change; KeyError if
+        there is none.
+        """
+        for step, args, keys, _ in self.steps:
+            if step == "addLink" and set(args) == {src, dst}:
+                return keys
+        raise KeyError((src, dst))
 
 
 class SingleSwitchTopo(Topo):
@@ -94,10 +100,13 @@ class SingleSwitchTopo(Topo):
             self.addLink(self.addHost(f"h{number}"), "s1")
 
 
-class SingleSwitchReversedTopo(SingleSwitchTopo):
-    """The same as SingleSwitchTopo: the recorder does not model that Mininet reverses the switch's ports
-    here.
-    """
+class SingleSwitchReversedTopo(Topo):
+    """A topology of k hosts on one switch, the last host at its first port."""
+
+    def build(self, k: int = 2, **_params: Any) -> None:
+        self.addSwitch("s1")
+        for number in range(1, k + 1):
+            self.addLink(self.addHost(f"h{number}"), "s1", port1=0, port2=k - number + 1)
 
 
 class LinearTopo(Topo):

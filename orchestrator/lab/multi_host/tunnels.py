@@ -69,7 +69,10 @@ def addresses_of(plan: Plan, parts: Mapping[str, HostPart]) -> dict[str, str]:
 
 
 def _all_there(found: Mapping[str, str]) -> bool:
-    return all(address and ipaddress.ip_address(address).is_loopback for address in found.values())
+    """Returns whether all known addresses are loopback; an unknown one becomes this machine's own towards
+    them.
+    """
+    return all(ipaddress.ip_address(address).is_loopback for address in found.values() if address)
 
 
 def _source(far: str) -> str:

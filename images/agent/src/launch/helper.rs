@@ -50,11 +50,16 @@ impl Helper {
         self.pipe.as_raw_fd()
     }
 
-    /// Returns the next whole line; None if no line is complete, an error if the process ended without
-    /// one.
+    /// Returns the next whole line; None if no line is complete, an error if the process ended and all its
+    /// lines were read.
     pub fn read(&mut self) -> Option<Res<String>> {
         let mut chunk = [0u8; 65536];
         loop {
+            if let Some(end) = self.text.iter().position(|b| *b == b'\n') {
+                let rest = self.text.split_off(end + 1);
+                let line = std::mem::replace(&mut self.text, rest);
+                return Some(Ok(String::from_utf8_lossy(&line[..end]).into_owned()));
+            }
             match os::read(self.raw(), &mut chunk) {
                 Ok(0) => {
                     return Some(Err(
@@ -62,14 +67,7 @@ impl Helper {
                             .to_owned(),
                     ));
                 }
-                Ok(n) => {
-                    self.text.extend_from_slice(&chunk[..n]);
-                    if let Some(end) = self.text.iter().position(|b| *b == b'\n') {
-                        let rest = self.text.split_off(end + 1);
-                        let line = std::mem::replace(&mut self.text, rest);
-                        return Some(Ok(String::from_utf8_lossy(&line[..end]).into_owned()));
-                    }
-                }
+                Ok(n) => self.text.extend_from_slice(&chunk[..n]),
                 Err(_) => return None,
             }
         }
@@ -147,6 +145,17 @@ mod tests {
         let read = theirs.read(&mut [0]);
         helper.end();
         read
+    }
+
+    #[test]
+    fn every_line_of_a_helper_that_has_ended_is_read() {
+        let mut helper = Helper::start(&[], |_| "one\ntwo\n".to_owned()).unwrap();
+        let mut status = 0;
+        // SAFETY: status is a valid int.
+        unsafe { libc::waitpid(helper.pid, &mut status, 0) };
+        assert_eq!(helper.read(), Some(Ok("one".to_owned())));
+        assert_eq!(helper.read(), Some(Ok("two".to_owned())));
+        assert!(helper.read().unwrap().is_err());
     }
 
     #[test]

@@ -22,8 +22,8 @@ const NEXTHOP: usize = 8;
 const BATCH: usize = 200;
 
 impl Netlink {
-    /// Sets all routes, each replacing a route to the same subnet; stops at the first one that the kernel
-    /// refuses.
+    /// Sets all routes, each replacing a route to the same subnet; an error with the first one that the kernel
+    /// refuses, after whose batch no other is sent.
     pub fn set_routes(&mut self, routes: &[Route]) -> Res<()> {
         let all: Vec<(&String, &Route)> = routes
             .iter()
@@ -61,19 +61,27 @@ impl Netlink {
             requests.extend(request(number as u32, to, &route.via, last)?);
         }
         os::write(self.fd.as_raw_fd(), &requests).map_err(|e| format!("routes: {e}"))?;
-        let n = self.receive().map_err(|e| format!("routes: {e}"))?;
-        if n < HEADER + 16 {
-            return Err(format!("routes: the kernel answered {n} bytes"));
+        let mut first = None;
+        // Refusals, with the headers of their requests, and the answer to the last request: all are read, since
+        // an unread one would be taken for the answer to a later request.
+        loop {
+            let n = self.receive().map_err(|e| format!("routes: {e}"))?;
+            if n < HEADER + 16 {
+                return Err(format!("routes: the kernel answered {n} bytes"));
+            }
+            let (number, answer) = (
+                i32_at(&self.buffer, 8) as usize,
+                i32_at(&self.buffer, HEADER),
+            );
+            let (to, route) = batch[number.min(batch.len() - 1)];
+            if answer != 0 && first.is_none() {
+                let error = std::io::Error::from_raw_os_error(-answer);
+                first = Some(format!("route {to} via {}: {error}", route.via.join(", ")));
+            }
+            if number + 1 >= batch.len() {
+                return first.map_or(Ok(()), Err);
+            }
         }
-        // The first refusal, with the header of its request, or the acknowledgement of the last request.
-        let refused = i32_at(&self.buffer, HEADER);
-        if refused == 0 {
-            return Ok(());
-        }
-        let number = i32_at(&self.buffer, 8) as usize;
-        let (to, route) = batch[number.min(batch.len() - 1)];
-        let error = std::io::Error::from_raw_os_error(-refused);
-        Err(format!("route {to} via {}: {error}", route.via.join(", ")))
     }
 }
 
@@ -189,6 +197,26 @@ mod tests {
             assert_eq!(entry(&message[HEADER..]), Some((to.to_owned(), via)));
             assert_eq!(message.len() % 4, 0);
         }
+    }
+
+    #[test]
+    fn no_refusal_is_left_unread() {
+        std::thread::spawn(|| {
+            // SAFETY: plain numbers; the thread's own namespace has no interface up. Without the right to it, all
+            // routes are refused as well.
+            unsafe { libc::unshare(libc::CLONE_NEWNET) };
+            let mut netlink = Netlink::open().unwrap();
+            let to = (1..4).map(|n| format!("198.51.{n}.0/24")).collect();
+            let via = vec!["192.0.2.1".to_owned()];
+            let refused = netlink.set_routes(&[Route { to, via }]).unwrap_err();
+            assert!(
+                refused.starts_with("route 198.51.1.0/24 via 192.0.2.1: "),
+                "{refused}"
+            );
+            assert!(netlink.names().unwrap().contains_key("lo"));
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

@@ -17,6 +17,8 @@ use std::process::{Command, Stdio};
 
 const BACKOFF_NS: i64 = 100_000_000;
 const LONGEST_BACKOFF_NS: i64 = 5_000_000_000;
+/// The exit status of a program that could not be started, as a shell has it.
+const NOT_STARTED: i32 = 127;
 
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 enum State {
@@ -178,6 +180,7 @@ impl Supervised {
             Err(text) => {
                 self.state = State::Failed;
                 self.messages.push(json!({"event": "error", "text": text}));
+                self.plan_restart(NOT_STARTED);
             }
         }
     }
@@ -201,6 +204,7 @@ impl Supervised {
         }
         self.alive = false;
         self.status = Some(status);
+        self.end_probe();
         let wanted = self.spec.expect == Expect::Exited && status == 0;
         let expected = self.stopping || self.stop.is_some() || wanted;
         let failed_before = self.state == State::Failed;
@@ -248,3 +252,6 @@ impl Supervised {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

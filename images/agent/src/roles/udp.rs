@@ -174,11 +174,15 @@ impl Udp {
         }
     }
 
-    /// Sends a message to a receiver; returns false if the socket's buffer is full and the datagram must
-    /// wait.
+    /// Sends a message to a receiver; returns false if the datagram must wait, because the session has not
+    /// begun or the socket's buffer is full. After the session's end, or if it could not begin, the message is
+    /// unsent.
     fn send(&mut self, key: &Key, peer: usize, out: &mut Vec<u8>) -> bool {
         let Some(socket) = &self.socket else {
-            return false;
+            if self.state == State::Over {
+                self.ledger.failed(key, peer, Outcome::Unsent, out);
+            }
+            return self.state == State::Over;
         };
         self.output.clear();
         self.ledger.write(key, &mut self.output);

@@ -54,6 +54,13 @@ impl Supervised {
         false
     }
 
+    /// Ends a readiness command that still runs, so that it counts for no later start of the program.
+    pub(super) fn end_probe(&mut self) {
+        if let Some(pid) = self.probe_pid.take() {
+            child::signal_group(pid, libc::SIGKILL);
+        }
+    }
+
     pub(super) fn became_ready(&mut self) {
         self.state = State::Ready;
         if let Some(id) = self.start_id.take() {
@@ -69,6 +76,7 @@ impl Supervised {
             "not ready within {seconds} s ({what}); write a longer deadline, or see its log"
         ));
         self.stopping = true;
+        self.end_probe();
         child::signal_group(self.pid, libc::SIGKILL);
     }
 

@@ -149,8 +149,9 @@ impl Pdc {
 
     /// Handles the end of a connection or an attempt: records `why`, and reconnects later.
     fn lost(&mut self, place: usize, why: &str, now: i64, out: &mut Vec<u8>) {
-        let lost = std::mem::take(&mut self.subscribed);
+        self.subscribed = false;
         let link = &mut self.links[place];
+        let lost = link.state == State::Configured;
         link.channel = None;
         link.state = State::Waiting(now + RECONNECT_NS);
         let what = if lost { "disconnected" } else { "failed" };
@@ -342,5 +343,33 @@ impl Role for Pdc {
             self.receive(place, now, out);
         }
         self.leave(now, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{from_value, json};
+
+    #[test]
+    fn every_established_connection_that_ends_is_disconnected() {
+        let session = json!({"endpoint": "c", "connect_ns": 0, "disconnect_ns": 1});
+        let software =
+            json!({"name": "s", "kind": "synchrophasor", "session": session, "spec": null});
+        let item = from_value(json!({"software": software, "flows": []})).unwrap();
+        let to: Vec<_> = (0..3)
+            .map(|n| json!({"endpoint": n.to_string(), "address": "127.0.0.1", "port": 1, "idcode": n, "flow": n}))
+            .collect();
+        let mut pdc = Pdc::new(
+            item,
+            from_value(json!({"transport": "tcp", "to": to})).unwrap(),
+        );
+        (pdc.links[0].state, pdc.links[1].state) = (State::Configured, State::Configured);
+        let mut out = Vec::new();
+        (0..3).for_each(|place| pdc.lost(place, "cut", 5, &mut out));
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "C,c,disconnected,5,cut,0\nC,c,disconnected,5,cut,1\nC,c,failed,5,cut,2\n"
+        );
     }
 }

@@ -164,8 +164,8 @@ impl Tcp {
                     }
                     Change::Connected => {}
                     Change::Ended(was_up, why) => {
-                        let lost = was_up && std::mem::replace(&mut self.connected, false);
-                        let what = if lost { "disconnected" } else { "failed" };
+                        self.connected &= !was_up;
+                        let what = if was_up { "disconnected" } else { "failed" };
                         let (endpoint, peer) =
                             (&self.session.endpoint, &self.links[i].peer.endpoint);
                         records::connection(out, endpoint, what, now, &why, peer);

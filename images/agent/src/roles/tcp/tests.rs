@@ -357,3 +357,25 @@ fn refusals_name_value_and_rule() {
             .contains("nodelay")
     );
 }
+
+#[test]
+fn every_connection_that_ends_is_disconnected() {
+    let ((one, to_one), (two, to_two)) = (scripted(), scripted());
+    let peers = spawn(move || {
+        let both = (one.accept().unwrap(), two.accept().unwrap());
+        std::thread::sleep(Duration::from_millis(50));
+        drop((both, one, two));
+    });
+    let mut spec = spec(&[&to_one, &to_two]);
+    spec["reconnect_ns"] = json!(0);
+    let mut pusher = role("c", spec, Some(flow("push", 100, None))).unwrap();
+    let (_, _, sessions) = drive(&mut [&mut pusher], |roles| {
+        all_scheduled_and_none_pending(roles[0]) && !roles[0].links.iter().any(Link::up)
+    });
+    peers.join().unwrap();
+    let of = |what: &str| {
+        let start = format!("C,c,{what},");
+        sessions.iter().filter(|l| l.starts_with(&start)).count()
+    };
+    assert_eq!((of("disconnected"), of("failed")), (2, 0), "{sessions:?}");
+}

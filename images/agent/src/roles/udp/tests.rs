@@ -191,3 +191,15 @@ fn refusals_name_value_and_rule() {
     xml["payload"] = json!({"kind": "metering-xml", "bytes": 717});
     assert!(refused(to, Some(xml)).contains("write \"bytes\""));
 }
+
+#[test]
+fn messages_of_a_session_that_could_not_begin_are_unsent_and_no_queue_was_full() {
+    let (_, to) = server("a");
+    let mut many = flow("stream", 100, None);
+    many["schedule"]["rates"][0]["per_s"] = json!(2 * WAITING * 10);
+    let mut client = client(&[&to], many);
+    client.state = State::Over;
+    let (sent, ..) = drive(&mut [&mut client], 0.12);
+    assert!(sent.len() > WAITING);
+    assert!(sent.iter().all(|l| l.ends_with(",0,unsent")), "{sent:?}");
+}
