@@ -21,7 +21,7 @@ def found(netdev: Netdev) -> Found:
     routes = tuple(_routes(netdev.name))
     return Found(
         netdev.name, netdev.index, netdev.mac, netdev.mtu, netdev.up, netdev.addresses, routes,
-        offloads.read(netdev.name),
+        offloads.read(netdev.name), _entry(netdev.name).get("gso_max_segs"),
     )  # fmt: skip
 
 
@@ -36,6 +36,10 @@ def _routes(device: str) -> Iterator[str]:
                 words = [f"{word} {entry[key]}" for key, word in _ROUTE_WORDS.items() if key in entry]
                 onlink = ["onlink"] * ("onlink" in entry.get("flags", ()))  # the other flags are states
                 yield " ".join([family, entry["dst"], *words, *onlink])
+
+
+def _entry(device: str) -> Entry:
+    return ip("-d", "addr", "show", "dev", device)[0]
 
 
 def move(lease: Lease) -> None:
@@ -108,7 +112,8 @@ def restore(was: Found) -> None:
     """Restores MAC, MTU, offloads, addresses, state and routes of an interface in this namespace, and takes
     it out of a bridge; changes only what differs. Routes that it did not have before stay.
     """
-    now = from_entry(ip("-d", "addr", "show", "dev", was.name)[0])
+    entry = _entry(was.name)
+    now = from_entry(entry)
     device = ["dev", was.name]
     if now.mac != was.mac:
         run(["ip", "link", "set", *device, "address", was.mac])
@@ -117,6 +122,8 @@ def restore(was: Found) -> None:
     if now.master is not None:
         run(["ip", "link", "set", *device, "nomaster"])
     offloads.restore(was.name, was.offloads)
+    if was.gso_max_segs is not None and entry.get("gso_max_segs") != was.gso_max_segs:
+        run(["ip", "link", "set", *device, "gso_max_segs", str(was.gso_max_segs)])
     for address in now.addresses:
         if address not in was.addresses:
             run(["ip", "addr", "del", address, *device])

@@ -30,6 +30,7 @@ class Found:
     addresses: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()  # as `ip route add` takes them
     offloads: dict[str, bool] = field(default_factory=dict)  # tso, gso, gro
+    gso_max_segs: int | None = None  # None: `ip` did not state it, and it is not restored
 
 
 @dataclass(frozen=True, slots=True)

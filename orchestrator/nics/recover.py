@@ -69,4 +69,4 @@ def _function(lease: Lease, patience_s: float) -> None:
         run(["ip", "link", "set", "dev", name, "down"])
         run(["ip", "link", "set", "dev", name, "name", lease.found.name])
     # The driver made the interface anew: it has its own offloads already.
-    interface.restore(dataclasses.replace(lease.found, offloads={}))
+    interface.restore(dataclasses.replace(lease.found, offloads={}, gso_max_segs=None))

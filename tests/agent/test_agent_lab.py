@@ -43,8 +43,9 @@ def test_interfaces_are_what_was_asked_for(launcher: Launcher) -> None:
     asked = interface(1)
     assert {k: got["interfaces"][0][k] for k in asked} == asked
     assert got["interfaces"][0]["up"] is True
-    assert got["interfaces"][0]["offloads"] == {"tso": False, "gso": False, "gro": False}
-    assert answer["core_devices"]["p0"] == {"tso": False, "gso": False, "gro": False}
+    off = {"tso": False, "gso": False, "gro": False, "multi_segment": False}
+    assert got["interfaces"][0]["offloads"] == off and answer["core_devices"]["p0"] == off
+    assert "gso_max_segs 1 " in ip(launcher, "b", "-d", "link", "show", "eth0")
     shown = ip(launcher, "b", "addr", "show")
     assert "10.77.0.2/16 brd 10.77.255.255" in shown and asked["mac"] in shown
     assert "inet6" not in shown

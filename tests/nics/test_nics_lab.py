@@ -77,7 +77,7 @@ class Machine:
             (entry,) = json.loads(self.ip("-j", "-d", "addr", "show", "dev", name))
             addresses = sorted(a["local"] for a in entry["addr_info"] if a["scope"] == "global")
             found.append((entry["ifname"], entry["address"], entry["mtu"], "UP" in entry["flags"], addresses))
-            found.append(self.offloads(name))
+            found += [self.offloads(name), entry["gso_max_segs"]]
         return [*found, self.ip("route"), sorted(p.name for p in (self.state / ".leases").glob("*"))]
 
     def offloads(self, name: str) -> str:

@@ -1,6 +1,7 @@
-//! Switches off segmentation offloads through SIOCETHTOOL, so that captures hold packets as they are on a
-//! cable.
+//! Switches off segmentation offloads through SIOCETHTOOL and rtnetlink, so that queues and captures hold
+//! packets as they are on a cable.
 
+use crate::netlink::Netlink;
 use crate::os::Res;
 use serde::Serialize;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,11 +15,15 @@ const GET_GRO: u32 = 0x2b;
 const SET_GRO: u32 = 0x2c;
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 
+/// Which offloads of an interface are on. multi_segment: TCP hands packets of several segments to the qdisc,
+/// which counts and loses each as one. Since Linux 4.17 it does so whatever the other offloads are
+/// (net/core/sock.c: sk_setup_caps), unless gso_max_segs is 1.
 #[derive(Debug, Serialize, PartialEq, Eq)]
 pub struct Offloads {
     pub tso: bool,
     pub gso: bool,
     pub gro: bool,
+    pub multi_segment: bool,
 }
 
 #[repr(C)]
@@ -54,34 +59,40 @@ fn call(sock: &OwnedFd, name: &str, cmd: u32, data: u32) -> Res<u32> {
     Ok(value.data)
 }
 
-/// Switches off the offloads TSO, GSO and GRO of an interface, and returns their state as the kernel reports
-/// it.
-pub fn switch_off(sock: &OwnedFd, name: &str) -> Res<Offloads> {
+/// Switches off all offloads of an interface, and returns their state as the kernel reports it; an error if
+/// one stays on.
+pub fn switch_off(sock: &OwnedFd, netlink: &mut Netlink, name: &str) -> Res<Offloads> {
     for (ask, set) in [(GET_TSO, SET_TSO), (GET_GSO, SET_GSO), (GET_GRO, SET_GRO)] {
         // A driver without an offload refuses even to switch it off.
         if call(sock, name, ask, 0)? != 0 {
             call(sock, name, set, 0)?;
         }
     }
-    let got = read(sock, name)?;
+    netlink
+        .set_max_segments(name, 1)
+        .map_err(|e| format!("{name}: gso_max_segs 1: {e}"))?;
+    let got = read(sock, netlink, name)?;
     if got
         != (Offloads {
             tso: false,
             gso: false,
             gro: false,
+            multi_segment: false,
         })
     {
         return Err(format!(
-            "{name}: offloads stay on ({got:?}) although switched off; captures would not hold wire packets; use another driver"
+            "{name}: offloads stay on ({got:?}) although switched off; queues and captures would not hold wire packets; use another driver, or Linux 4.16 or later"
         ));
     }
     Ok(got)
 }
 
-pub fn read(sock: &OwnedFd, name: &str) -> Res<Offloads> {
+fn read(sock: &OwnedFd, netlink: &mut Netlink, name: &str) -> Res<Offloads> {
+    let segments = netlink.max_segments(name);
     Ok(Offloads {
         tso: call(sock, name, GET_TSO, 0)? != 0,
         gso: call(sock, name, GET_GSO, 0)? != 0,
         gro: call(sock, name, GET_GRO, 0)? != 0,
+        multi_segment: segments.map_err(|e| format!("{name}: gso_max_segs: {e}"))? != 1,
     })
 }

@@ -127,7 +127,7 @@ class FakeDriver:
         return [
             {"name": i.name, "address": i.address, "prefix": i.prefix, "up": True,
              "mtu": present[i.name]["mtu"], "mac": present[i.name]["address"],
-             "offloads": {"tso": False, "gso": False, "gro": False}}
+             "offloads": {"tso": False, "gso": False, "gro": False, "multi_segment": False}}
             for i in node.interfaces if i.name in present
         ]  # fmt: skip
 

@@ -105,9 +105,10 @@ class Configured(TypedDict):
 class Configure(Operation[Configured]):
     """Sets lo and interfaces up; addresses, routes and forwarding as given; segmentation offloads off.
 
-    tx and rx checksum stay; tso, gso and gro go, on `core_devices` too. Answered is what the kernel says
-    afterwards: `nodes` {name: {hostname, interfaces: [{name, address, prefix, mtu, mac, up, offloads: {tso,
-    gso, gro}}]}} and `core_devices` {name: {tso, gso, gro}}.
+    tx and rx checksum stay; tso, gso and gro go, and gso_max_segs becomes 1, on `core_devices` too. Answered
+    is what the kernel says afterwards: `nodes` {name: {hostname, interfaces: [{name, address, prefix, mtu,
+    mac, up, offloads: {tso, gso, gro, multi_segment}}]}} and `core_devices` {name: {tso, gso, gro,
+    multi_segment}}. multi_segment: whether gso_max_segs is another number than 1.
     """
 
     op = "configure"

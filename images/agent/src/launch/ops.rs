@@ -3,6 +3,7 @@
 use super::calls::{Call, Merge, failure, success};
 use super::helper::Helper;
 use super::{Launcher, fetch, netns, spawn};
+use crate::netlink::Netlink;
 use crate::os::Res;
 use crate::proto::{LinkProbe, Sample, parse};
 use crate::{clock, ethtool, prove, sampler};
@@ -178,9 +179,15 @@ impl Launcher {
                 .ok_or("core_devices: this lab has no core namespace; give `core` to create")?;
             let done = netns::within(&core, || {
                 let sock = ethtool::control_socket()?;
+                let mut netlink = Netlink::open()?;
                 devices
                     .iter()
-                    .map(|d| Ok((d.clone(), json!(ethtool::switch_off(&sock, d)?))))
+                    .map(|d| {
+                        Ok((
+                            d.clone(),
+                            json!(ethtool::switch_off(&sock, &mut netlink, d)?),
+                        ))
+                    })
                     .collect::<Res<Map<_, _>>>()
             })?;
             extra.insert("core_devices".to_owned(), Value::Object(done));

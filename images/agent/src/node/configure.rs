@@ -36,12 +36,13 @@ pub struct Answer {
 /// them.
 pub fn apply(wanted: &Network) -> Res<Answer> {
     let sock = control_socket()?;
+    let mut netlink = Netlink::open()?;
     up(&sock, "lo")?;
     naming::by_mac(&sock, &wanted.interfaces)?;
     let interfaces: Vec<Measured> = wanted
         .interfaces
         .iter()
-        .map(|i| one(&sock, i))
+        .map(|i| one(&sock, &mut netlink, i))
         .collect::<Res<_>>()?;
     if wanted.forward {
         forwarding::on(&wanted.interfaces)?;
@@ -57,12 +58,11 @@ pub fn apply(wanted: &Network) -> Res<Answer> {
         }
     }
     if !wanted.routes.is_empty() {
-        let mut netlink = Netlink::open()?;
         netlink.set_routes(&wanted.routes)?;
         routes = netlink.routes()?;
     }
     if !wanted.neighbours.is_empty() {
-        Netlink::open()?.set_neighbours(&wanted.neighbours)?;
+        netlink.set_neighbours(&wanted.neighbours)?;
     }
     Ok(Answer {
         interfaces,
@@ -71,7 +71,7 @@ pub fn apply(wanted: &Network) -> Res<Answer> {
     })
 }
 
-fn one(sock: &OwnedFd, spec: &Interface) -> Res<Measured> {
+fn one(sock: &OwnedFd, netlink: &mut Netlink, spec: &Interface) -> Res<Measured> {
     let name = &spec.name;
     mtu(sock, name, spec.mtu)?;
     set_mac(sock, name, &spec.mac)?;
@@ -82,22 +82,27 @@ fn one(sock: &OwnedFd, spec: &Interface) -> Res<Measured> {
         forwarding::planned(name)?;
     }
     up(sock, name)?;
-    ethtool::switch_off(sock, name)?;
-    let measured = read_back(sock, name, spec.address.is_some() && !spec.is_ipv6())?;
+    let offloads = ethtool::switch_off(sock, netlink, name)?;
+    let addressed = spec.address.is_some() && !spec.is_ipv6();
+    let measured = read_back(sock, name, addressed, offloads)?;
     match spec.address.as_ref().filter(|_| spec.is_ipv6()) {
         None => Ok(measured),
-        Some(address) => with_ipv6(measured, address, spec.prefix),
+        Some(address) => with_ipv6(netlink, measured, address, spec.prefix),
     }
 }
 
 /// Adds an IPv6 address to an interface that is up, and returns `measured` with the address as the kernel
 /// reports it.
-fn with_ipv6(mut measured: Measured, address: &str, prefix: u8) -> Res<Measured> {
+fn with_ipv6(
+    netlink: &mut Netlink,
+    mut measured: Measured,
+    address: &str,
+    prefix: u8,
+) -> Res<Measured> {
     let name = measured.name.clone();
     let wanted: Ipv6Addr = address
         .parse()
         .map_err(|_| format!("{name}: address \"{address}\" is not IPv6; write fd00::1"))?;
-    let mut netlink = Netlink::open()?;
     let index = netlink.names()?.get(&name).copied().unwrap_or_default();
     netlink
         .add_address(index, wanted, prefix)
@@ -239,9 +244,9 @@ fn up(sock: &OwnedFd, name: &str) -> Res<()> {
     call(sock, &mut ifr, libc::SIOCSIFFLAGS, &format!("{name}: up"))
 }
 
-/// Returns the state of an interface; without an address unless `addressed`, since the kernel refuses the
+/// Returns the state of an interface, with `offloads`; without an address unless `addressed`, since the kernel refuses the
 /// request where there is none.
-fn read_back(sock: &OwnedFd, name: &str, addressed: bool) -> Res<Measured> {
+fn read_back(sock: &OwnedFd, name: &str, addressed: bool, offloads: Offloads) -> Res<Measured> {
     let ask = |op| addressed.then(|| read_address(sock, name, op)).transpose();
     Ok(Measured {
         name: name.to_owned(),
@@ -250,6 +255,6 @@ fn read_back(sock: &OwnedFd, name: &str, addressed: bool) -> Res<Measured> {
         mtu: read_mtu(sock, name)?,
         mac: read_mac(sock, name)?,
         up: flags(sock, name)? & libc::IFF_UP as i16 != 0,
-        offloads: ethtool::read(sock, name)?,
+        offloads,
     })
 }
