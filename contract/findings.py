@@ -16,6 +16,19 @@ from contract import manifest, seal
 from contract.manifest import Contents, Manifest, Warned
 
 SEAL, DAMAGED = "seal", "damaged"
+# Codes of findings about the machine that carries the lab: what it did to a run from outside, whatever the
+# run measures. Others that make a run suspect may be the doing of what is tested: a full queue (queue-drops),
+# clients that a broker refused (sessions), a program that crashed (node-failed).
+OF_MACHINE = frozenset(
+    {"late", "clock-set"}
+    | {
+        f"{manifest.TRUST}{name}"
+        for name in (
+            "stalls", "stopped", "suspended", "clock-steps", "throttling", "run-queue", "core-steal",
+            "core-busy", "heat", "busy", "steal", "sender", "captures",
+        )
+    }
+)  # fmt: skip
 ALTERED = "tables: `vnet report --reduce` makes them again; plan, manifest and proof come only from a new run"
 
 
@@ -68,3 +81,13 @@ def reasons(found: Manifest) -> list[str]:
 def why(found: Manifest) -> str | None:
     """Returns the first reason why the run is suspect; None if it is not."""
     return next(iter(reasons(found)), None)
+
+
+def disturbed(found: Manifest) -> str | None:
+    """Returns the text of the first finding that makes the run suspect and is about the machine (OF_MACHINE);
+    None without one, also if the run is suspect for other reasons.
+    """
+    said = (
+        str(w.get("text", "")) for w in found.warnings if w.get("suspect") and w.get("code") in OF_MACHINE
+    )
+    return next(said, None)

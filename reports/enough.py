@@ -57,10 +57,10 @@ def known(cells: Sequence[Cell], rule: Enough) -> list[Known]:
         for value in [] if isinstance(measured, str) else measured:
             found.setdefault((value.of, value.unit), []).append(value.value)
     count = is_count(name_of(rule.metric), rule.metric.unit)
-    return [_known(of, unit, several, rule, count) for (of, unit), several in found.items()]
+    return [known_mean(of, unit, several, rule, count) for (of, unit), several in found.items()]
 
 
-def _known(of: str, unit: str, measured: Sequence[float], rule: Enough, count: bool) -> Known:
+def known_mean(of: str, unit: str, measured: Sequence[float], rule: Enough, count: bool) -> Known:
     """The mean of independent repetitions with Student's interval, at the confidence of one look.
 
     Counts scatter at least as a Poisson law does, so that a few equal ones do not seem certain.

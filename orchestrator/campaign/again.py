@@ -1,9 +1,9 @@
-"""Finds the cells of a campaign that are run again because their run is suspect.
+"""Finds the cells of a campaign that are run again because the machine disturbed their run.
 
-All runs of a cell are kept; the last one counts. A cell is run again until a run is not suspect, or until it
-has had `rerun_suspect` further runs, so the last run is the first good one where there is one. Whether a run
-is suspect depends on the machine and on the accounts of the run, never on the figures that the campaign is
-about, so no figure chooses its own run.
+All runs of a cell are kept; the last one counts. A cell is run again until the machine leaves a run alone,
+or until it has had `rerun_suspect` further runs. A run that is suspect for another reason is not run again: a
+queue that overflows, a client that is refused or a program that crashes may be what the campaign measures,
+and runs that are repeated until it does not happen would flatter the setting.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ from orchestrator.campaign.journal import COMPLETE, Json
 
 
 def due(directory: Path, most: int) -> list[str]:
-    """Returns the names of the cells whose last run is complete and suspect, with runs left of `most`."""
+    """Returns the names of the cells whose last run is complete, suspect and disturbed by the machine, with
+    runs left of `most`.
+    """
     found = []
     for name, lines in _by_cell(directory).items():
         complete = [line for line in lines if line.get("state") in COMPLETE]
         last = lines[-1]
-        if last.get("state") in COMPLETE and len(complete) <= most and journal.suspect(directory, last):
+        if last.get("state") not in COMPLETE or len(complete) > most:
+            continue
+        if journal.suspect(directory, last) and journal.disturbed(directory, last):
             found.append(name)
     return found
 

@@ -27,7 +27,9 @@ from orchestrator.topology.conditions import failing
 from orchestrator.topology.search import Trial
 
 FORMAT = 1
-SETTINGS = ("parameters", "kernel", "lab", "time", "seed", "fail_if")  # in campaign.json
+# In campaign.json: what a campaign that grows keeps. Another order would contradict the runs that there are,
+# and another number of repeated runs would be chosen with their figures in view.
+KEPT = ("parameters", "kernel", "lab", "time", "seed", "fail_if", "order", "until", "rerun_suspect")
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,7 @@ def described(settings: Settings, campaign: Campaign) -> Json:
         **({"design": campaign.design} if campaign.design else {}),
         **({} if campaign.order == "listed" else {"order": {"kind": campaign.order, "seed": campaign.seed}}),
         **({} if rule is None else {"until": json.loads(codec.to_json(rule))}),
+        **({"rerun_suspect": campaign.rerun_suspect} if campaign.rerun_suspect else {}),
         "cells": [planned(cell) for cell in campaign.cells],
         "files": {path: Path(path).read_text() for path in files},
     }
@@ -154,7 +157,7 @@ def grown(before: Json, now: Json) -> bool:
     had, has = ({json.dumps(cell, sort_keys=True) for cell in one["cells"]} for one in (before, now))
     return (
         had < has
-        and all(before.get(key) == now.get(key) for key in (*SETTINGS, "until"))
+        and all(before.get(key) == now.get(key) for key in KEPT)
         and all(
             now["files"].get(path) == text
             for path, text in before["files"].items()
@@ -212,16 +215,19 @@ def _run(
     engine: Engine | None,
     failed: set[str],
 ) -> bool:
-    """Runs the cells that have not ended, those of `failed`, and suspect ones again; returns whether the
-    campaign was interrupted.
+    """Runs the cells that have not ended and those of `failed`, or if there are none, suspect ones again;
+    returns whether the campaign was interrupted.
+
+    A resumed campaign therefore goes on in its order: a suspect cell does not run again before the others.
     """
     done = journal.latest(directory)
-    again = {*failed, *_again(campaign, directory)}
-    todo = [
-        (number, cell)
-        for number, cell in enumerate(campaign.cells, 1)
-        if cell.name in again or done.get(cell.name, {}).get("state") not in journal.FINISHED
-    ]
+    left = {
+        cell.name
+        for cell in campaign.cells
+        if cell.name in failed or done.get(cell.name, {}).get("state") not in journal.FINISHED
+    }
+    wanted = left or set(_again(campaign, directory))
+    todo = [(number, cell) for number, cell in enumerate(campaign.cells, 1) if cell.name in wanted]
     total = len(campaign.cells)
     if engine is None:
         return one_by_one(campaign.boot, settings, directory, todo, total, observe)

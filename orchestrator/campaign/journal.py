@@ -203,11 +203,13 @@ def begin(directory: Path, line: Mapping[str, Any]) -> None:
 def end(directory: Path, line: Mapping[str, Any]) -> str | None:
     """Syncs the cell's files to disk, appends its end to the journal, and removes its note as running.
 
-    Returns why its run is suspect, and adds this to the line; None if it is not suspect.
+    Returns why its run is suspect; None if it is not suspect. Adds this to the line, and to that of a suspect
+    run what the machine did to it.
     """
     _sync_file_system(directory)
     why = suspect(directory, line)
-    append(directory, {name: value for name, value in line.items() if name != "slot"} | {"suspect": why})
+    marks = {"suspect": why} if why is None else {"suspect": why, "disturbed": disturbed(directory, line)}
+    append(directory, {name: value for name, value in line.items() if name != "slot"} | marks)
     forget(directory, line)
     return why
 
@@ -220,10 +222,28 @@ def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
     if "suspect" in line:
         return None if line["suspect"] is None else str(line["suspect"])
     try:
-        found = manifest.read(directory / str(line.get("run_dir", "")))
-        return findings.why(manifest.Manifest.of(findings.known(found, ())))
+        return findings.why(_manifest(directory, line))
     except (OSError, ValueError) as error:
         return f"{manifest.NAME} cannot be read: {error}"
+
+
+def disturbed(directory: Path, line: Mapping[str, Any]) -> str | None:
+    """Returns what the machine did to the run of an ended cell so that it is suspect; None if it is not
+    suspect, if it is for other reasons alone, or if its manifest cannot be read.
+
+    Takes it from the line, or from the run's manifest if the line has none yet.
+    """
+    if "disturbed" in line:
+        return None if line["disturbed"] is None else str(line["disturbed"])
+    try:
+        return findings.disturbed(_manifest(directory, line))
+    except (OSError, ValueError):
+        return None
+
+
+def _manifest(directory: Path, line: Mapping[str, Any]) -> manifest.Manifest:
+    found = manifest.read(directory / str(line.get("run_dir", "")))
+    return manifest.Manifest.of(findings.known(found, ()))
 
 
 def forget(directory: Path, line: Mapping[str, Any]) -> None:

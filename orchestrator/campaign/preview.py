@@ -85,7 +85,7 @@ def _adds(campaign: Campaign) -> list[str]:
         )
     if campaign.rerun_suspect:
         times = f"{campaign.rerun_suspect} more time{'s' if campaign.rerun_suspect > 1 else ''}"
-        found.append(f"a suspect run is made again, at most {times}")
+        found.append(f"a run that the machine disturbed is made again, at most {times}")
     return found
 
 

@@ -12,8 +12,9 @@ A line becomes the mapping that a topology file has for the same expectation.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
+
+from contract import chosen
 
 from . import units
 
@@ -37,7 +38,7 @@ def mapping(text: str) -> dict[str, Any]:
     found = _SUBJECT.match(text)
     if found is None:
         raise units.UnitError("is no condition", EXAMPLE)
-    data: dict[str, Any] = {found[1]: _bare(found[2])} if found[1] else {"metric": found[3]}
+    data: dict[str, Any] = {found[1]: chosen.bare(found[2])} if found[1] else {"metric": found[3]}
     rest = text[found.end() :]
     bounds: dict[str, Any] = {}
     modes: dict[str, Any] = {}
@@ -60,7 +61,11 @@ def _part(rest: str, data: dict[str, Any], bounds: dict[str, Any], modes: dict[s
     part is not understood.
     """
     if found := _OF.match(rest):
-        for key, name in _subjects(found[1]):
+        try:
+            given = list(chosen.keys(found[1]))
+        except chosen.ChosenError as error:
+            raise units.UnitError(error.rule, error.remedy) from None
+        for key, name in given:
             _add(data, key, name)
     elif found := _BOUND.match(rest):
         _add(bounds, OPERATORS[found[1]], " ".join(found[2].split()))
@@ -68,13 +73,13 @@ def _part(rest: str, data: dict[str, Any], bounds: dict[str, Any], modes: dict[s
         word, rest = found[1], rest[found.end() :]
         if word in ("always", "eventually", "never"):
             pattern = _WORD.match(rest) if rest.startswith('"') or "log" in data else None
-            _add(modes, word, _bare(pattern[1]) if pattern else None)
+            _add(modes, word, chosen.bare(pattern[1]) if pattern else None)
             return rest[pattern.end() :] if pattern else rest
-        given = (_DURATION if word in ("within", "every") else _WORD).match(rest)
-        if given is None:
+        follows = (_DURATION if word in ("within", "every") else _WORD).match(rest)
+        if follows is None:
             raise units.UnitError(f"nothing follows `{word}`", EXAMPLE)
-        _add(modes if word == "within" else data, word, _bare(given[1]))
-        return rest[given.end() :]
+        _add(modes if word == "within" else data, word, chosen.bare(follows[1]))
+        return rest[follows.end() :]
     else:
         raise units.UnitError(f'"{rest.strip()[:30]}" is not understood', EXAMPLE)
     return rest[found.end() :]
@@ -84,22 +89,6 @@ def _add(data: dict[str, Any], key: str, value: Any) -> None:
     if key in data:
         raise units.UnitError(f"`{key}` stands twice", "leave out one of them, or write two conditions")
     data[key] = value
-
-
-def _subjects(text: str) -> Iterator[tuple[str, Any]]:
-    """Yields (key, name) for each part of a text such as `class=site-a, qos=1`; numbers of qos and
-    frame_bytes become int. Raises UnitError for a part without key or name.
-    """
-    for part in text.split(","):
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip() or not value.strip():
-            raise units.UnitError(f'"{part.strip()}" is no KEY=NAME', 'write for example "[class=control]"')
-        name = _bare(value.strip())
-        yield key.strip(), int(name) if key.strip() in ("qos", "frame_bytes") and name.isdecimal() else name
-
-
-def _bare(word: str) -> str:
-    return word[1:-1] if word.startswith('"') else word
 
 
 def negated(data: dict[str, Any]) -> dict[str, Any]:

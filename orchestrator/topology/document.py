@@ -241,8 +241,9 @@ class CampaignBlock(Base):
         0,
         ge=0,
         le=10,
-        description="A cell whose run is suspect is run again, at most so many times. All runs are kept; the "
-        "last one counts, which is the first that is not suspect if there is one.",
+        description="A cell whose run is suspect because of what the machine did to it is run again, at most "
+        "so many times. All runs are kept; the last one counts, which is the first undisturbed one if there "
+        "is one.",
     )
     boot: Literal["once", "each"] = Field(
         "once",

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from contract.chosen import COLUMNS, QOS, column
+
 from ..language import condition, units
 from ..language.scalars import Base, Span, fail, reader, text
 from ..language.source import Document, Path
@@ -171,24 +173,11 @@ def or_lines(schema: dict[str, Any]) -> None:
 SUBJECTS = ("metric", "delivered", "log", "event")
 BOUNDS = ("above", "at_least", "below", "at_most")
 MODES = ("always", "eventually", "never")
-# Keys that choose values by a column of summary.json: key in the file -> column.
-COLUMNS = {
-    "class": "traffic_class",
-    **{
-        name: name
-        for name in (
-            "guarantee", "link", "direction", "queue_class", "nodes", "group", "role", "machine", "capture",
-            "protocol", "layer", "bin", "flow", "stream", "frame_bytes",
-        )
-    },
-}  # fmt: skip
 
 
 def given(one: Chosen) -> Iterator[tuple[str, str, str]]:
     """Yields (key in the file, column, value) of each key that chooses values."""
-    for key, column in COLUMNS.items():
-        value = getattr(one, column)
-        if value is not None:
-            yield key, column, str(value)
-    if one.qos is not None:
-        yield "qos", "guarantee", f"QoS {one.qos}"
+    for key, name in (*COLUMNS.items(), (QOS, QOS)):
+        value = getattr(one, name)
+        if value is not None and (found := column(key, value)) is not None:
+            yield key, *found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,14 +15,15 @@ from ..language.source import Document
 from .expect import Chosen, Expect
 
 PLACE = ("campaign", "until")
+BARE = re.compile(r"[\w.-]*")  # a metric without more
 
 
 class Precision(Base):
     """The metric, how well its mean is to be known, and the bounds of the number of repetitions."""
 
     metric: str = Field(
-        description="Name in summary.json, as in `expect`; it may have its subjects in brackets: "
-        "`latency_p99[class=control]`."
+        description="Name in summary.json, as in `expect`; its subjects and time may follow: "
+        "`latency_p99[class=control] during rain`."
     )
     interval: Share = Field(
         gt=0,
@@ -43,9 +45,11 @@ class Until(Chosen, Precision):
     @model_validator(mode="before")
     @classmethod
     def _brackets(cls, value: Any) -> Any:
-        """Reads `metric: latency_p99[class=control]` as `metric: latency_p99` and `class: control`."""
+        """Reads `metric: latency_p99[class=up] during rain` as `metric: latency_p99`, `class: up` and
+        `during: rain`.
+        """
         metric = value.get("metric") if isinstance(value, dict) else None
-        if not isinstance(metric, str) or "[" not in metric:
+        if not isinstance(metric, str) or BARE.fullmatch(metric):
             return value
         try:
             found = condition.mapping(metric)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from contract.chosen import QOS, ChosenError, bracketed, column
 from reports.claims.claim import Claim, Clients
 from reports.claims.evidence import Factor, Level, Quantity
 from reports.claims.expression import Expression, ExpressionError, parse
@@ -20,6 +21,11 @@ from reports.claims.template import Template, parse_template
 from reports.metrics.metric import OF, Of
 
 KEYS = ("figure", "text", "rule", "judge", "clients", "printed", "set_up", "complete")
+CHOOSE = (
+    "class",
+    QOS,
+    *OF,
+)  # keys that choose values: short ones of expectations, and columns of summary.json
 WORDS = {bool: "true or false", str: "text", int: "a whole number"}
 
 
@@ -124,16 +130,40 @@ class _Reader:
         place = f"quantities.{name}"
         data = self.mapping(parent, "quantities", name)
         many = data.get("any_of")
-        self.only(data, _line(parent, name), place, ("metric", "scenario", *(("any_of",) if many else OF)))
-        subjects = many if isinstance(many, list) else [{k: v for k, v in data.items() if k in OF}]
+        self.only(
+            data, _line(parent, name), place, ("metric", "scenario", *(("any_of",) if many else CHOOSE))
+        )
+        metric, within = self.bracketed(self.text(data, place, "metric"), _line(data, "metric"), place)
+        subjects = many if isinstance(many, list) else [{k: v for k, v in data.items() if k in CHOOSE}]
         for one in subjects:
             if not isinstance(one, dict):
                 raise self.note(
                     _line(data, "any_of"), place, f"{one!r} is no mapping; write {{nodes: broker}}"
                 )
-            self.only(one, _line(parent, name), place, OF)
-        of = tuple(Of(**one) for one in subjects)
-        return Quantity(name, self.text(data, place, "metric"), of, self.text(data, place, "scenario"))
+            self.only({**one, **within}, _line(parent, name), place, CHOOSE)
+        of = tuple(
+            self.subject((*one.items(), *within.items()), _line(parent, name), place) for one in subjects
+        )
+        return Quantity(name, metric, of, self.text(data, place, "scenario"))
+
+    def bracketed(self, text: str, line: int, place: str) -> tuple[str, dict[str, Any]]:
+        """Returns the metric of a text such as `latency_p99[class=site-a]`, and its keys as expectations have
+        them.
+        """
+        try:
+            return bracketed(text)
+        except ChosenError as error:
+            raise self.note(line, f"{place}.metric", f"{text!r}: {error}") from error
+
+    def subject(self, chosen: Iterable[tuple[str, Any]], line: int, place: str) -> Of:
+        """Returns the subject that the keys choose; a column may stand once."""
+        found: dict[str, Any] = {}
+        for key, value in chosen:
+            name, value = (key, value) if key in OF else column(key, value) or (key, value)
+            if name in found:
+                raise self.note(line, f"{place}.{key}", f"chooses {name} twice; leave one of them out")
+            found[name] = value
+        return Of(**found)
 
     def claim(self, parent: Any, key: str) -> Claim:
         place = f"claims.{key}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from contract.plan import Bounds as Range
 from reports.claims.evidence import Evidence, Level, Quantity
 from reports.claims.expression import Expression, Lookup
 from reports.claims.template import OWN
@@ -43,39 +44,20 @@ class Figures:
         return [level for level in at_hand[0] if all(level in levels for levels in at_hand)]
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """The bounds of a value; None means no bound."""
-
-    above: float | None
-    at_least: float | None
-    below: float | None
-    at_most: float | None
+class Bounds(Range):
+    """The bounds of a value, which expectations have, too; None means no bound."""
 
     def judge(self, value: Value, reason: str) -> Judgement:
         """Judges a value against the bounds. Its whole 95 % interval counts: if only a part of it is inside,
         the verdict is "cannot tell". A value without an interval is judged by itself.
         """
         if value.low is None or value.high is None:
-            return Judgement(HOLDS if self._has(value.value) else FAILS, reason)
-        if self._has(value.low) and self._has(value.high):
+            return Judgement(HOLDS if self.hold(value.value) else FAILS, reason)
+        if self.hold(value.low) and self.hold(value.high):
             return Judgement(HOLDS, reason)
-        if self._below(value.high) or self._over(value.low):
+        if self.under(value.high) or self.over(value.low):
             return Judgement(FAILS, reason)
         return Judgement(OPEN, f"{reason}; only a part of the 95 % interval is within the rule's bounds")
-
-    def _has(self, value: float) -> bool:
-        return not self._below(value) and not self._over(value)
-
-    def _below(self, value: float) -> bool:
-        return (self.above is not None and value <= self.above) or (
-            self.at_least is not None and value < self.at_least
-        )
-
-    def _over(self, value: float) -> bool:
-        return (self.below is not None and value >= self.below) or (
-            self.at_most is not None and value > self.at_most
-        )
 
 
 def at_all_levels(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contract.chosen import COLUMNS, QOS, column
 from contract.verdict import FAILS, HOLDS, OPEN, Verdict
 from reports.compare.comparison import FALSE_ALARM, Comparison, Row
 from reports.compare.difference import Difference
@@ -20,7 +21,7 @@ from reports.numbers import plain
 FORM = "METRIC[class=NAME] > +10 %"
 SIGNS = ("above", "below")
 PERCENTAGE = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%")
-NAMES = {"class": "traffic_class", **{field: field for field in OF}}
+NAMES = {**COLUMNS, **{field: field for field in OF}, QOS: "guarantee"}  # also by the names of the columns
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def limit(text: str, stated: Mapping[str, Any]) -> Limit:
     for key, _ in subject:
         if key not in NAMES:
             raise CompareError(f"--fail-if {text!r}: no subject is called {key!r}; {near(key, NAMES)}")
-    named = tuple((NAMES[key], str(value)) for key, value in subject)
+    named = tuple(column(key, value) or (NAMES[key], str(value)) for key, value in subject)
     return Limit(text.strip(), stated["metric"], named, signs[0] == "above", float(found[1]) / 100)
 
 

@@ -144,12 +144,7 @@ def _amount(value: Value) -> str:
 
 def within(value: float, bounds: Bounds) -> bool:
     """Returns whether an exact value is within all bounds; bounds that are None do not count."""
-    return not (
-        (bounds.above is not None and value <= bounds.above)
-        or (bounds.at_least is not None and value < bounds.at_least)
-        or (bounds.below is not None and value >= bounds.below)
-        or (bounds.at_most is not None and value > bounds.at_most)
-    )
+    return bounds.hold(value)
 
 
 def _of_series(found: Moments, one: Expectation) -> Judgement:

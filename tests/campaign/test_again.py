@@ -7,15 +7,21 @@ from typing import Any
 
 import pytest
 
-from contract import manifest
+from capture.disturbance import RULES
+from contract import findings, manifest
 from orchestrator.campaign import campaign, cells, journal
 from orchestrator.campaign.campaign import Summary, run_campaign, status
+from orchestrator.campaign.journal import CampaignError
 from orchestrator.campaign.settings import Settings
 from orchestrator.cli.campaign import said
 from orchestrator.run.run import Outcome
 
 PAIR = Path(__file__).resolve().parents[2] / "topologies" / "pair.yaml"
 Execute = Any
+WARNINGS = {
+    "suspect": {"code": "trust-stalls", "text": "the machine was busy"},
+    "dropping": {"code": "queue-drops", "text": "link wan forward: its queue dropped 9 packets"},
+}
 
 
 @pytest.fixture
@@ -30,16 +36,16 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def doubtful(runs: dict[str, list[str]], ran: list[str]) -> Execute:
-    """An `execute` whose runs of each hold end as listed: good, suspect, failed or interrupted."""
+    """An `execute` whose runs of each hold end as listed: good, suspect (by the machine), dropping (suspect
+    by a full queue), failed or interrupted.
+    """
 
     def execute(prepared: Any, run_dir: Path, _observe: Any, **_: Any) -> Outcome:
         hold = prepared.plan.parameters["hold"]
         ran.append(hold)
         end = runs[hold].pop(0) if runs.get(hold) else "good"
         state = end if end in ("failed", "interrupted") else "complete"
-        found = (
-            [{"code": "stall", "text": "the machine was busy", "suspect": True}] if end == "suspect" else []
-        )
+        found = [{**WARNINGS[end], "suspect": True}] if end in WARNINGS else []
         manifest.write(run_dir, {"state": state, "suspect": bool(found), "warnings": found})
         return Outcome(run_dir, state, bool(found), "died" if state == "failed" else None, (), None)
 
@@ -94,3 +100,50 @@ def test_one_that_was_stopped_goes_on(
     assert run(settings, tmp_path).interrupted and status(tmp_path / "out").left == 1
     assert run(settings, tmp_path).complete == 2
     assert ran == ["1 s", "2 s", "1 s", "1 s"]
+
+
+def test_only_the_machine_makes_a_run_be_made_again(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full queue is what the campaign measures: repeating the run until none is full would flatter."""
+    ran: list[str] = []
+    ends = {"1 s": ["dropping", "good"], "2 s": ["suspect", "dropping", "good"]}
+    monkeypatch.setattr(cells, "execute", doubtful(ends, ran))
+    summary = run(settings, tmp_path)
+    assert ran == ["1 s", "2 s", "2 s"]
+    assert summary.suspect == dict.fromkeys(
+        ("pair.hold-1s.r1", "pair.hold-2s.r1"), WARNINGS["dropping"]["text"]
+    )
+    assert summary.set_aside == {"pair.hold-2s.r1": ["runs/pair.hold-2s.r1"]}
+    lines = journal.lines(tmp_path / "out")
+    assert [line.get("disturbed") for line in lines] == [None, "the machine was busy", None]
+
+
+def test_every_check_of_disturbances_is_about_the_machine() -> None:
+    assert {f"trust-{name}" for name in RULES} <= findings.OF_MACHINE
+    assert not {"queue-drops", "sessions", "node-failed", "exited", "changed"} & findings.OF_MACHINE
+
+
+def test_a_resumed_campaign_ends_its_order_before_it_runs_a_suspect_cell_again(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+    monkeypatch.setattr(cells, "execute", doubtful({"1 s": ["suspect"], "2 s": ["interrupted"]}, ran))
+    assert run(settings, tmp_path).interrupted
+    assert run(settings, tmp_path).complete == 2
+    assert ran == ["1 s", "2 s", "2 s", "1 s"]
+
+
+@pytest.mark.parametrize("other", ["rerun_suspect: 9", "rerun_suspect: 2\n  order: random"])
+def test_a_campaign_that_grows_keeps_its_order_and_how_often_it_repeats(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    """Otherwise the runs that there are could decide how many more there may be."""
+    monkeypatch.setattr(cells, "execute", doubtful({}, []))
+    run(settings, tmp_path)
+    text = settings.file.read_text().replace("[1 s, 2 s]", "[1 s, 2 s, 3 s]")
+    settings.file.write_text(text.replace("rerun_suspect: 2", other))
+    with pytest.raises(CampaignError, match="begun with other content"):
+        run(settings, tmp_path)
+    settings.file.write_text(text)
+    assert run(settings, tmp_path).complete == 3, "a further level alone is taken"

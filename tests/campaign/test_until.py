@@ -16,11 +16,12 @@ from contract.enough import Enough
 from contract.plan import Expectation
 from orchestrator.campaign import cells, journal
 from orchestrator.campaign.campaign import Summary, run_campaign
+from orchestrator.campaign.repeating import rule_of
 from orchestrator.campaign.settings import Settings
 from orchestrator.plan.build import make_plan
 from orchestrator.run.run import Outcome
 from orchestrator.topology import TopologyError, load_campaign
-from reports.enough import _known as judged
+from reports.enough import known_mean as judged
 from reports.metrics.metric import Metric, Of
 
 TOPOLOGY = """\
@@ -144,6 +145,8 @@ def test_each_setting_ends_by_itself_also_when_the_campaign_was_stopped(place: P
         ),
         ('{metric: "latency_p99[class=up]", class: up, interval: 5 %, at_most: 9}', "and as a key"),
         ('{metric: "latency_p99[class=up] < 5 ms", interval: 5 %, at_most: 9}', "below"),
+        ("{metric: latency-p99, interval: 5 %, at_most: 9}", 'did you mean "latency_p99"?'),
+        ("{metric: latency_p99, interval: 5 %, at_most: 1}", "must be at least 2"),
         ("{metric: recovery, interval: 5 %, at_most: 9}", "write `after: LABEL`"),
     ],
 )
@@ -154,6 +157,25 @@ def test_a_rule_that_cannot_be_kept_is_refused(tmp_path: Path, until: str, said:
     with pytest.raises(TopologyError) as refused:
         load_campaign(path)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "until",
+    [
+        '{metric: "latency_p99[class=up] during rain", interval: 5 %, at_most: 9}',
+        "{metric: latency_p99 during rain, class: up, interval: 5 %, at_most: 9}",
+        "{metric: latency_p99, class: up, during: rain, interval: 5 %, at_most: 9}",
+    ],
+)
+def test_a_rule_is_written_as_an_expectation_is(tmp_path: Path, until: str) -> None:
+    event = "timeline: [{at: hold + 100 ms, kill: one, for: 100 ms, label: rain}]\n"
+    (tmp_path / "pair.yaml").write_text(TOPOLOGY + event)
+    path = tmp_path / "c.yaml"
+    path.write_text(f"name: c\ncampaign:\n  topologies: [pair.yaml]\n  until: {until}\n")
+    rule = rule_of(load_campaign(path))
+    assert rule is not None
+    assert rule.metric.text == "latency_p99 of class up during rain"
+    assert (rule.metric.of, rule.metric.during) == ({"traffic_class": "up"}, "rain")
 
 
 def test_classes_are_checked_before_the_first_run(tmp_path: Path) -> None:

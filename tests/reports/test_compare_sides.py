@@ -219,6 +219,12 @@ def test_a_text_that_is_no_limit_is_refused(text: str, said: str) -> None:
         limit(text)
 
 
+def test_a_limit_chooses_values_by_the_keys_of_expectations() -> None:
+    assert limit("latency_p99[qos=1] > 1 %").subject == (("guarantee", "QoS 1"),)
+    found = limit("interruption[class=control, event=cut] > 1 %").subject
+    assert found == (("traffic_class", "control"), ("event", "cut")), "columns that expectations lack, too"
+
+
 def test_an_unknown_metric_and_class_are_refused_with_the_known_ones() -> None:
     found = with_changes(0.1, 0.1, 0.1)
     with pytest.raises(CompareError, match="no side measured 'latency_p9'; did you mean 'latency_p99'"):

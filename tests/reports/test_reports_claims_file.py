@@ -14,6 +14,7 @@ from reports.claims.expression import ExpressionError, parse
 from reports.claims.rules import RULES
 from reports.claims.template import parse_template
 from reports.claims.verdict import FAILS, HOLDS, OPEN, Value
+from reports.metrics.metric import Of
 from reports.papers import PAPERS
 
 GOOD = """\
@@ -57,6 +58,21 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "written",
+    [
+        "{metric: latency_p50, class: udp, qos: 1, scenario: lte}",
+        '{metric: "latency_p50[class=udp, qos=1]", scenario: lte}',
+        '{metric: "latency_p50[qos=1]", class: udp, scenario: lte}',
+    ],
+)
+def test_quantities_choose_values_as_expectations_do(tmp_path: Path, written: str) -> None:
+    path = tmp_path / "claims.yaml"
+    path.write_text(GOOD.replace("{metric: latency_p50, traffic_class: udp, scenario: lte}", written))
+    found = read_claims(path).quantities["udp"]
+    assert found == Quantity("udp", "latency_p50", (Of(traffic_class="udp", guarantee="QoS 1"),), "lte")
+
+
+@pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ("above: 1", "above: much", ":11: claims.above-udp.judge.above: 'much' is not a number"),
@@ -80,7 +96,22 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         ("text: MQTT", "text: [a] #", ":9: claims.above-udp.text: is no text"),
         ("levels: [10, 100, 1000]", "levels: 3", ":1: factor.levels: 3 is no list"),
         ("title: rate, ", "", ":1: factor.title: is missing"),
-        ("traffic_class: udp", "class: udp", ":4: quantities.udp.class: is not known; known are metric"),
+        ("traffic_class: udp", "clas: udp", ":4: quantities.udp.clas: is not known; known are metric"),
+        (
+            "traffic_class: udp",
+            "traffic_class: udp, class: udp",
+            ":4: quantities.udp.class: chooses traffic_cl",
+        ),
+        (
+            "latency_p50, traffic_class: udp",
+            '"latency_p50[udp]", qos: 1',
+            ":4: quantities.udp.metric: 'latency_p50[udp]': \"udp\"",
+        ),
+        (
+            "latency_p50, traffic_class: udp",
+            '"latency_p50[clas=udp]", qos: 1',
+            ":4: quantities.udp.clas: is not known; known are",
+        ),
         ("above: 1", "above: 1, level: 7", "7 is no level of rate; write 10, 100, 1000"),
         ("every_level: mqtt / udp, above: 1", "steeper_step: mqtt", "judge.says: is not known"),
         ("quantities:", "figures:", ":2: figures: is not known; known are factor, quantities, claims"),
