@@ -20,7 +20,7 @@ from ..language.templates import render
 from .brokers import Service, Serving, check_own_setup
 from .checking import Checks, Here
 from .kind import Bind, Costs, Kind, Planned
-from .mqtt.file import PROTOCOL, spoken
+from .mqtt.file import CARRIERS, PROTOCOL, spoken
 from .program_texts import filled_env, filled_files, filling
 from .programs import Restart, StopSignal, template
 from .scene import Placed, Scene
@@ -45,6 +45,7 @@ class Broker(Serving):
     broker: Literal["mosquitto"] = Field(description="Which broker.")
     port: Port = Field(1883, description="TCP port it listens on, on all addresses of its node.")
     tls: BrokerTlsKey = None
+    websocket: bool = Field(False, description="Its port speaks MQTT over WebSocket, and nothing else.")
     persistence: bool = Field(False, description="Keep sessions and queued messages across restarts.")
     max_inflight_messages: int = Field(
         20, ge=0, le=65535, description="Unacknowledged messages a client; 0: any."
@@ -78,7 +79,9 @@ class Broker(Serving):
     def services(self) -> Mapping[str, Service]:
         users = self.users if self.users and not self.allow_anonymous else None
         own = self.config is not None
-        return {PROTOCOL: Service(self.port, users=users, tls=self.tls, own_config=own)}
+        return {
+            PROTOCOL: Service(self.port, users=users, tls=self.tls, websocket=self.websocket, own_config=own)
+        }
 
     @property
     def anonymous(self) -> bool:
@@ -131,7 +134,7 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
         with filling(placed.node):
             process = _process(scene, placed, placed.model)
         spec = {REFLECT_DSCP: True} if placed.model.reflect_dscp else {}
-        ports: dict[str, tuple[int, ...]] = {spoken(placed.model.tls): (placed.model.port,)}
+        ports: dict[str, tuple[int, ...]] = {spoken(placed.model): (placed.model.port,)}
         yield Planned(Software(placed.name, "broker", KIND.name, process, spec=spec, ports=ports))
 
 
@@ -191,7 +194,7 @@ def _password_file(scene: Scene, placed: Placed, users: Mapping[str, str]) -> st
 
 def _words(software: Software, _flows: Sequence[Flow]) -> str:
     ((protocol, ports),) = software.ports.items()
-    return f"broker, {'TLS, ' if protocol != PROTOCOL else ''}port {ports[0]}"
+    return f"broker, {CARRIERS[protocol]}port {ports[0]}"
 
 
 def _costs(_software: Software, _flows: Sequence[Flow]) -> Costs:

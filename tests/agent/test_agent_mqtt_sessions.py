@@ -55,6 +55,18 @@ def items(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.parametrize("tls", ["", "tls: {mutual: true}, "])
+def test_every_message_arrives_once_over_a_websocket(launcher: Launcher, tls: str) -> None:
+    """The payloads make frames with lengths of 7 and 16 bits."""
+    text = FILE.replace("tls: {mutual: true}, ", f"websocket: true, {tls}")
+    text = text.replace("LOGIN", f"version: 5, password: secret, websocket: true, {tls}".rstrip(", "))
+    play(launcher, make_plan(parse("ws.yaml", text.replace("PAYLOAD", "payload_size: 717 B").encode())))
+    sent, got = records(launcher.directory, "S"), records(launcher.directory, "R")
+    said = records(launcher.directory, "C")
+    assert len(sent) > 20 and {row[8] for row in sent} == {"settled"}, said
+    assert sorted(row[2] for row in got) == sorted(row[2] for row in sent)
+
+
 def play(launcher: Launcher, plan: Plan, seconds: float = 2.0) -> None:
     launcher.lab_up(["broker", "s", "p"])
     launcher.do("start", node="broker", software=dataclasses.asdict(plan.nodes[0].software[0]))

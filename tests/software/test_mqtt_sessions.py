@@ -74,7 +74,8 @@ def test_a_session_that_expires_guarantees_only_while_it_lasts() -> None:
         ("", None, True),
         ("clean_session: false, ", None, False),
         ("session_expiry: 60 s, ", 60, True),
-        ("clean_session: false, session_expiry: 0 s, ", 0, True),
+        ("clean_session: false, session_expiry: 60 s, ", 60, True),
+        ("session_expiry: 0 s, ", 0, True),
     ):
         reader = f"broker: server, {LOGIN}, {keys}subscribe: [{{topic: '#', qos: 1}}]"
         plan = planned(**{'broker: reader, subscribe: [{topic: "#"}]': reader})
@@ -105,6 +106,10 @@ def test_clients_with_one_id_are_noted() -> None:
         ("publish", "will: {topic: a, delay: 1500 ms}, publish", "will.delay", "whole seconds"),
         ("version: 5,", "will: {topic: a, delay: 1 s},", "will.delay", "MQTT 3.1.1 has no will delay"),
         ("version: 5,", "session_expiry: 1 s,", "session_expiry", "MQTT 3.1.1 has no session expiry"),
+        ("publish", "clean_session: true, session_expiry: 60 s, publish", "session_expiry",
+         "contradicts `clean_session: true`"),
+        ("publish", "clean_session: false, session_expiry: 0 s, publish", "session_expiry",
+         "contradicts `clean_session: false`"),
         ("publish", "session_expiry: 1 ms, publish", "session_expiry", "whole seconds"),
         ("version: 5,", 'subscribe: [{topic: "$share/g/a"}],', "subscribe[0].topic", "3.1.1 has no shared"),
         ("publish", 'subscribe: [{topic: "$share/a"}], publish', "subscribe[0].topic", "$share/GROUP/FILTER"),
@@ -114,11 +119,32 @@ def test_clients_with_one_id_are_noted() -> None:
         ("password: secret", "password: guess", "password", "is not the password of meter1"),
         ("publish", "reconnect: 0 s, backoff: {}, publish", "backoff", "never connects again"),
         ("publish", "reconnect: 9 s, backoff: {limit: 5 s}, publish", "backoff.limit", "below the first"),
+        ("publish", "websocket: true, publish", "websocket", "speaks no WebSocket"),
+        ("publish", "websocket: {path: a b}, publish", "websocket.path", "is no path of a URL"),
         ("publish", "backoff: {factor: 0.5}, publish", "backoff.factor", ""),
     ],
 )  # fmt: skip
 def test_mistakes_are_named(old: str, new: str, place: str, rule: str) -> None:
     refused(FILE, old, new, f"{PLACE}.{place}", rule)
+
+
+def test_a_topic_alias_needs_version_5() -> None:
+    aliased = FILE.replace("rate: 1 /s", "topic_alias: true, rate: 1 /s")
+    plan = make_plan(parse("s.yaml", aliased.encode()))
+    assert specs(plan)["meter1"]["publish"]["topic_alias"]
+    found = problems(aliased.replace("version: 5, ", ""))
+    assert any(f"{PLACE}.publish.topic_alias: " in one and "no topic alias" in one for one in found)
+
+
+def test_a_websocket_is_at_both_ends() -> None:
+    both = {"{broker: mosquitto, users": "{broker: mosquitto, websocket: true, users"}
+    plan = planned(publish="websocket: {path: /up}, publish", **both)
+    assert specs(plan)["meter1"]["websocket"] == {"host": "server:1883", "path": "/up"}
+    broker = next(node for node in plan.nodes if node.name == "server").software[0]
+    assert broker.process is not None and broker.ports == {"http": (1883,)}
+    assert any("listener 1883\nprotocol websockets\n" in file.content for file in broker.process.files)
+    (problem,) = problems(FILE.replace("{broker: mosquitto, users", both["{broker: mosquitto, users"]))
+    assert f"{PLACE}.websocket: the broker of server speaks WebSocket only" in problem
 
 
 def test_a_password_needs_a_user_in_3_1_1() -> None:

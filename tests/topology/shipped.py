@@ -12,6 +12,7 @@ MANY_RUNS = (
     "interaction-models",
     "middleware-2017",
     "middleware-reduced",
+    "mqtt-conformance",
     "mqtt-qos-campaign",
     "mqtt-qos-short",
 )

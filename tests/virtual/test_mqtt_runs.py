@@ -46,6 +46,7 @@ nodes:
             topic: meter/1
             qos: 2
             rate: 5 /s
+            topic_alias: true
             json: '{"n": {seq}}'
             retain: true
             user_properties: {unit: kWh}
@@ -102,9 +103,29 @@ def test_a_cut_brings_the_will_and_the_session_continues_as_tshark_reads_it(plac
     assert connects[-1] == ["m-meter", "state/m", "2", "0", "40,2"]
     own = packets(run.run_dir, "mqtt.msgtype == 3 && tcp.dstport == 1883", "mqtt.retain", "mqtt.prop_key")
     assert own and all(re.fullmatch(r"(1,?)+", row[0]) and "unit" in row[1] for row in own)
+    lengths = packets(run.run_dir, "mqtt.msgtype == 3 && tcp.dstport == 1883", "mqtt.topic_len")
+    of_connections = [int(length) for row in lengths for length in row[0].split(",")]
+    assert of_connections[0] == len("meter/1") and 0 in of_connections, "an alias stands for the topic"
     (subscription,) = packets(run.run_dir, "mqtt.msgtype == 8", "mqtt.subscription_options_nl",
                               "mqtt.subscription_options_retain")  # fmt: skip
     assert subscription == ["1", "1"]
+
+
+@NEEDS_TSHARK
+def test_tshark_reads_the_frames_of_a_websocket(place: Place) -> None:
+    text = FIVE.replace("broker: mosquitto,", "broker: mosquitto, port: 8080, websocket: true,")
+    text = text.replace("version: 5\n", "version: 5\n          websocket: true\n")
+    (place.cwd / "ws.yaml").write_text(text)
+    run = place.run(file="ws.yaml")
+    assert delivered(run.run_dir) > 70
+    assert records(run.run_dir, "reader").count(("will", "state/m")) == 1
+    frames = packets(run.run_dir, "websocket.mask == 1 && websocket.opcode == 2", "data.data")
+    own = [frame for row in frames for frame in row[0].split(",")]
+    kinds = [int(frame[0], 16) for frame in own]  # the first byte of a packet holds its type
+    assert kinds.count(8) == 1 and kinds.count(3) >= delivered(run.run_dir), "SUBSCRIBE and PUBLISH"
+    assert any(b"meter/1".hex() in frame for frame in own), "tshark removes the mask"
+    assert len(packets(run.run_dir, "http.response.code == 101", "http.sec_websocket_accept")) >= 3
+    assert packets(run.run_dir, "_ws.malformed", "frame.number") == []
 
 
 def test_three_sites_over_tls_lose_nothing_and_an_intruder_stays_out(place: Place) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -12,9 +12,10 @@ from ...language.scalars import Base, Duration, Positive, Share, Span, text
 from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Reconnect
 from ..encodings import Encoded
 from ..sending import Sending
-from ..tls.file import ClientTlsKey
+from ..tls.file import ClientTlsKey, Tls
 
 PROTOCOL = "mqtt"  # how brokers and the reducer call it
+CARRIERS = {PROTOCOL: "", "tls": "TLS, ", "http": "WebSocket, "}  # what `spoken` says, for readers
 NEVER_S = 2**32 - 1  # a session expiry interval that never ends (MQTT 5, 3.1.2.11.2)
 Qos = Annotated[int, Field(ge=0, le=2)]
 
@@ -32,6 +33,11 @@ class Publish(Sending, Encoded):
     )
     message_expiry: Span | None = Field(
         None, description="MQTT 5: how long the broker keeps a message for a receiver, whole seconds."
+    )
+    topic_alias: bool = Field(
+        False,
+        description="MQTT 5: after the first message of a connection a number stands for the topic, if the "
+        "broker permits it.",
     )
     user_properties: dict[str, str] = Field(
         default_factory=dict, description="MQTT 5: name: value, in each message."
@@ -100,6 +106,23 @@ _VERSIONS = WithJsonSchema({"title": "version", "enum": ["3.1.1", "5", 5]})
 Version = Annotated[Literal["3.1.1", "5"], BeforeValidator(_version), _VERSIONS]
 
 
+class WebSocket(Base):
+    """MQTT over WebSocket (RFC 6455), with TLS or without it."""
+
+    path: str = Field("/mqtt", description="Of the URL that the client asks for.")
+
+
+def _websocket(value: Any) -> Any:
+    return {} if value is True else None if value is False else value
+
+
+WebSocketKey = Annotated[
+    WebSocket | None,
+    BeforeValidator(_websocket, json_schema_input_type=WebSocket | bool | None),
+    Field(description="Speak MQTT over WebSocket: `true`, or the path of its URL."),
+]
+
+
 class MqttOptions(Base):
     """One MQTT client, spoken by the node's agent, every message accounted for."""
 
@@ -114,13 +137,14 @@ class MqttOptions(Base):
     user: str | None = Field(None, min_length=1, description="User name; the same placeholders.")
     password: str | None = Field(None, description="The same placeholders.")
     tls: ClientTlsKey = None
+    websocket: WebSocketKey = None
     keepalive: Span = Field(text("60 s"), description="MQTT keep alive interval, whole seconds.")
     clean_session: bool = Field(True, description="Start without the state of an earlier connection.")
     session_expiry: Span | None = Field(
         None,
         description="MQTT 5: the broker keeps the session so long after a lost connection, whole seconds; by "
-        "default for ever with `clean_session: false`, else not at all. With `clean_session: true`, only the "
-        "first connection starts without state.",
+        "default for ever with `clean_session: false`, else not at all. Without that, only the first "
+        "connection starts without state.",
     )
     receive_maximum: Positive | None = Field(
         None, le=65535, description="MQTT 5: unacknowledged messages that the broker may send to it."
@@ -156,9 +180,20 @@ class MqttOptions(Base):
         return self.expiry_s == NEVER_S
 
 
-def spoken(tls: object | None) -> str:
-    """Returns the reducer's name of the traffic on a port of MQTT: "mqtt", or "tls" if it is encrypted."""
-    return PROTOCOL if tls is None else "tls"
+class Carried(Protocol):
+    """Software whose MQTT may be inside TLS, WebSocket, or both."""
+
+    tls: Tls | None
+    websocket: WebSocket | bool | None
+
+
+def spoken(software: Carried) -> str:
+    """Returns the reducer's name of the traffic on a port of MQTT: "mqtt", "tls" if it is encrypted, or
+    "http", as which a WebSocket begins.
+    """
+    if software.tls is not None:
+        return "tls"
+    return "http" if software.websocket else PROTOCOL
 
 
 class Client(Base):

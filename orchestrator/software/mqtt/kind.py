@@ -23,6 +23,8 @@ _CONNECTION_PACKETS = 16  # handshake, CONNECT, SUBSCRIBE, their answers and ack
 _HANDSHAKE_PACKETS = {0: 0, 1: 1, 2: 3}
 _TLS_PACKETS, _TLS_HANDSHAKE_BYTES = 12, 3000  # two chains of one certificate each, with Ed25519 keys
 _TLS_RECORD_BYTES = 29  # header, nonce and tag of AES-GCM in TLS 1.2 (RFC 5246, RFC 5288); 1.3 has 22
+_FRAME_BYTES = 8  # head and mask of a frame below 64 KiB (RFC 6455, 5.2)
+_UPGRADE_PACKETS, _UPGRADE_BYTES = 4, 500  # request, answer and their acknowledgements
 _NUMBER_BYTES = 49  # the user property with the message's number: 5 bytes, `vnet`, 40 of base64
 
 
@@ -39,8 +41,11 @@ def _costs(software: Software, flows: Sequence[Flow]) -> Costs:
     spec = software.spec
     qos = spec["publish"]["qos"] if flows else 0
     record = _TLS_RECORD_BYTES if "tls" in spec else 0
+    record += _FRAME_BYTES if "websocket" in spec else 0
     packets, octets = _CONNECTION_PACKETS, 20 * _CONNECTION_PACKETS
-    if record:
+    if "websocket" in spec:
+        packets, octets = packets + _UPGRADE_PACKETS, octets + _UPGRADE_BYTES
+    if "tls" in spec:
         packets, octets = packets + _TLS_PACKETS, octets + _TLS_HANDSHAKE_BYTES + packets * record
     message = 5 + record + (_properties(spec["publish"]) if flows else 0)
     answers = 2 * _HANDSHAKE_PACKETS[qos] + 1

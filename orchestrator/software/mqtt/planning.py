@@ -56,7 +56,7 @@ def _software(scene: Scene, client: Placed, mqtt: MqttOptions, wills: Sequence[s
         **marks(mqtt),
     }
     return Software(
-        client.name, "client", client.kind, session=session, spec=spec, ports={spoken(mqtt.tls): (port,)}
+        client.name, "client", client.kind, session=session, spec=spec, ports={spoken(mqtt): (port,)}
     )
 
 
@@ -71,6 +71,8 @@ def _sends(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
     }
     if wanted.retain:
         spec["retain"] = True
+    if wanted.topic_alias:
+        spec["topic_alias"] = True
     if wanted.message_expiry is not None:
         spec["message_expiry_s"] = wanted.message_expiry // 10**9
     if wanted.user_properties:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...language.source import Path
 from ...language.units import text_ns
 from ..brokers import Service
@@ -11,6 +13,7 @@ from ..tls.checks import check_authorities, check_both_ends, check_tls
 from .file import NEVER_S, MqttOptions, Publish, Will
 from .topics import SHARED
 
+_URL_PATH = re.compile(r"/[!-~]*")
 LONGEST_TEXT = 65535  # bytes; MQTT 3.1.1 section 1.5.3
 
 
@@ -29,10 +32,12 @@ def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Servic
         check_both_ends(report, path, mqtt.tls, service.tls, mqtt.broker)
         if mqtt.tls is not None and service.tls is not None and not service.own_config:
             check_authorities(report, path, mqtt.tls, service.tls, mqtt.broker)
+    _websocket(report, mqtt, service, path)
     if mqtt.version == "3.1.1":
         _needs_version_5(report, mqtt, path)
     if mqtt.session_expiry is not None:
         _seconds(report, (*path, "session_expiry"), mqtt.session_expiry)
+        _contradiction(report, mqtt, mqtt.session_expiry, path)
     if mqtt.publish is not None:
         _properties(report, mqtt.publish, (*path, "publish"))
     for index, wanted in enumerate(mqtt.subscribe):
@@ -45,6 +50,22 @@ def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Servic
         _backoff(report, mqtt, path)
     if service is not None and service.users is not None and accepted:
         _login(report, here, mqtt, service.users, path)
+
+
+def _websocket(report: Checks, mqtt: MqttOptions, service: Service | None, path: Path) -> None:
+    """Reports a WebSocket at one end only, and an invalid path."""
+    if mqtt.websocket is not None and not _URL_PATH.fullmatch(mqtt.websocket.path):
+        rule = "is no path of a URL"
+        report.add((*path, "websocket", "path"), mqtt.websocket.path, rule, "write for example /mqtt")
+    if service is None or (mqtt.websocket is not None) == bool(service.websocket):
+        return
+    there = "" if service.websocket is None else "write `websocket: true` there, or "
+    rule, remedy = (
+        (f"the broker of {mqtt.broker} speaks WebSocket only", "write `websocket: true` here")
+        if service.websocket
+        else (f"the broker of {mqtt.broker} speaks no WebSocket", f"{there}leave it out")
+    )
+    report.add((*path, "websocket"), None, rule, remedy)
 
 
 def check_text(report: Checks, where: Path, text: str, what: str = "a text of MQTT") -> None:
@@ -80,6 +101,7 @@ def _needs_version_5(report: Checks, mqtt: MqttOptions, path: Path) -> None:
     later: list[tuple[Path, bool, str]] = [
         (("receive_maximum",), mqtt.receive_maximum is not None, "receive maximum"),
         (("publish", "message_expiry"), publish is not None and publish.message_expiry is not None, "expiry"),
+        (("publish", "topic_alias"), publish is not None and publish.topic_alias, "topic alias"),
         (("publish", "user_properties"), publish is not None and bool(publish.user_properties), "properties"),
     ]
     for index, wanted in enumerate(mqtt.subscribe):
@@ -95,6 +117,17 @@ def _needs_version_5(report: Checks, mqtt: MqttOptions, path: Path) -> None:
     if mqtt.password is not None and mqtt.user is None:
         rule = "MQTT 3.1.1 has no password without a user (3.1.2.9)"
         report.add((*path, "password"), None, rule, "write `user:`, or `version: 5`")
+
+
+def _contradiction(report: Checks, mqtt: MqttOptions, expiry_ns: int, path: Path) -> None:
+    """Reports a `session_expiry` beside a written `clean_session` that says the opposite: each connection
+    discards the session that the broker is to keep, or the broker is to keep a session for no time.
+    """
+    if "clean_session" not in mqtt.model_fields_set or mqtt.clean_session != bool(expiry_ns):
+        return
+    kept = f"`session_expiry: {text_ns(expiry_ns)}` " + ("keeps the session" if expiry_ns else "keeps none")
+    rule = f"contradicts `clean_session: {str(mqtt.clean_session).lower()}`: {kept}"
+    report.add((*path, "session_expiry"), text_ns(expiry_ns), rule, "leave one of the two out")
 
 
 def _seconds(report: Checks, where: Path, span_ns: int) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..brokers import port_at
 from ..placeholders import fill_for
 from ..scene import Placed, Scene
 from ..tls.lab import client_spec
-from .file import MqttOptions, Will
+from .file import PROTOCOL, MqttOptions, Will
 
 
 def client_id(scene: Scene, client: Placed) -> str:
@@ -25,6 +26,9 @@ def session_spec(scene: Scene, client: Placed, mqtt: MqttOptions) -> dict[str, A
     if mqtt.tls is not None:
         name = spec.get("user") or client_id(scene, client)
         spec["tls"] = client_spec(scene, mqtt.tls, mqtt.broker, name)
+    if mqtt.websocket is not None:
+        port = port_at(scene, mqtt.broker, mqtt.port, PROTOCOL)
+        spec["websocket"] = {"host": f"{mqtt.broker}:{port}", "path": mqtt.websocket.path}
     if mqtt.admission == "refused":
         spec["admission"] = mqtt.admission
     if mqtt.session_expiry is not None:

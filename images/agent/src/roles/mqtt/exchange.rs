@@ -1,6 +1,6 @@
 //! Moves bytes and packets between the link and the protocol's state machine, and runs its timers.
 
-use super::{Mqtt, packets, session};
+use super::{Mqtt, packets, session, websocket};
 use crate::os::Res;
 use crate::roles::broker_client::Link;
 use mqtt_protocol_core::mqtt::common::Cursor;
@@ -58,7 +58,7 @@ impl Mqtt {
         let mut close = false;
         for event in events {
             match event {
-                Event::RequestSendPacket { packet, .. } => self.emit(&packet, link),
+                Event::RequestSendPacket { packet, .. } => self.emit(&packet, link)?,
                 Event::NotifyPacketReceived(packet) => self.on_packet(packet, link, now, out)?,
                 Event::RequestTimerReset { kind, duration_ms } => {
                     self.timers.retain(|(k, _)| *k != kind);
@@ -78,11 +78,17 @@ impl Mqtt {
         Ok(())
     }
 
-    pub(super) fn emit(&mut self, packet: &Packet, link: &mut Link) {
-        self.output
-            .extend_from_slice(&packet.to_continuous_buffer());
+    /// Appends a packet to the output, in a WebSocket as one frame.
+    pub(super) fn emit(&mut self, packet: &Packet, link: &mut Link) -> Res<()> {
+        let bytes = packet.to_continuous_buffer();
+        if self.websocket.is_some() {
+            websocket::packet(&bytes, &mut self.output)?;
+        } else {
+            self.output.extend_from_slice(&bytes);
+        }
         if let Some(id) = packets::outgoing_publish(packet) {
             link.delivery.emitted(id.map(u64::from), self.output.len());
         }
+        Ok(())
     }
 }

@@ -8,6 +8,7 @@ mod messages;
 mod packets;
 mod session;
 mod spec;
+mod websocket;
 
 use super::Role;
 use super::broker_client::{Client, Link, Protocol, Rules};
@@ -19,11 +20,13 @@ use mqtt_protocol_core::mqtt::connection::{Event, TimerKind};
 use mqtt_protocol_core::mqtt::role::Client as ClientRole;
 use mqtt_protocol_core::mqtt::{Connection, Version};
 use spec::{Publish, Spec};
+use websocket::WebSocket;
 
 struct Mqtt {
     spec: Spec,
     version: Version,
     conn: Connection<ClientRole>,
+    websocket: Option<WebSocket>,
     output: Vec<u8>,
     timers: Vec<(TimerKind, i64)>,
     subscribed: bool,
@@ -44,8 +47,9 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     }
     let keeps_session = spec.keeps_session();
     let rules = spec.publish.as_ref().map(|one| rules(one, keeps_session));
-    let mqtt = Mqtt {
+    let mut mqtt = Mqtt {
         conn: session::begin(version, spec.keepalive_s),
+        websocket: spec.websocket.clone().map(WebSocket::new),
         spec,
         version,
         output: Vec::new(),
@@ -53,6 +57,7 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
         subscribed: false,
         accepted_once: false,
     };
+    mqtt.choose_aliases();
     Ok(Box::new(Client::new(item, broker, rules, mqtt)?))
 }
 
@@ -101,12 +106,9 @@ fn rules(publish: &Publish, keeps_session: bool) -> Rules {
     }
 }
 
-impl Protocol for Mqtt {
-    const LATE: &'static str = "no CONNACK in time";
-
-    fn begin(&mut self, _now: i64) {}
-
-    fn established(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
+impl Mqtt {
+    /// Sends CONNECT.
+    fn log_in(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
         // A session that outlives connections begins clean once, then continues.
         let continues = self.accepted_once && self.spec.keeps_session();
         let clean = self.spec.clean_session && !continues;
@@ -115,8 +117,52 @@ impl Protocol for Mqtt {
         self.send(packet, link, now, out)
     }
 
+    /// Has the state machine put aliases in the place of topics, if the settings say so.
+    fn choose_aliases(&mut self) {
+        self.conn
+            .set_auto_map_topic_alias_send(self.spec.uses_aliases());
+    }
+
+    /// Appends DISCONNECT to the output, and the end of the WebSocket.
+    fn disconnect(&mut self, link: &mut Link) -> Res<()> {
+        for event in self.conn.send(packets::disconnect(self.version)?) {
+            if let Event::RequestSendPacket { packet, .. } = event {
+                self.emit(&packet, link)?;
+            }
+        }
+        if self.websocket.is_some() {
+            websocket::close(&mut self.output)?;
+        }
+        Ok(())
+    }
+}
+
+impl Protocol for Mqtt {
+    const LATE: &'static str = "no CONNACK in time";
+
+    fn begin(&mut self, _now: i64) {}
+
+    fn established(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
+        let Some(websocket) = &mut self.websocket else {
+            return self.log_in(link, now, out);
+        };
+        websocket.begin(&mut self.output)?;
+        link.write(&mut self.output, now, out);
+        Ok(())
+    }
+
     fn receive(&mut self, bytes: &[u8], link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
-        self.take(bytes, link, now, out)
+        let Some(websocket) = &mut self.websocket else {
+            return self.take(bytes, link, now, out);
+        };
+        let mut plain = Vec::new();
+        let opened = websocket.receive(bytes, &mut plain, &mut self.output);
+        if matches!(opened, Ok(true)) {
+            self.log_in(link, now, out)?;
+        }
+        link.write(&mut self.output, now, out);
+        self.take(&plain, link, now, out)?;
+        opened.map(drop)
     }
 
     fn deadline(&self) -> Option<i64> {
@@ -141,13 +187,9 @@ impl Protocol for Mqtt {
     }
 
     fn leave(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) {
-        if let Ok(packet) = packets::disconnect(self.version) {
-            for event in self.conn.send(packet) {
-                if let Event::RequestSendPacket { packet, .. } = event {
-                    self.emit(&packet, link);
-                }
-            }
-            link.write(&mut self.output, now, out);
+        match self.disconnect(link) {
+            Ok(()) => drop(link.write(&mut self.output, now, out)),
+            Err(why) => link.note("failed", now, &why, out),
         }
     }
 
@@ -156,5 +198,6 @@ impl Protocol for Mqtt {
         self.timers.clear();
         let keeps = self.spec.keeps_session();
         self.conn = session::carry_over(&self.conn, self.version, self.spec.keepalive_s, keeps);
+        self.choose_aliases();
     }
 }

@@ -1,6 +1,7 @@
 //! The settings (`spec`) of software of kind `mqtt`.
 
 use super::content::Content;
+use super::websocket;
 use crate::roles::broker_client::Broker;
 use serde::Deserialize;
 
@@ -25,6 +26,8 @@ pub struct Spec {
     /// The topics of other clients' wills whose arrival is recorded.
     #[serde(default)]
     pub wills: Vec<String>,
+    /// None: MQTT directly on the connection.
+    pub websocket: Option<websocket::Settings>,
     pub publish: Option<Publish>,
     #[serde(default)]
     pub subscribe: Vec<Subscribe>,
@@ -36,6 +39,10 @@ impl Spec {
     pub fn expiry_s(&self) -> u32 {
         let otherwise = if self.clean_session { 0 } else { u32::MAX };
         self.session_expiry_s.unwrap_or(otherwise)
+    }
+
+    pub fn uses_aliases(&self) -> bool {
+        self.publish.as_ref().is_some_and(|one| one.topic_alias)
     }
 
     pub fn keeps_session(&self) -> bool {
@@ -63,6 +70,10 @@ pub struct Publish {
     pub retain: bool,
     /// How long the broker keeps the message for a receiver (MQTT 5).
     pub message_expiry_s: Option<u32>,
+    /// Whether an alias stands for the topic after the first message of a connection (MQTT 5, 3.3.2.3.4), if
+    /// the broker permits aliases.
+    #[serde(default)]
+    topic_alias: bool,
     #[serde(default)]
     pub user_properties: Vec<(String, String)>,
     /// The payload, where it does not carry the message's identity (MQTT 5).
