@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import fresh
 import readings
 import rejudged
 from rejudged import Row
@@ -29,6 +30,7 @@ from reports.papers import PAPERS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reproductions.md"
+EXAMPLE_HEAD = ("example", "command", "minutes", "made at", "state")
 NOT_ATTEMPTED = "not attempted"
 WORDS = (HOLDS, FAILS, OPEN, GIVEN, NOT_ATTEMPTED)
 HEAD = """# Every claim of the five works
@@ -44,7 +46,9 @@ values and from the published examples; a test fails where it is stale.
 - *not attempted*: nobody has tried it here, for the reason given.
 - Published measurements are judged by the rules of today. Where an example was made before a rule
   and lacks a figure for it, the row says so and cannot be told until the example is made anew.
-- Minutes are of one core, of all runs of the example's campaign.
+- Minutes are of one core, of all runs of the example's campaign. An example is *stale* where one of
+  its cells, run again by the present code, gives other files or figures, or where no cell of it was
+  recorded: `make examples-check` runs them and names each. *Made at* is the commit.
 
 """
 
@@ -87,7 +91,7 @@ def _work(title: str, studies: tuple[Study, ...]) -> str:
     parts = [f"\n## {title}\n"]
     for study in studies:
         parts.append(f"\n### {study.title}\n\n[What was built, and why claims fail]({study.page}).\n\n")
-        parts.append(_table(("example", "command", "minutes"), (_example(name) for name in study.examples)))
+        parts.append(_table(EXAMPLE_HEAD, (_example(name) for name in study.examples)))
         body = ((one.where, one.says, one.theirs, one.ours, one.verdict, one.example) for one in lines(study))
         head = ("where", "the work says", "theirs", "ours, or why not", "verdict", "example")
         parts.append("\n" + _table(head, body))
@@ -121,9 +125,10 @@ def _readings(study: Study) -> str:
     return text + _table(head, body)
 
 
-def _example(name: str) -> tuple[str, str, str]:
+def _example(name: str) -> tuple[str, ...]:
     link = f"[{name}](examples/{name}/README.md)"
-    return link, f"`{rejudged.command(name)}`", _minutes(name)
+    state = f"stale: {why}" if (why := fresh.known_stale(name)) else "its cell is checked"
+    return link, f"`{rejudged.command(name)}`", _minutes(name), str(fresh.made(name).get("commit", "")), state
 
 
 def _minutes(name: str) -> str:
