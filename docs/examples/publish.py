@@ -157,12 +157,12 @@ def made_of(name: str, command: Command, directory: Path) -> dict[str, Any]:
         "sources": source_hashes(ROOT),
         "inputs": inputs,
         "rules": rules_of(found),
-        "commit": _commit(),
+        "commit": commit(),
         "cell": _cell(command, directory),
     }
 
 
-def _commit() -> str:
+def commit() -> str:
     """The short name of the commit that is checked out, with "+" where the tree differs from it; empty
     outside a repository.
     """

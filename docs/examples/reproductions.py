@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import fresh
+import reading_results
 import readings
 import rejudged
 from rejudged import Row
@@ -106,23 +107,46 @@ def _readings(study: Study) -> str:
         return ""
     body = (
         (
+            one.name,
             f"\u201c{one.sentence}\u201d ({one.where})",
             one.adopted,
             one.reading,
             one.bears_on,
             str(one.fitted),
             "not set up: " + one.missing if one.missing else f"`vnet {one.command}`",
-            "" if one.hours is None else f"{one.hours:.1f}",
+            "" if one.hours is None else f"{one.hours:.2g}",
         )
         for one in found
     )
-    head = ("the work says", "read here as", "also read as", "bears on", "fitted", "command", "hours")
+    head = (
+        "reading",
+        "the work says",
+        "read here as",
+        "also read as",
+        "bears on",
+        "fitted",
+        "command",
+        "hours",
+    )
+    results = {one.name: gave for one in found if (gave := reading_results.read(one.name))}
+    run = f"Run at full size: {', '.join(results)}" if results else "None was run at full size yet"
     text = (
-        "\nSentences that can be read in more than one way. None of these readings has been run at full\n"
-        "size yet; until then no failure above is the work's. *Fitted*: parameters that no sentence\n"
+        f"\nSentences that can be read in more than one way. {run}. As long as a reading\n"
+        "has not been run, no failure above is the work's. *Fitted*: parameters that no sentence\n"
         "states.\n\n"
     )
-    return text + _table(head, body)
+    return text + _table(head, body) + "".join(_given(study, name, gave) for name, gave in results.items())
+
+
+def _given(study: Study, name: str, gave: reading_results.Result) -> str:
+    """The verdicts of a reading beside those of the adopted one."""
+    body = [
+        (of.figures, of.text, of.printed, row.judged.reason, row.judged.verdict, one.reason, one.verdict)
+        for row in rejudged.of_work(study.paper, study.examples)
+        if (one := gave.of(of := row.claim)) is not None
+    ]
+    head = ("where", "the work says", "theirs", "as read here", "verdict", f"as {name}", "verdict")
+    return f"\nWhat {name} gives ({gave.words}):\n\n" + _table(head, body)
 
 
 def _example(name: str) -> tuple[str, ...]:
