@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: goldens reproductions readings artefact setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format walk fidelity
+.PHONY: goldens examples-check reproductions readings artefact setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format walk fidelity
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain
@@ -33,6 +33,12 @@ examples: setup
 	@images/packages.sh kernel
 	@images/kernel/build.sh
 	@$(PY) docs/examples/publish.py $(EXAMPLES)
+
+# Which examples are stale: a cell of each, run again, gives other files or figures (docs/examples/fresh.py). CI runs the cheapest.
+examples-check: setup
+	@images/packages.sh kernel
+	@images/kernel/build.sh
+	@$(PY) docs/examples/fresh.py $(EXAMPLES)
 
 # Numbers of published examples in README.md and docs, as the examples' tables have them now; a test fails where they differ.
 figures: setup

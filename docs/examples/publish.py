@@ -3,11 +3,13 @@
     publish.py [NAME...]              runs and publishes these examples of examples.toml (default: those in
                                       virtual time, all of them; in real time an example takes long)
     publish.py --from DIR NAME        publishes a campaign or run that is there already
-    publish.py --moved                names the examples that other code than the present one has made
+    publish.py --moved                names the examples that other sources than the present ones have made:
+                                      a changed comment is enough (fresh.py runs a cell of each instead)
 
 A command of examples.toml may begin with NAME=VALUE, as in a shell: it runs with that beside our environment.
 -p and --seed are passed on to the command, --into takes another directory than docs/examples: for trying it
-on a small run. `made.json` of an example has its command, seeds and the hashes of the code that made it.
+on a small run. `made.json` of an example has its command, seeds, commit, the hashes of the code that made
+it, and its cheapest cell, by which fresh.py judges whether it is stale.
 README.md of an example is written by hand and left as it is.
 """
 
@@ -25,10 +27,11 @@ import sys
 import tempfile
 import time
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import fresh
 import shrink
 
 from orchestrator.campaign import journal
@@ -154,7 +157,36 @@ def made_of(name: str, command: Command, directory: Path) -> dict[str, Any]:
         "sources": source_hashes(ROOT),
         "inputs": inputs,
         "rules": rules_of(found),
+        "commit": commit(),
+        "cell": _cell(command, directory),
     }
+
+
+def commit() -> str:
+    """The short name of the commit that is checked out, with "+" where the tree differs from it; empty
+    outside a repository.
+    """
+    argv = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _cell(command: Command, directory: Path) -> dict[str, Any] | None:
+    if command.time != "virtual":
+        return None
+    if (directory / "manifest.json").exists():
+        runs = [(directory, directory.name, _taken(directory))]
+    else:
+        lines = journal.latest(directory).values()
+        runs = [(directory / one["run_dir"], one["cell"], float(one.get("wall_s") or 0)) for one in lines]
+    found = fresh.recorded(runs, command.environment)
+    return None if found is None else asdict(found)
+
+
+def _taken(run: Path) -> float:
+    """Seconds from the first to the last file that the run wrote."""
+    times = [file.stat().st_mtime for file in run.rglob("*") if file.is_file()]
+    return round(max(times) - min(times), 1)
 
 
 def rules_of(found: list[dict[str, Any]]) -> dict[str, str]:

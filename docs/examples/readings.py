@@ -3,6 +3,7 @@
 readings.py             names each reading with its sentence's place and its hours of one core
 readings.py --run       runs those that have a command, each into results/readings/NAME; what was stopped
                         goes on where it was
+readings.py --publish   keeps what they gave so far, for docs/reproductions.md (reading_results.py)
 readings.py NAME...     of these readings alone
 """
 
@@ -16,6 +17,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+import publish
+import reading_results
 import rejudged
 
 HERE = Path(__file__).resolve().parent
@@ -36,13 +39,14 @@ class Reading:
     bears_on: str
     fitted: int
     varies: str = ""  # the published example
+    of: str = ""  # what the names of its cells have that the reading varies; all of them if empty
     command: str = ""
     missing: str = ""  # what vNET lacks for it, where there is no command
 
     @property
     def hours(self) -> float | None:
         """Of one core, by the runs of the example that it varies; None without a command or such runs."""
-        taken = rejudged.minutes(self.varies) if self.command else None
+        taken = rejudged.minutes(self.varies, self.of) if self.command else None
         return None if taken is None else taken / 60
 
     @property
@@ -71,8 +75,17 @@ def run(reading: Reading) -> None:
         raise SystemExit(f"readings: {reading.name}: status {status}: vnet says why above; mend that")
 
 
+def keep(reading: Reading) -> None:
+    """Publishes what the reading gave so far; SystemExit if no run of it has ended."""
+    found = reading_results.result(
+        reading.study, f"vnet {reading.command}", publish.commit(), reading.results
+    )
+    file = reading_results.write(reading.name, found)
+    print(f"readings: {file.relative_to(ROOT)}: {len(found.claims)} claims, {found.words}", flush=True)
+
+
 def _line(reading: Reading) -> str:
-    cost = f"{reading.hours:.1f} h" if reading.hours is not None else "not set up"
+    cost = f"{reading.hours:.2g} h" if reading.hours is not None else "not set up"
     return f"{reading.name:24} {cost:>10}  {reading.where}: {reading.missing or reading.reading}"
 
 
@@ -82,6 +95,7 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--run", action="store_true")
+    parser.add_argument("--publish", action="store_true")
     options = parser.parse_args()
     known = {reading.name: reading for reading in listed()}
     if unknown := [name for name in options.names if name not in known]:
@@ -89,9 +103,11 @@ def main() -> None:
     chosen = [known[name] for name in options.names or known]
     print("\n".join(_line(reading) for reading in chosen))
     print(f"readings: {sum(reading.hours or 0 for reading in chosen):.1f} h of one core together", flush=True)
-    for reading in chosen if options.run else ():
-        if reading.command:
+    for reading in chosen:
+        if reading.command and options.run:
             run(reading)
+        if options.publish and reading.results.exists():
+            keep(reading)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def _row(claim: Claim, found: Published, pages: dict[str, dict[str, Judgement]])
     said = {example: page[claim.text] for example, page in pages.items() if claim.text in page}
     told = {example: one for example, one in said.items() if one.verdict != OPEN}
     example = next(iter(told or said), "")
-    if anew is not None and not (told and _unmeasured(anew)):
+    if anew is not None and not (told and unmeasured(anew)):
         return Row(claim, anew, example or _where(claim, found, pages))
     if not claim.quantities:
         return Row(claim, claim.judge(found), "")
@@ -116,9 +116,9 @@ def _anew(claim: Claim, found: Published) -> Judgement | None:
         return None
 
 
-def _unmeasured(judged: Judgement) -> bool:
-    """Whether no figure was at hand at the rule's levels."""
-    return judged.verdict == OPEN and judged.reason.startswith("needs ")
+def unmeasured(judged: Judgement) -> bool:
+    """Whether no figure was at hand at any of the rule's levels."""
+    return judged.verdict == OPEN and all("needs " in part for part in judged.reason.split("; "))
 
 
 def _where(claim: Claim, found: Published, pages: dict[str, dict[str, Judgement]]) -> str:
@@ -142,13 +142,15 @@ def _same_rule(example: str, claim: Claim) -> bool:
     return published.rules(example).get(claim.text) == claim.rule
 
 
-def minutes(example: str) -> float | None:
-    """The minutes of one core that the example's runs took; None if its tables do not say it."""
+def minutes(example: str, of: str = "") -> float | None:
+    """The minutes of one core that the example's runs took, of cells that have `of` in their names; None if
+    its tables do not say it.
+    """
     journal = ROOT / "docs/examples" / example / "cells.jsonl"
     if not journal.exists():
         return None
     lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
-    latest = {line["cell"]: float(line.get("wall_s") or 0) for line in lines}
+    latest = {line["cell"]: float(line.get("wall_s") or 0) for line in lines if of in line["cell"]}
     return sum(latest.values()) / 60
 
 

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import fresh
+import reading_results
 import readings
 import rejudged
 from rejudged import Row
@@ -29,6 +31,7 @@ from reports.papers import PAPERS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reproductions.md"
+EXAMPLE_HEAD = ("example", "command", "minutes", "made at", "state")
 NOT_ATTEMPTED = "not attempted"
 WORDS = (HOLDS, FAILS, OPEN, GIVEN, NOT_ATTEMPTED)
 HEAD = """# Every claim of the five works
@@ -44,7 +47,9 @@ values and from the published examples; a test fails where it is stale.
 - *not attempted*: nobody has tried it here, for the reason given.
 - Published measurements are judged by the rules of today. Where an example was made before a rule
   and lacks a figure for it, the row says so and cannot be told until the example is made anew.
-- Minutes are of one core, of all runs of the example's campaign.
+- Minutes are of one core, of all runs of the example's campaign. An example is *stale* where one of
+  its cells, run again by the present code, gives other files or figures, or where no cell of it was
+  recorded: `make examples-check` runs them and names each. *Made at* is the commit.
 
 """
 
@@ -87,7 +92,7 @@ def _work(title: str, studies: tuple[Study, ...]) -> str:
     parts = [f"\n## {title}\n"]
     for study in studies:
         parts.append(f"\n### {study.title}\n\n[What was built, and why claims fail]({study.page}).\n\n")
-        parts.append(_table(("example", "command", "minutes"), (_example(name) for name in study.examples)))
+        parts.append(_table(EXAMPLE_HEAD, (_example(name) for name in study.examples)))
         body = ((one.where, one.says, one.theirs, one.ours, one.verdict, one.example) for one in lines(study))
         head = ("where", "the work says", "theirs", "ours, or why not", "verdict", "example")
         parts.append("\n" + _table(head, body))
@@ -102,28 +107,52 @@ def _readings(study: Study) -> str:
         return ""
     body = (
         (
+            one.name,
             f"\u201c{one.sentence}\u201d ({one.where})",
             one.adopted,
             one.reading,
             one.bears_on,
             str(one.fitted),
             "not set up: " + one.missing if one.missing else f"`vnet {one.command}`",
-            "" if one.hours is None else f"{one.hours:.1f}",
+            "" if one.hours is None else f"{one.hours:.2g}",
         )
         for one in found
     )
-    head = ("the work says", "read here as", "also read as", "bears on", "fitted", "command", "hours")
+    head = (
+        "reading",
+        "the work says",
+        "read here as",
+        "also read as",
+        "bears on",
+        "fitted",
+        "command",
+        "hours",
+    )
+    results = {one.name: gave for one in found if (gave := reading_results.read(one.name))}
+    run = f"Run at full size: {', '.join(results)}" if results else "None was run at full size yet"
     text = (
-        "\nSentences that can be read in more than one way. None of these readings has been run at full\n"
-        "size yet; until then no failure above is the work's. *Fitted*: parameters that no sentence\n"
+        f"\nSentences that can be read in more than one way. {run}. As long as a reading\n"
+        "has not been run, no failure above is the work's. *Fitted*: parameters that no sentence\n"
         "states.\n\n"
     )
-    return text + _table(head, body)
+    return text + _table(head, body) + "".join(_given(study, name, gave) for name, gave in results.items())
 
 
-def _example(name: str) -> tuple[str, str, str]:
+def _given(study: Study, name: str, gave: reading_results.Result) -> str:
+    """The verdicts of a reading beside those of the adopted one."""
+    body = [
+        (of.figures, of.text, of.printed, row.judged.reason, row.judged.verdict, one.reason, one.verdict)
+        for row in rejudged.of_work(study.paper, study.examples)
+        if (one := gave.of(of := row.claim)) is not None
+    ]
+    head = ("where", "the work says", "theirs", "as read here", "verdict", f"as {name}", "verdict")
+    return f"\nWhat {name} gives ({gave.words}):\n\n" + _table(head, body)
+
+
+def _example(name: str) -> tuple[str, ...]:
     link = f"[{name}](examples/{name}/README.md)"
-    return link, f"`{rejudged.command(name)}`", _minutes(name)
+    state = f"stale: {why}" if (why := fresh.known_stale(name)) else "its cell is checked"
+    return link, f"`{rejudged.command(name)}`", _minutes(name), str(fresh.made(name).get("commit", "")), state
 
 
 def _minutes(name: str) -> str:

@@ -50,6 +50,7 @@ MADE = {
     "middleware": "an hour of downloads and Java: by hand, before tests/cli/test_real_middleware.py",
     "release": "minutes: make reproducible compares two builds; the image as for container",
     "papers": "hours, by hand: the published examples come from it",
+    "examples-check": "tests/docs/test_fresh.py runs the cheapest cells",
     "reproductions": "tests/docs/test_reproductions.py, without make",
     "artefact": "tests/docs/test_reproductions.py, without make",
     "readings": "hours, by hand; tests/docs/test_readings.py checks what it runs",
