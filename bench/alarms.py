@@ -21,7 +21,8 @@ import numpy as np
 from contract.enough import Enough
 from contract.plan import Expectation
 from reports.compare.comparison import DIFFERS, compare
-from reports.compare.side import Sample, Side, read_side
+from reports.compare.reading import read_side
+from reports.compare.side import Sample, Side
 from reports.enough import known_mean
 from reports.metrics.metric import Metric, Of
 
@@ -36,7 +37,7 @@ RULE = Enough(Expectation("latency_p99", "metric", "latency_p99", unit="ms"), 0.
 class Plain(Enough):
     """The same rule without a correction for the number of looks."""
 
-    confidence = 0.95  # type: ignore[assignment]  # a property there
+    confidence = 0.95  # a property there
 
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]

@@ -75,15 +75,15 @@ class Topo(Recorded):
         return name in self._names("addSwitch")
 
     def nodeInfo(self, name: str) -> dict[str, Any]:
-        """Returns the parameters of a node, which the script may change; KeyError if there is no such node."""
+        """Returns the parameters of a node, which the script may change; KeyError for an unknown node."""
         for step, args, keys, _ in self.steps:
             if step != "addLink" and args[0] == name:
                 return keys
         raise KeyError(name)
 
     def linkInfo(self, src: str, dst: str, key: Any = None) -> dict[str, Any]:
-        """Returns the parameters of the first link between two nodes, which the script may change; KeyError if
-        there is none.
+        """Returns the parameters of the first link between two nodes, which the script may change; KeyError
+        if there is none.
         """
         for step, args, keys, _ in self.steps:
             if step == "addLink" and set(args) == {src, dst}:

@@ -12,7 +12,7 @@ from ...language.scalars import Base, Duration, Positive, Share, Span, text
 from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Reconnect
 from ..encodings import Encoded
 from ..sending import Sending
-from ..tls.file import ClientTlsKey, Tls
+from ..tls.file import ClientTlsKey
 
 PROTOCOL = "mqtt"  # how brokers and the reducer call it
 CARRIERS = {PROTOCOL: "", "tls": "TLS, ", "http": "WebSocket, "}  # what `spoken` says, for readers
@@ -183,8 +183,10 @@ class MqttOptions(Base):
 class Carried(Protocol):
     """Software whose MQTT may be inside TLS, WebSocket, or both."""
 
-    tls: Tls | None
-    websocket: WebSocket | bool | None
+    @property
+    def tls(self) -> object | None: ...
+    @property
+    def websocket(self) -> object | None: ...
 
 
 def spoken(software: Carried) -> str:
