@@ -1,35 +1,51 @@
-"""Evaluates a shell's integer arithmetic on Python's syntax tree, without executing it as Python."""
+"""Evaluates a shell's integer arithmetic with C's operators and precedence."""
 
 from __future__ import annotations
 
-import ast
 import operator
 import re
 from collections.abc import Callable
-from typing import Any
 
 from .parsing import ShellError
 from .values import UNKNOWN
 
 LARGEST = 1 << 63  # a shell's numbers have 64 bits
-_BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Mod: operator.mod,
-    ast.FloorDiv: operator.floordiv, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-}  # fmt: skip
-_COMPARED: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
-    ast.Gt: operator.gt, ast.GtE: operator.ge,
-}  # fmt: skip
+DEEPEST = 60  # parentheses and signs within one another
 _CHANGE = re.compile(r"\s*(\w+)\s*(\+\+|--|(?:[-+*/%]?=)(?!=)\s*(.+))\s*", re.DOTALL)
+_TOKEN = re.compile(r"\s*(\d+#\w+|\w+|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%<>&^|!~()?:])")
+
+
+def _divided(a: int, b: int) -> int:
+    """Divides towards zero, as C does."""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+# Binary operators by precedence, the weakest first.
+_LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
+    {"||": lambda a, b: int(bool(a or b))},
+    {"&&": lambda a, b: int(bool(a and b))},
+    {"|": operator.or_},
+    {"^": operator.xor},
+    {"&": operator.and_},
+    {"==": operator.eq, "!=": operator.ne},
+    {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
+    {"<<": lambda a, b: a << _shift(b), ">>": lambda a, b: a >> _shift(b)},
+    {"+": operator.add, "-": operator.sub},
+    {"*": operator.mul, "/": _divided, "%": lambda a, b: a - b * _divided(a, b)},
+)
+_UNARY: dict[str, Callable[[int], int]] = {
+    "-": operator.neg, "+": operator.pos, "~": operator.invert, "!": operator.not_,
+}  # fmt: skip
 
 
 def arithmetic(source: str, variables: dict[str, str], line: int) -> str:
     """Returns the value of a shell's arithmetic expression as text, and sets the variable that it changes,
-    as in `i++` or `i += 2`. A variable without a value counts as 0.
+    as in `i++` or `i += 2`. A variable without a value counts as 0; numbers may be octal (010), hexadecimal
+    (0x1f) or of a base (2#101).
 
     Returns UNKNOWN if a variable is unknown or no integer, if the expression has a form that is not
-    supported, or if the value exceeds 64 bits. Raises ShellError with `line` for a division by zero.
+    supported (an assignment inside, a comma), or if the value exceeds 64 bits. Raises ShellError with `line`
+    for a division by zero.
     """
     if found := _CHANGE.fullmatch(source):
         name, change = found[1], found[2]
@@ -40,38 +56,105 @@ def arithmetic(source: str, variables: dict[str, str], line: int) -> str:
         right = found[3] if change[0] == "=" else f"({old}) {change[0]} ({found[3]})"
         variables[name] = arithmetic(right, variables, line)
         return variables[name]
-    plain = re.sub(r"\$\{?(\w+)\}?", r"\1", source.replace("&&", " and ").replace("||", " or "))
-    plain = re.sub(r"!(?!=)", " not ", plain).replace("/", "//")
-    plain = re.sub(r"\b0+(?=\d)", "", plain)
+    plain = re.sub(r"\$\{?(\w+)\}?", r"\1", source)
     try:
-        value = _value(ast.parse(plain.strip() or "0", mode="eval").body, variables)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return str(_Parser(plain.strip() or "0", variables).whole())
+    except ValueError:
         return UNKNOWN
     except ZeroDivisionError:
         raise ShellError(line, "divides by zero") from None
-    return str(value) if abs(value) < LARGEST else UNKNOWN
 
 
-def _value(node: Any, variables: dict[str, str]) -> int:
-    match node:
-        case ast.Constant(value=int(number)):
-            return _small(int(number))
-        case ast.Name(id=name):
-            return _small(int(variables.get(name) or "0"))
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -_value(inner, variables)
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return int(not _value(inner, variables))
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return _small(_BINARY[type(op)](_value(left, variables), _value(right, variables)))
-        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARED:
-            return int(_COMPARED[type(op)](_value(left, variables), _value(right, variables)))
-        case ast.BoolOp(op=op, values=values):
-            found = [bool(_value(one, variables)) for one in values]
-            return int(all(found) if isinstance(op, ast.And) else any(found))
-        case ast.IfExp():
-            raise ValueError("no form of a shell")
-    raise ValueError("is no arithmetic that is known")
+class _Parser:
+    """A recursive-descent parser that computes while it reads; ValueError for what it cannot compute."""
+
+    def __init__(self, text: str, variables: dict[str, str]) -> None:
+        self._variables, self._depth = variables, 0
+        self._unused = 0  # parts around the present one whose values do not count, as after `0 &&`
+        self._tokens: list[str] = []
+        at = 0
+        while text[at:].strip():
+            if (found := _TOKEN.match(text, at)) is None:
+                raise ValueError(f"{text[at:]!r} is no arithmetic that is known")
+            self._tokens.append(found[1])
+            at = found.end()
+        self._tokens.reverse()  # the next token is the last
+
+    def whole(self) -> int:
+        value = self._choice()
+        if self._tokens:
+            raise ValueError(f"{self._tokens[-1]!r} stands behind the end")
+        return value
+
+    def _next(self, *wanted: str) -> str:
+        """Takes the next token if it is one of those wanted; else returns ""."""
+        return self._tokens.pop() if self._tokens and self._tokens[-1] in wanted else ""
+
+    def _choice(self) -> int:
+        chosen = self._binary(0)
+        if not self._next("?"):
+            return chosen
+        first = self._part(self._choice, used=bool(chosen))
+        if not self._next(":"):
+            raise ValueError("a choice has no second part")
+        second = self._part(self._choice, used=not chosen)
+        return first if chosen else second
+
+    def _binary(self, level: int) -> int:
+        if level == len(_LEVELS):
+            return self._unary()
+        value = self._binary(level + 1)
+        while sign := self._next(*_LEVELS[level]):
+            used = not ((sign == "&&" and not value) or (sign == "||" and value))
+            right = self._part(lambda: self._binary(level + 1), used=used)
+            value = 0 if self._unused else _small(int(_LEVELS[level][sign](value, right)))
+        return value
+
+    def _part(self, read: Callable[[], int], *, used: bool) -> int:
+        """Reads a part of the expression; one that is not used may divide by zero."""
+        self._unused += not used
+        value = read()
+        self._unused -= not used
+        return value
+
+    def _unary(self) -> int:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise ValueError("is nested too deep")
+        try:
+            if sign := self._next(*_UNARY):
+                return _small(int(_UNARY[sign](self._unary())))
+            if self._next("("):
+                value = self._choice()
+                if not self._next(")"):
+                    raise ValueError("a parenthesis is not closed")
+                return value
+            return self._number(self._tokens.pop() if self._tokens else "")
+        finally:
+            self._depth -= 1
+
+    def _number(self, token: str) -> int:
+        if token[:1].isdigit():
+            return _small(_integer(token))
+        if not token.isidentifier():
+            raise ValueError(f"{token!r} is no number")
+        value = (self._variables.get(token) or "0").strip()
+        return _small(-_integer(value[1:]) if value.startswith("-") else _integer(value))
+
+
+def _integer(text: str) -> int:
+    """Returns the value of a number as C and shells write it: 31, 037, 0x1f or 16#1f."""
+    if found := re.fullmatch(r"(\d+)#(\w+)", text):
+        return int(found[2], int(found[1]))
+    if re.fullmatch(r"0[0-7]*|[1-9]\d*|0[xX][0-9a-fA-F]+", text) is None:
+        raise ValueError(f"{text!r} is no number of a shell")
+    return int(text, 8 if text.isdigit() and text.startswith("0") else 0)
+
+
+def _shift(bits: int) -> int:
+    if not 0 <= bits < 64:
+        raise ValueError("shifts by no number of bits")
+    return bits
 
 
 def _small(value: int) -> int:

@@ -17,6 +17,7 @@ MOST_FIELDS = 10_000  # of one word: {1..9999999} is refused
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*|-?\d+\.\.-?\d+(?:\.\.-?\d+)?)\}")
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
+_PARAMETER = re.compile(r"\$\{?(\d+|[?#])\}?")
 _QUOTED = re.compile(r'\\([$`"\\\n])')
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 
@@ -99,6 +100,7 @@ class Expansion:
 
     def _arithmetic(self, node: Node) -> str:
         source = re.sub(r"^\$\(\(|\)\)$|^\$\[|\]$", "", text_of(node))
+        source = _PARAMETER.sub(lambda found: f" {self.value(found[1])} ", source)
         return arithmetic(source, self.variables, line_of(node))
 
     def _variable(self, node: Node) -> str:
@@ -110,8 +112,8 @@ class Expansion:
 
     def value(self, name: str) -> str:
         """Returns a variable's value, an argument's by its number, all arguments for `@` or `*`, or their
-        number for `#`. If it is not set: UNKNOWN for a variable that each shell has, such as PWD, and ""
-        for others.
+        number for `#`, the last status for `?`. If it is not set: UNKNOWN for a variable that each shell has,
+        such as PWD, and "" for others.
         """
         if name.isdigit():
             return self.arguments[int(name)] if int(name) < len(self.arguments) else ""
@@ -119,7 +121,7 @@ class Expansion:
             return " ".join(self.arguments[1:])
         if name == "#":
             return str(len(self.arguments) - 1)
-        if name in ("$", "!", "-", "_", "RANDOM", "SECONDS", "PWD", "HOME", "USER", "PATH", "UID"):
+        if name in ("?", "$", "!", "-", "_", "RANDOM", "SECONDS", "PWD", "HOME", "USER", "PATH", "UID"):
             return self.variables.get(name, UNKNOWN)
         return self.variables.get(name, "")
 

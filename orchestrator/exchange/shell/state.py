@@ -39,6 +39,7 @@ class Interpreter:
         self.words = Expansion(self.variables, self._output)
         self.functions: dict[str, Node] = {}
         self.status: int | None = 0
+        self.variables.setdefault("?", "0")
         self._steps = self._depth = 0
         self.doubtful = False
         self.outer: int | None = None  # the line of `sh -c` while its text runs
@@ -108,9 +109,11 @@ class Interpreter:
         if self._depth > DEEPEST:
             raise ShellError(line_of(node), f"calls or nests more than {DEEPEST} deep")
         try:
-            return self.follow(node)
+            answer = self.follow(node)
         finally:
             self._depth -= 1
+        self.variables["?"] = UNKNOWN if answer.status is None else str(answer.status)
+        return answer
 
     def follow(self, node: Node) -> Answer:
         """Follows one statement; subclasses implement it."""
