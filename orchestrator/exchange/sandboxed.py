@@ -2,8 +2,8 @@
 
 The program has namespaces of its own (network, files, processes, and users unless root starts it). It sees
 the system's libraries, Python, and the given directories, all read-only, and an empty /tmp. It has no
-capability and can gain none, can start threads but no process (on x86-64 and ARM64), and has limits of
-memory, CPU time and file size. Usage of this file as a program, in a process of its own:
+capability and can gain none, can start threads but no process, and has limits of memory, CPU time and file
+size. Only x86-64 and ARM64 have such a sandbox. Usage of this file as a program, in a process of its own:
 `sandboxed.py ROOT READ[:READ...] DIRECTORY ARGV...`.
 """
 
@@ -46,6 +46,8 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 # By machine: the audit architecture (linux/audit.h), and system calls that make processes: clone, (fork,
 # vfork,) clone3; of clone only threads are let through.
 MACHINES = {"x86_64": (0xC000003E, 56, (57, 58), 435), "aarch64": (0xC00000B7, 220, (), 435)}
+X32 = 0x40000000  # asm/unistd.h: calls from here on are those of x86-64's x32, with numbers of their own
+STEP = 8  # bytes of a step of a filter, struct sock_filter
 CLONE_THREAD, ALLOW, EPERM, ENOSYS = 0x10000, 0x7FFF0000, 0x50000 | 1, 0x50000 | 38
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -126,25 +128,32 @@ def _weak() -> None:
 
 def _alone() -> None:
     """Forbids every system call that makes a process, and all calls of another architecture, by a seccomp
-    filter that allows threads; does nothing on an architecture that MACHINES does not list.
+    filter that allows threads. Raises OSError, also on an architecture that MACHINES does not list.
     """
-    if (known := MACHINES.get(platform.machine())) is None:
-        return
+    program = _filter(platform.machine())
+    text = ctypes.create_string_buffer(program)
+    described = struct.pack("HxxxxxxP", len(program) // STEP, ctypes.addressof(text))
+    _insist(_libc.prctl(PR_SET_SECCOMP, 2, described, 0, 0), "seccomp")
+
+
+def _filter(machine: str) -> bytes:
+    """Returns the seccomp filter for a machine, as platform.machine() names it; OSError without one."""
+    if (known := MACHINES.get(machine)) is None:
+        raise OSError(f"a machine of the architecture {machine}: only {' and '.join(MACHINES)} have a filter")
     audit, clone, forks, clone3 = known
 
     def step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
         return struct.pack("HBBI", code, yes, no, value)
 
-    load, equal, some, answer = 0x20, 0x15, 0x45, 0x06  # BPF: ld abs, jeq, jset, ret
+    load, equal, least, some, answer = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF: ld abs, jeq, jge, jset, ret
     program = [step(load, 4), step(equal, audit, 1, 0), step(answer, EPERM), step(load, 0)]
+    program += [step(least, X32, 0, 1), step(answer, ENOSYS)]
     for number in forks:
         program += [step(equal, number, 0, 1), step(answer, EPERM)]
     program += [step(equal, clone3, 0, 1), step(answer, ENOSYS)]
     program += [step(equal, clone, 0, 3), step(load, 16), step(some, CLONE_THREAD, 1, 0), step(answer, EPERM)]
     program += [step(answer, ALLOW)]
-    text = ctypes.create_string_buffer(b"".join(program))
-    described = struct.pack("HxxxxxxP", len(program), ctypes.addressof(text))
-    _insist(_libc.prctl(PR_SET_SECCOMP, 2, described, 0, 0), "seccomp")
+    return b"".join(program)
 
 
 def main(root: str, shown: str, directory: str, *argv: str) -> int:
