@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -160,7 +161,7 @@ def test_a_lossy_transfer_agrees_with_tshark(tmp_path: Path, seed: int) -> None:
 
 
 def test_conversations_are_tsharks(tmp_path: Path) -> None:
-    """Shows that the number of frames in each direction agrees, for overlapping connections and IPv6."""
+    """Shows that the frames and bytes of each direction agree, for overlapping connections and IPv6."""
     six = [Frame(ethernet(ipv6(tcp(b"x" * n, ports=(7, 8))), 0x86DD), START_NS + n) for n in range(50)]
     pcap = write(tmp_path / "a.pcap", confused(3) + six)
     argv = ["tshark", "-n", "-r", str(pcap), "-q", "-z", "conv,tcp"]
@@ -176,6 +177,16 @@ def test_conversations_are_tsharks(tmp_path: Path) -> None:
         src, dst = (f"{row[end]}:{row[end + '_port']}" for end in ("src", "dst"))
         ours |= {(src, dst, str(row["forward_packets"])), (dst, src, str(row["reverse_packets"]))}
     assert ours == theirs
+    ends = ("ip.src", "ipv6.src", "tcp.srcport", "ip.dst", "ipv6.dst", "tcp.dstport")
+    sizes: Counter[tuple[str, str, str]] = Counter()
+    for stream, four, six_, port, *to, size in fields(pcap, "tcp.stream", *ends, "frame.len"):
+        sizes[stream, f"{four or six_}:{port}", f"{to[0] or to[1]}:{to[2]}"] += int(size)
+    counted: Counter[tuple[str, str, str]] = Counter()
+    for row in summed(pcap):
+        src, dst = (f"{row[end]}:{row[end + '_port']}" for end in ("src", "dst"))
+        counted[str(row["stream"]), src, dst] += row["forward_wire_bytes"]
+        counted[str(row["stream"]), dst, src] += row["reverse_wire_bytes"]
+    assert +counted == +sizes
 
 
 @pytest.mark.parametrize("apart_ns", [1, 3 * MS])
