@@ -69,12 +69,12 @@ def state_root() -> Path:
 
 
 def read_lab(state_dir: Path) -> dict[str, Any]:
-    """Returns the content of lab.json; an empty dict if it does not exist, a crash truncated it, or it holds
-    no object.
+    """Returns the content of lab.json; an empty dict if it does not exist, a crash damaged it, or it holds no
+    object.
     """
     try:
         data = json.loads((state_dir / "lab.json").read_text())
-    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
 
