@@ -98,10 +98,13 @@ def _latency(run: Run, of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def _loss(of: Of, rows: pl.DataFrame) -> list[Metric]:
+    """Returns the share of frames lost at the highest load; empty if no frame was sent there."""
     if rows.is_empty():
         return []
     first = rows.sort("rate_fps", descending=True).row(0, named=True)
-    share = 100 * first["lost"] / first["sent"] if first["sent"] else 0.0
+    if not first["sent"]:
+        return []
+    share = 100 * first["lost"] / first["sent"]
     method = f"at {first['offered_fps'] or 0:,.0f} frames/s, the highest load"
     return [count("frame_loss", of, share, "%", int(first["sent"]), method)]
 
