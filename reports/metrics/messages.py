@@ -78,14 +78,14 @@ def latency_metrics(run: Run) -> list[Metric]:
 
 
 def _spread(name: str, of: Of, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[Metric]:
-    """Returns the mean, standard deviation, percentiles and maximum in ms, of values in ns that are in the
-    order of sending.
+    """Returns the mean, standard deviation (none of a single value), percentiles and maximum in ms, of values
+    in ns that are in the order of sending.
     """
     ordered, n = np.sort(values), len(values)
-    deviation = float(np.std(values, ddof=1)) if n > 1 else 0.0
+    deviations = [float(np.std(values, ddof=1)) * 1e-6] if n > 1 else []
     return [
         metric(f"{name}_mean", of, "ms", batch_means(values.tolist()), 1e-6),
-        count(f"{name}_deviation", of, deviation * 1e-6, "ms", n, "standard deviation"),
+        *(count(f"{name}_deviation", of, one, "ms", n, "standard deviation") for one in deviations),
         *(metric(f"{name}_{p}", of, "ms", percentile(ordered, q), 1e-6) for p, q in PERCENTILES.items()),
         count(f"{name}_max", of, float(ordered[-1]) * 1e-6, "ms", n, "largest"),
     ]
