@@ -13,6 +13,7 @@ from reports.metrics.messages import held_messages
 from reports.rundir import Run
 
 CHANGES = ("impair", "link-down", "link-up")  # timeline actions that bounds do not cover
+MOST_NAMED = 3  # links that failed their checks
 KNOWN = {"name": pl.String, "receiver": pl.String, "worst_ns": pl.Int64}
 TAKEN = {"class": pl.String, "took_ns": pl.Int64, "worst_ns": pl.Int64, "after_ns": pl.Int64}
 
@@ -99,11 +100,12 @@ def _doubt(run: Run, over: pl.DataFrame) -> str:
         return f"the sending end nodes, {allowed}: they sent up to {_us(late)} after the scheduled time"
     longer = (on_time.get_column("after_ns") - on_time.get_column("worst_ns")).max()
     said = f"after the sending, some took up to {_us(longer)} longer than the whole bound"
-    failed = [one.link for one in run.proof if one.verdict == FAILS]
+    failed = list(dict.fromkeys(one.link for one in run.proof if one.verdict == FAILS))
     if any(event.action in CHANGES for event in run.plan.events):
         return f"the links, which the timeline changes: {said}"
     if failed:
-        return f"the links ({failed[0]} failed its check): {said}"
+        more = f" and {len(failed) - MOST_NAMED} more" if len(failed) > MOST_NAMED else ""
+        return f"the links ({', '.join(failed[:MOST_NAMED])}{more} failed their checks): {said}"
     return f"the receiving end nodes, {allowed}, or other traffic on the links: {said}"
 
 
