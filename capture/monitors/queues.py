@@ -41,15 +41,18 @@ def at_rate(e: Evidence) -> Reading:
     rows = e.links.sort("t_ns").with_columns(begin_ns=begin).drop_nulls(["bps", "begin_ns"])
     if e.scenario is not None:
         rows = rows.filter(pl.col("t_ns").is_between(*e.scenario))
-    shares, found = [0.0], list[tuple[float, str]]()
+    shares, found, told = [0.0], list[tuple[float, str]](), 0
     for (link, way), samples in rows.group_by("link", "direction", maintain_order=True):
         if steps := rates.get((str(link), str(way))):
             full, known = _full(samples, steps)
+            told += known
             share = 100 * full / known if known else 0.0
             if full >= FEWEST:
                 shares.append(share)
                 waited = int(samples["backlog_packets"].max() or 0)  # type: ignore[arg-type]  # integers
                 found.append((share, _said(f"{link} {way}", full, known, waited)))
+    if not told:
+        return AT_RATE.untold("no sample is of a link whose rate stayed the same")
     found.sort(reverse=True)
     reached = listed([text for share, text in found if share >= AT_RATE.threshold])
     return AT_RATE.read(max(shares), reached, "no link was at its rate for long")
