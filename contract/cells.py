@@ -1,4 +1,4 @@
-"""Says which run of a campaign's cell counts: the last one that cells.jsonl has of it.
+"""Reads cells.jsonl, and says which run of a campaign's cell counts: the last one that the file has of it.
 
 A cell has several lines if it failed or was interrupted and was run again, or if it was suspect and the
 campaign runs suspect cells again. Imports the standard library only.
@@ -6,11 +6,26 @@ campaign runs suspect cells again. Imports the standard library only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+NAME = "cells.jsonl"
 COMPLETE = "complete"
 Line = Mapping[str, Any]
+
+
+def read_cells(path: Path) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
+    """Yields number, text and object of each line of cells.jsonl; None instead of the object for a line
+    that is no cell's, as after kill -9. OSError if the file cannot be read.
+    """
+    for number, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+        yield number, text, found if isinstance(found, dict) and "cell" in found else None
 
 
 def set_aside(lines: Iterable[Line]) -> dict[str, list[Line]]:

@@ -29,6 +29,12 @@ def _names(cls: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(cls))
 
 
+def plain(value: object) -> dict[str, Any]:
+    """Returns a dataclass as the dictionary of its JSON."""
+    found: dict[str, Any] = json.loads(to_json(value))
+    return found
+
+
 def from_json(cls: type[T], text: str) -> T:
     """Returns the dataclass that `to_json` wrote; TypeError or KeyError if the text has another structure."""
     return build(cls, json.loads(text))

@@ -131,3 +131,9 @@ def _digest(path: Path) -> str:
 
 def _name(run_dir: Path, path: Path) -> str:
     return path.relative_to(run_dir).as_posix()
+
+
+def digest(path: Path) -> str:
+    """Returns the hexadecimal SHA-256 of a file; OSError if it cannot be read."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -37,17 +37,12 @@ def headline_rows(study: Study) -> list[Row]:
     """
     if of_trials(study):
         return trial_rows(study)
-    conditions = conditions_of(study)
+    conditions = study.conditions
     rows: list[Row] = [("with 95 % intervals", *(study.named(*one) for one in conditions))]
     for line in lines(study):
         found = {(r["scenario"], r["series"]): r for r in _of(study.compared, line.name, line.of)}
         rows.append((line.text, *(_cell(found.get(condition)) for condition in conditions)))
     return rows
-
-
-def conditions_of(study: Study) -> list[tuple[str, str]]:
-    """Returns the scenario and series of each column of the table, in the order of the cells."""
-    return list(dict.fromkeys((c.scenario, c.series) for c in study.cells))
 
 
 def _of(table: pl.DataFrame, name: str, of: dict[str, str]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from contract.cells import read_cells
 from reports import roles
 from reports.cell import Cell
 from reports.damage import told
@@ -57,6 +58,11 @@ class Study:
         if measures not in self._made:
             self._made[measures] = compare((cell, measures(cell.run)) for cell in self.cells)
         return self._made[measures]
+
+    @property
+    def conditions(self) -> list[tuple[str, str]]:
+        """The scenario and series of each condition, each once, in the order of the cells."""
+        return list(dict.fromkeys((cell.scenario, cell.series) for cell in self.cells))
 
     def once(self, make: Callable[[Study], pl.DataFrame]) -> pl.DataFrame:
         """Returns the result of `make` for this study; computed once."""
@@ -274,22 +280,20 @@ def cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
     """Returns the last line of each cell in cells.jsonl, and a sentence for each damaged line;
     RunDirectoryError if the file cannot be read.
     """
+    latest: dict[str, dict[str, Any]] = {}
+    missing = []
     try:
-        text = path.read_text(encoding="utf-8")
+        for number, _, cell in read_cells(path):
+            if cell is not None:
+                latest[str(cell["cell"])] = cell  # only the last line of a repeated cell counts
+            else:
+                missing.append(
+                    f"cells.jsonl:{number}: not a finished cell (written while the campaign was killed?)"
+                )
     except OSError as error:
         raise RunDirectoryError(
             f"{path}: cannot be read ({error}); a campaign directory holds cells.jsonl"
         ) from error
-    latest: dict[str, dict[str, Any]] = {}
-    missing = []
-    for number, line in enumerate(text.splitlines(), 1):
-        try:
-            cell = json.loads(line)
-            latest[str(cell["cell"])] = cell  # only the last line of a repeated cell counts
-        except (ValueError, KeyError, TypeError):
-            missing.append(
-                f"cells.jsonl:{number}: not a finished cell (written while the campaign was killed?)"
-            )
     return list(latest.values()), missing
 
 
@@ -297,12 +301,4 @@ def all_lines(path: Path) -> list[dict[str, Any]]:
     """All lines of cells.jsonl in order, also of runs that do not count; without damaged ones, which
     `cell_lines` reports. Empty if there is no such file.
     """
-    found = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        try:
-            cell = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(cell, dict) and "cell" in cell:
-            found.append(cell)
-    return found
+    return [cell for _, _, cell in read_cells(path) if cell is not None] if path.exists() else []

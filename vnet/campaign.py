@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from contract import rundir
+from contract.cells import NAME, read_cells
 
 from . import files
 from .errors import LoadError
@@ -30,15 +30,12 @@ class Campaign:
         """The last line of each cell in cells.jsonl; a cell that failed and was run again has several lines.
         LoadError for a damaged line.
         """
-        file, found = self.path / "cells.jsonl", {}
-        text = files.read_by(lambda _: file.read_text(encoding="utf-8"), file)
-        for number, line in enumerate(text.splitlines(), 1):
-            try:
-                cell = json.loads(line)
-                found[cell["cell"]] = cell
-            except (ValueError, KeyError, TypeError) as error:
+        file, found = self.path / NAME, {}
+        for number, line, cell in files.read_by(lambda _: list(read_cells(file)), file):
+            if cell is None:
                 rule = "is no cell's line; remove it, `vnet campaign run DIR` runs that cell again"
-                raise LoadError(f"{file}:{number}: {line[:60]!r}: {rule}") from error
+                raise LoadError(f"{file}:{number}: {line[:60]!r}: {rule}")
+            found[cell["cell"]] = cell
         return list(found.values())
 
     @cached_property

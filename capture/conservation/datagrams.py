@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import polars as pl
 
 from capture.conservation.check import WRONG, Compared, Found, Rule
@@ -36,7 +34,7 @@ def arrivals_were_handed_over(e: Evidence) -> Found:
     there = e.messages.select(endpoint="receiver", count="copies")
     back = e.messages.select(endpoint="sender", count="replies")
     recorded = _by_node(pl.concat([there, back]), of)
-    stacks = _counted(e, IN)
+    stacks = e.counted(IN)
     compared = [
         Compared(node, count, stacks.get(node, 0), "datagrams") for node, count in sorted(recorded.items())
     ]
@@ -59,7 +57,7 @@ def sends_left(e: Evidence) -> Found:
     first = e.messages.unique(["flow", "seq"]).select(endpoint="sender", count="attempts")
     replies = e.messages.filter(pl.col("pattern") == "request").select(endpoint="receiver", count="copies")
     recorded = _by_node(pl.concat([first, replies]), of)
-    stacks, refused = _counted(e, OUT), _counted(e, REFUSED)
+    stacks, refused = e.counted(OUT), e.counted(REFUSED)
     compared, left_out = [], []
     for node, count in sorted(recorded.items()):
         if node not in alone:
@@ -104,9 +102,3 @@ def _by_node(counts: pl.DataFrame, of: dict[str, str]) -> dict[str, int]:
         node=pl.col("endpoint").replace_strict(of, default=None, return_dtype=pl.String)
     )
     return dict(rows.group_by("node").agg(pl.col("count").cast(pl.Int64).sum()).iter_rows())
-
-
-def _counted(e: Evidence, counters: Iterable[str]) -> dict[str, int]:
-    assert e.stacks is not None
-    rows = e.stacks.filter(pl.col("counter").is_in(list(counters)))
-    return dict(rows.group_by("node").agg(pl.col("value").sum()).iter_rows())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -111,6 +111,12 @@ class Evidence:
     def impairments(self) -> pl.DataFrame | None:
         """The changes of links that follow a trace; None without traces."""
         return self._table("impairments")
+
+    def counted(self, counters: Iterable[str]) -> dict[str, int]:
+        """Returns the sum of these counters of each node's network stack, which must have been counted."""
+        assert self.stacks is not None
+        rows = self.stacks.filter(pl.col("counter").is_in(list(counters)))
+        return dict(rows.group_by("node").agg(pl.col("value").sum()).iter_rows())
 
     @cached_property
     def processes(self) -> pl.DataFrame | None:

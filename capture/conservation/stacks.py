@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import polars as pl
 
 from capture.conservation.check import WRONG, Compared, Found, Rule
@@ -39,7 +37,7 @@ BARE = ("goose", "sampled_values", "frames", "gateway")  # kinds that send frame
 def repeats_have_reasons(e: Evidence) -> Found:
     if e.stacks is None:
         return Found(left_out=["no counters of stacks"])
-    again, reasons, others = (_counted(e, names) for names in ((REPEATS,), RECOVERED, OTHERWISE))
+    again, reasons, others = (e.counted(names) for names in ((REPEATS,), RECOVERED, OTHERWISE))
     compared = [
         Compared(node, again.get(node, 0), reasons.get(node, 0), "segments", others.get(node, 0))
         for node in sorted(again.keys() | reasons.keys())
@@ -57,7 +55,7 @@ def interfaces_have_packets(e: Evidence) -> Found:
     steps = node_steps(e)
     if steps is None or e.stacks is None:
         return Found(left_out=["no counters of nodes, or none of stacks"])
-    octets, packets = _counted(e, OCTETS), _counted(e, PACKETS)
+    octets, packets = e.counted(OCTETS), e.counted(PACKETS)
     sums = steps.filter("whole").group_by("node").agg(pl.col("rx_bytes", "rx_packets").sum()).sort("node")
     tagged = _tagged(e.plan)
     compared = []
@@ -77,13 +75,13 @@ def links_have_packets(e: Evidence) -> Found:
         return Found(left_out=[why])
     if e.links is None or e.stacks is None:
         return Found(left_out=["no counters of links, or none of stacks"])
-    sent, compared, left_out = _counted(e, SENT), list[Compared](), list[str]()
+    sent, compared, left_out = e.counted(SENT), list[Compared](), list[str]()
     own = {node.name for node in light_nodes(e.plan) if any(map(_of_user, node.software))}
     doubling = {link.name for link in e.plan.links if _doubles(link)}
     out = ports(e.plan).rows.filter((pl.col("way") == "tx") & ~pl.col("link").is_in(list(doubling)))
     taken = out.unique(["node", "link", "direction"]).join(_taken(e.links), on=["link", "direction"])
     for node, count in taken.group_by("node").agg(pl.col("frames").sum()).sort("node").iter_rows():
-        if node in own or not _counted(e, SENT[:2]).get(node):
+        if node in own or not e.counted(SENT[:2]).get(node):
             left_out.append("a program of the user's own may send frames, or a stack does not count packets")
             continue
         compared.append(Compared(node, count, sent[node], "frames", STRAY + round(OTHER_SHARE * count)))
@@ -102,12 +100,6 @@ def _taken(links: pl.DataFrame) -> pl.DataFrame:
         pl.col(name).last() - pl.col(name).first() for name in (*columns, "backlog_packets")
     )
     return steps.group_by(over).agg(frames=grown, fell=fell).filter(~pl.col("fell")).drop("fell")
-
-
-def _counted(e: Evidence, counters: Iterable[str]) -> dict[str, int]:
-    assert e.stacks is not None
-    rows = e.stacks.filter(pl.col("counter").is_in(list(counters)))
-    return dict(rows.group_by("node").agg(pl.col("value").sum()).iter_rows())
 
 
 def _bare(plan: Plan) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from orchestrator.campaign.held import Entry, EntryError, insist_it_has_ended, remove
+from orchestrator.campaign.journal import sync_directory
 
 LEVEL = 6  # gzip's own default; a capture of small messages shrinks to a fifth or less
 PIECE = 1 << 20
@@ -49,7 +50,7 @@ def archive(held: Entry, to: Path) -> Path:
             if changed := sorted(before ^ _files(held.path)):
                 raise _differs(held.path, len(changed), changed[0][0], "differs from what was packed")
             part.rename(target)
-            _sync_directory(to)  # before the directory of the run is removed
+            sync_directory(to)  # before the directory of the run is removed
     except OSError as error:
         free = shutil.disk_usage(to).free / 1e6
         raise EntryError(
@@ -130,14 +131,6 @@ def _files(directory: Path) -> set[tuple[str, int, int]]:
         if not stat.S_ISDIR(about.st_mode):
             found.add((str(path.relative_to(directory)), about.st_size, about.st_mtime_ns))
     return found
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _below(directory: Path) -> Iterator[Path]:

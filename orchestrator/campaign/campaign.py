@@ -114,7 +114,7 @@ def described(settings: Settings, campaign: Campaign) -> Json:
         "repetitions": campaign.repetitions,
         **({"design": campaign.design} if campaign.design else {}),
         **({} if campaign.order == "listed" else {"order": {"kind": campaign.order, "seed": campaign.seed}}),
-        **({} if rule is None else {"until": json.loads(codec.to_json(rule))}),
+        **({} if rule is None else {"until": codec.plain(rule)}),
         **({"rerun_suspect": campaign.rerun_suspect} if campaign.rerun_suspect else {}),
         "cells": [planned(cell) for cell in campaign.cells],
         "files": {path: Path(path).read_text() for path in files},

@@ -70,7 +70,7 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
         file.flush()
         _sync(file.fileno())
     fresh.replace(path)
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
 def read_json(path: Path) -> Json:
@@ -96,7 +96,7 @@ def append(directory: Path, line: Mapping[str, Any]) -> None:
         file.write(("\n" if torn else "") + json.dumps(line) + "\n")
         file.flush()
         _sync(file.fileno())
-    _sync_directory(directory)
+    sync_directory(directory)
 
 
 def read_campaign(directory: Path) -> Json:
@@ -270,7 +270,8 @@ def _sync_file_system(path: Path) -> None:
         os.close(descriptor)
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Returns once the entries of a directory are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

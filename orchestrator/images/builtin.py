@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from contract.seal import digest as sha256
 from orchestrator.images import cache, initramfs, packages
 from orchestrator.images.cache import write_description
 from orchestrator.images.kernel import TINY_INPUTS, Modules, build_tiny, modules, release_of, vmlinux
@@ -53,7 +54,7 @@ def build(recipe: Recipe, agent: Path, say: Say) -> Image:
         packed = Path(scratch) / "usr.squashfs"
         initramfs.usr(tree, parts, agent, chosen, packed)
         (directory / "initrd").write_bytes(initramfs.base(tree, parts, agent, chosen, packed))
-        made = {package.name: f"{package.version} {packages.sha256(deb)}" for package, deb in debs.items()}
+        made = {package.name: f"{package.version} {sha256(deb)}" for package, deb in debs.items()}
         write_description(_image(recipe, directory, {"inputs": name, **made}))
     return read_image(cache.cache_dir() / f"{recipe.name}-{name}")
 

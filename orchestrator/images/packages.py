@@ -5,7 +5,6 @@ Downloaded packages stay in a cache.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pwd
 import re
@@ -102,11 +101,6 @@ def unpack(debs: Iterable[Path], directory: Path) -> None:
     """Unpacks the files of all packages into one directory tree. Errors: ImageError."""
     for deb in debs:
         run(["dpkg-deb", "-x", deb, directory], why=f"{deb.name} cannot be unpacked")
-
-
-def sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def sources() -> tuple[str, str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from contract.codec import to_json
+from contract.codec import plain
 from contract.plan import Software
 from orchestrator.lab import operations
 from orchestrator.lab.clock import SECOND
@@ -176,12 +175,6 @@ def begin(lab: Lab, nodes: Sequence[str], name: str | None) -> None:
         for node in nodes:
             lab.node_states[node] = "running"
     insist(start(lab, chosen(lab, nodes, name)))
-
-
-def plain(software: Software) -> dict[str, Any]:
-    """Returns a Software as the dictionary that the launcher reads."""
-    data: dict[str, Any] = json.loads(to_json(software))
-    return data
 
 
 def log_file(lab: Lab, node: str, software: Software) -> Path:

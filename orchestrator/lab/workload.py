@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
-from contract.codec import to_json
-from contract.plan import Flow, Plan, Software
+from contract.codec import plain
+from contract.plan import Plan, Software
 from orchestrator.lab.operations import Item, Role
 
 
@@ -17,7 +16,7 @@ def items(plan: Plan) -> list[Item]:
     """
     sent: dict[str, list[dict[str, Any]]] = {}
     for number, flow in enumerate(plan.flows):
-        sent.setdefault(flow.sender, []).append({"number": number, **_plain(flow)})
+        sent.setdefault(flow.sender, []).append({"number": number, **plain(flow)})
     return [
         {"node": node.name, "software": _role(software), "flows": sent.get(software.session.endpoint, [])}
         for node in plan.nodes
@@ -37,10 +36,5 @@ def endpoint(item: Item) -> str:
 
 
 def _role(software: Software) -> Role:
-    whole = _plain(software)
+    whole = plain(software)
     return {"name": software.name, "kind": software.kind, "session": whole["session"], "spec": whole["spec"]}
-
-
-def _plain(part: Flow | Software) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(to_json(part))
-    return data

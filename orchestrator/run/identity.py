@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from contract import manifest
+from contract.seal import digest
 from orchestrator.kernel.facts import find_tool
 from orchestrator.kernel.lab_command import machine
 from orchestrator.kernel.virtual.kernel import VirtualKernel
@@ -113,9 +114,3 @@ def _code() -> str:
     for path in files:
         whole.update(f"{path.relative_to(CODE_ROOT)} {digest(path)}\n".encode())
     return whole.hexdigest()
-
-
-def digest(path: Path) -> str:
-    """Returns the hexadecimal SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

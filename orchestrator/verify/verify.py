@@ -10,11 +10,12 @@ from typing import Any
 
 from contract import regular, rundir, seal
 from contract.manifest import COMPLETE, Manifest, written
+from contract.seal import digest
 from orchestrator.kernel.protocol import NoKernel
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.virtual.kernel import VirtualKernel, is_ours
 from orchestrator.project import BUILD_KERNEL
-from orchestrator.run.identity import digest, identical_set, inputs_of
+from orchestrator.run.identity import identical_set, inputs_of
 from orchestrator.run.prepare import Prepared, Request
 from orchestrator.run.run import execute
 from orchestrator.verify.difference import Difference, first_difference

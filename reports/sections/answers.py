@@ -9,7 +9,7 @@ from collections import Counter
 from contract.verdict import FAILS, HOLDS, ORDER
 from reports import judged
 from reports.figures import registry
-from reports.headline import conditions_of, headline_rows
+from reports.headline import headline_rows
 from reports.sections.section import Page, Part, entries
 from reports.trials import RFC, of_trials, searches
 
@@ -35,7 +35,7 @@ def expect(page: Page) -> Part | None:
 def headline(page: Page) -> Part:
     """Returns the page's section of key figures; every page has it, also if no figure could be computed."""
     rows, trials = headline_rows(page.study), of_trials(page.study)
-    conditions = conditions_of(page.study)
+    conditions = page.study.conditions
     grouped = Counter(name for name, _ in conditions)
     head = rows[0]
     if not trials and len(grouped) > 1 and max(grouped.values()) > 1:

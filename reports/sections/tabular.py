@@ -44,11 +44,6 @@ class Table:
         return replace(self, rows=self.rows[:most], left_out=f"{most} of {len(self.rows)} rows.")
 
 
-def conditions(study: Study) -> list[tuple[str, str]]:
-    """Returns the scenario and series of each condition of the study, each once."""
-    return list(dict.fromkeys((c.scenario, c.series) for c in study.cells))
-
-
 def by_subject(
     study: Study,
     subject: Mapping[str, str],
@@ -72,7 +67,7 @@ def by_subject(
     found = {(r["scenario"], r["series"], *(r[k] for k in keys), r["name"]): r for r in table.to_dicts()}
     rows = []
     for one in order.iter_rows():
-        for scenario, series in conditions(study):
+        for scenario, series in study.conditions:
             cells = [value(found.get((scenario, series, *one, name))) for name in measures]
             if any(cells):
                 rows.append((*(str(v or "") for v in one), study.named(scenario, series), *cells))
@@ -81,7 +76,7 @@ def by_subject(
         rows = [("", *row[1:]) for row in rows]
     columns = [Column(title, text=True) for title in (*subject.values(), "condition")]
     columns += [Column(title) for title in measures.values()]
-    return _without_empty(columns, rows, len(conditions(study)) > 1, len(keys), caption)
+    return _without_empty(columns, rows, len(study.conditions) > 1, len(keys), caption)
 
 
 def value(row: dict[str, Any] | None) -> str:

@@ -1,5 +1,6 @@
 //! Formats the lines of messages.csv, the message records (docs/contracts/records.md).
 
+use crate::proto::Session;
 use std::io::Write;
 
 /// A scheduled message at its sender. Times are Unix nanoseconds; `sent_ns` is 0 until the message is
@@ -99,12 +100,12 @@ pub fn received(
     );
 }
 
-/// Appends a C record: a step of an endpoint's session.
-pub fn session(out: &mut Vec<u8>, endpoint: &str, what: &str, at_ns: i64, detail: &str) {
-    push(
-        out,
-        format_args!("C,{},{what},{at_ns},{}", field(endpoint), field(detail)),
-    );
+impl Session {
+    /// Appends a C record: a step of the endpoint's session.
+    pub fn record(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+        let (endpoint, detail) = (field(&self.endpoint), field(detail));
+        push(out, format_args!("C,{endpoint},{what},{at_ns},{detail}"));
+    }
 }
 
 /// Appends a C record: a step of a session's connection to `peer`.
@@ -203,7 +204,13 @@ mod tests {
             1000,
             [Some(10), None, Some(0), None],
         );
-        session(&mut out, "c1", "disconnected", 14, "a, \"b\"");
+        let session = Session {
+            endpoint: "c1".into(),
+            connect_ns: 0,
+            disconnect_ns: 0,
+            listens: false,
+        };
+        session.record("disconnected", 14, "a, \"b\"", &mut out);
         connection(&mut out, "c1", "failed", 15, "no", "s1");
         let open = Window {
             segments: 10,

@@ -9,6 +9,7 @@ import platform
 import socket
 from importlib.metadata import version
 
+from contract.seal import digest
 from orchestrator.campaign.engines.notes import BOOT
 from orchestrator.campaign.engines.task import Facts
 from orchestrator.kernel.facts import host_facts
@@ -18,7 +19,7 @@ from orchestrator.kernel.virtual.kernel import is_ours
 from orchestrator.lab.machine import available_bytes
 from orchestrator.nics.facts import look
 from orchestrator.project import CODE_ROOT, programs_digest
-from orchestrator.run.identity import digest, inputs
+from orchestrator.run.identity import inputs
 from orchestrator.run.prepare import agent_binary
 
 CODE = ("orchestrator", "capture", "contract", "reports")

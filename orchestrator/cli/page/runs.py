@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from contract import findings, manifest, seal
+from contract.cells import NAME, read_cells
 
 MOST = 400  # most runs, and most campaigns, that are listed: the newest
 DEEP = 5  # levels of directories that are searched
@@ -146,17 +148,10 @@ def _campaign(directory: Path) -> dict[str, Any]:
 def cells_of(directory: Path) -> list[dict[str, Any]]:
     """Returns {cell, state, run_dir, error} of each cell that has begun, also of running ones."""
     last: dict[str, dict[str, Any]] = {}
-    try:
-        text = (directory / "cells.jsonl").read_text(errors="replace")
-    except OSError:
-        text = ""
-    for line in text.splitlines():
-        try:
-            parsed = json.loads(line)
-        except ValueError:
-            continue  # truncated by kill -9
-        if isinstance(parsed, dict):
-            last[str(parsed.get("cell"))] = parsed
+    with contextlib.suppress(OSError):
+        for _, _, line in read_cells(directory / NAME):
+            if line is not None:
+                last[str(line["cell"])] = line
     for path in sorted(directory.glob("running*.json")):
         if (parsed := _read(path)) is not None:
             last[str(parsed.get("cell"))] = {**parsed, "state": "running"}

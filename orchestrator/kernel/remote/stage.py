@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from contract import seal
 from contract.plan import Plan
 from orchestrator.images import Image, ImageError, locate
 from orchestrator.kernel.protocol import KernelError
@@ -127,8 +128,7 @@ def digest(path: Path, _changed_ns: int) -> str:
     """Returns the SHA-256 of a file in hexadecimal, and caches it for this path and this modification time
     `_changed_ns`.
     """
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return seal.digest(path)
 
 
 def _own(image: str) -> bool:

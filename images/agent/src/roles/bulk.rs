@@ -13,6 +13,7 @@ use super::socket::Marks;
 use crate::os::Res;
 use crate::proto::{self, Item, Session, Totals};
 use crate::records;
+use crate::roles::earliest;
 use sender::Sender;
 use serde::Deserialize;
 use sink::Sink;
@@ -128,10 +129,6 @@ impl Bulk {
         })
     }
 
-    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
-        records::session(out, &self.session.endpoint, what, at_ns, detail);
-    }
-
     /// Records the progress of the sender's and the receiver's flows since the last records.
     fn report(&mut self, now: i64, out: &mut Vec<u8>) {
         let endpoint = &self.session.endpoint;
@@ -170,10 +167,10 @@ impl Bulk {
             .map(|s| std::mem::take(&mut s.changes))
             .unwrap_or_default()
         {
-            self.record_session(what, now, &detail, out);
+            self.session.record(what, now, &detail, out);
         }
         if let Some(text) = self.sink.as_mut().and_then(|sink| sink.error.take()) {
-            self.record_session("failed", now, &text, out);
+            self.session.record("failed", now, &text, out);
         }
     }
 
@@ -193,10 +190,10 @@ impl Bulk {
         self.over = true;
         self.report(now, out);
         if let Some(text) = self.sink.as_ref().and_then(Sink::overrun) {
-            self.record_session("failed", now, &text, out);
+            self.session.record("failed", now, &text, out);
         }
         if was_there {
-            self.record_session("disconnected", now, "as planned", out);
+            self.session.record("disconnected", now, "as planned", out);
         }
         (self.sender, self.sink) = (None, None);
     }
@@ -259,10 +256,7 @@ impl Role for Bulk {
         let report = (moves && !self.over).then_some(self.report_ns);
         let samples = self.sender.as_ref().is_some_and(Sender::active) && !self.over;
         let sample = self.window_ns.filter(|_| samples).map(|_| self.sample_ns);
-        [sender, report, sample, self.end_ns()]
-            .into_iter()
-            .flatten()
-            .min()
+        earliest([sender, report, sample, self.end_ns()])
     }
 
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
@@ -271,7 +265,7 @@ impl Role for Bulk {
         };
         let begun = std::mem::replace(&mut self.begun, true);
         if let Some(sink) = self.sink.as_ref().filter(|_| !begun) {
-            self.record_session("listening", sink.bound_ns, "", out);
+            self.session.record("listening", sink.bound_ns, "", out);
         }
         let ended = self
             .sender

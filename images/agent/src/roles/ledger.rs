@@ -6,6 +6,7 @@ use crate::os::Res;
 use crate::payload::Identity;
 use crate::proto::{Item, Pattern, Session, Totals};
 use crate::records::{self, Message, Outcome};
+use crate::roles::earliest;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -111,10 +112,7 @@ impl Ledger {
             .min()
             .map(|t| t0_ns + t);
         let expiry = self.open.first_key_value().map(|(key, _)| key.expires_ns);
-        [next, expiry.filter(|at| *at < i64::MAX)]
-            .into_iter()
-            .flatten()
-            .min()
+        earliest([next, expiry.filter(|at| *at < i64::MAX)])
     }
 
     /// Opens the next message that is due and returns its key; None if no message is due.

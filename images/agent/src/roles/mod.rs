@@ -46,6 +46,11 @@ pub trait Role {
     fn connected(&self) -> bool;
 }
 
+/// Returns the first of the times that are planned; None if none is.
+fn earliest<const N: usize>(times: [Option<i64>; N]) -> Option<i64> {
+    times.into_iter().flatten().min()
+}
+
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// The function that creates ("arms") a role, for each kind of software. It checks the specification and

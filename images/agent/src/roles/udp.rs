@@ -14,6 +14,7 @@ use crate::os::Res;
 use crate::payload::{self, Identity, Purpose};
 use crate::proto::{self, Item, Session, Totals};
 use crate::records::{self, Outcome};
+use crate::roles::earliest;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::ErrorKind;
@@ -117,25 +118,21 @@ impl Udp {
         })
     }
 
-    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
-        records::session(out, &self.session.endpoint, what, at_ns, detail);
-    }
-
     fn open(&mut self, now: i64, out: &mut Vec<u8>) {
         self.state = State::Up;
         if self.listens {
-            return self.record_session("listening", self.bound_ns, "", out);
+            return self.session.record("listening", self.bound_ns, "", out);
         }
         let marked = |socket| socket::mark(&socket, self.marks).map(|()| socket);
         let ipv6 = self.to.iter().any(|peer| peer.address.is_ipv6());
         match datagrams::bound(0, ipv6).and_then(marked) {
             Ok(socket) => {
                 self.socket = Some(socket);
-                self.record_session("connected", now, "", out);
+                self.session.record("connected", now, "", out);
             }
             Err(e) => {
                 self.state = State::Over;
-                self.record_session("failed", now, &e.to_string(), out);
+                self.session.record("failed", now, &e.to_string(), out);
             }
         }
     }
@@ -145,10 +142,10 @@ impl Udp {
         self.replies.clear();
         self.ledger.finish(out);
         if let Some(text) = self.socket.as_ref().and_then(datagrams::overrun) {
-            self.record_session("failed", now, &text, out);
+            self.session.record("failed", now, &text, out);
         }
         if self.state == State::Up {
-            self.record_session("disconnected", now, "as planned", out);
+            self.session.record("disconnected", now, "as planned", out);
         }
         self.state = State::Over;
         self.socket = None;
@@ -203,7 +200,7 @@ impl Udp {
 
     fn record_error(&mut self, text: String, out: &mut Vec<u8>) {
         if self.errors.len() < MAX_ERRORS && !self.errors.contains(&text) {
-            self.record_session("failed", clock::lab_ns(), &text, out);
+            self.session.record("failed", clock::lab_ns(), &text, out);
             self.errors.insert(text);
         }
     }
@@ -250,7 +247,8 @@ impl Udp {
         }
         if let Some(bps) = received.share_bps {
             self.ledger.limit(bps, HEADERS);
-            self.record_session("limited", now, &format!("{bps} bit/s"), out);
+            self.session
+                .record("limited", now, &format!("{bps} bit/s"), out);
         }
     }
 
@@ -335,10 +333,7 @@ impl Role for Udp {
             State::Up if !self.listens => Some(t0 + self.session.disconnect_ns),
             State::Up | State::Over => None,
         };
-        [session, self.ledger.deadline(t0)]
-            .into_iter()
-            .flatten()
-            .min()
+        earliest([session, self.ledger.deadline(t0)])
     }
 
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {

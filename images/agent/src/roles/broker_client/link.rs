@@ -219,7 +219,7 @@ impl Link {
 
     /// Records a step of the session.
     pub fn note(&self, what: &str, now: i64, detail: &str, out: &mut Vec<u8>) {
-        records::session(out, &self.session.endpoint, what, now, detail);
+        self.session.record(what, now, detail, out);
     }
 
     /// Records a message from the broker, or counts it as foreign if it has no identity; `again`: the broker

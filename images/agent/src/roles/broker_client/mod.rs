@@ -17,6 +17,7 @@ use super::socket::CONNECT_LIMIT_NS;
 use crate::clock;
 use crate::os::{self, Res};
 use crate::proto::{Item, Totals};
+use crate::roles::earliest;
 use delivery::Delivery;
 use link::State;
 use std::io::ErrorKind;
@@ -131,7 +132,9 @@ impl<P: Protocol> Client<P> {
         self.link.state = State::Over;
         if self.link.is_welcome() {
             self.protocol.leave(&mut self.link, now, out);
-            self.link.note("disconnected", now, "as planned", out);
+            self.link
+                .session
+                .record("disconnected", now, "as planned", out);
         }
         self.close(out);
     }
@@ -211,10 +214,7 @@ impl<P: Protocol> Role for Client<P> {
         let stays = self.link.state != State::Over;
         let end = stays.then_some(t0 + self.link.session.disconnect_ns);
         let tick = self.link.delivery.next_tick().map(|t| t0 + t);
-        [state, end, tick, self.protocol.deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        earliest([state, end, tick, self.protocol.deadline()])
     }
 
     /// Queues due messages, connects, runs the protocol's timers, and disconnects at the session's end.

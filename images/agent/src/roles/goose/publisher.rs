@@ -93,7 +93,7 @@ impl Events {
             *known = (*known).min(outcome);
         }
         if let Some(text) = error {
-            outlet.record_session("failed", at, &text, out);
+            outlet.session.record("failed", at, &text, out);
         }
         if self.spec.curve.is_over(self.state.sent) {
             publisher::Stream::close(self, outlet, out);

@@ -4,8 +4,9 @@
 use super::Sender;
 use crate::os::Res;
 use crate::proto::{Flow, Item, ResumePoint, Session, Totals};
-use crate::records::{self, Message, Outcome};
+use crate::records::{Message, Outcome};
 use crate::roles::Role;
+use crate::roles::earliest;
 use crate::roles::sends::Sends;
 use std::os::fd::RawFd;
 
@@ -35,15 +36,11 @@ pub trait Stream {
 pub struct Outlet {
     pub sender: Sender,
     pub sends: Sends,
-    session: Session,
+    pub session: Session,
     counts: Totals,
 }
 
 impl Outlet {
-    pub fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
-        records::session(out, &self.session.endpoint, what, at_ns, detail);
-    }
-
     /// Counts a message and records its outcome.
     pub fn record(&mut self, message: &Message, outcome: Outcome, out: &mut Vec<u8>) {
         self.counts.sent += u64::from(outcome == Outcome::Sent);
@@ -93,7 +90,8 @@ impl<S: Stream> Publisher<S> {
         self.stream.close(&mut self.outlet, out);
         if self.connected {
             self.outlet
-                .record_session("disconnected", now, "as planned", out);
+                .session
+                .record("disconnected", now, "as planned", out);
         }
         (self.connected, self.over) = (false, true);
     }
@@ -112,10 +110,7 @@ impl<S: Stream> Role for Publisher<S> {
         }
         let end = Some(t0 + session.disconnect_ns);
         let message = sends.next_ns().map(|at| t0 + at);
-        [end, message, self.stream.next_ns()]
-            .into_iter()
-            .flatten()
-            .min()
+        earliest([end, message, self.stream.next_ns()])
     }
 
     fn fds(&self, _wait_for: &mut dyn FnMut(RawFd, bool)) {}
@@ -128,7 +123,7 @@ impl<S: Stream> Role for Publisher<S> {
         };
         if !self.connected && now >= t0 + self.outlet.session.connect_ns {
             self.connected = true;
-            self.outlet.record_session("connected", now, "", out);
+            self.outlet.session.record("connected", now, "", out);
             self.stream.begin(&mut self.outlet, now, out);
         }
         if self.connected {

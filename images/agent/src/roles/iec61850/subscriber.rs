@@ -4,7 +4,6 @@
 use super::Receivers;
 use crate::clock;
 use crate::proto::{Session, Totals};
-use crate::records;
 use crate::roles::Role;
 use std::os::fd::RawFd;
 
@@ -51,10 +50,6 @@ impl<S: Streams> Subscriber<S> {
             counts: Totals::default(),
         }
     }
-
-    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
-        records::session(out, &self.session.endpoint, what, at_ns, detail);
-    }
 }
 
 impl<S: Streams> Role for Subscriber<S> {
@@ -90,7 +85,7 @@ impl<S: Streams> Role for Subscriber<S> {
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
         if self.t0_ns.is_some_and(|t0| now >= t0) && !self.listening {
             self.listening = true;
-            self.record_session("listening", self.opened_ns, "", out);
+            self.session.record("listening", self.opened_ns, "", out);
         }
         self.streams.on_time(&self.session.endpoint, now, out);
     }
@@ -101,10 +96,10 @@ impl<S: Streams> Role for Subscriber<S> {
         open.iter()
             .for_each(|fd| self.on_ready(*fd, libc::POLLIN, now, out));
         if let Some(text) = self.receivers.overrun() {
-            self.record_session("failed", now, &text, out);
+            self.session.record("failed", now, &text, out);
         }
         if self.listening {
-            self.record_session("disconnected", now, "as planned", out);
+            self.session.record("disconnected", now, "as planned", out);
         }
         self.listening = false;
     }

@@ -48,7 +48,7 @@ impl publisher::Stream for Template {
             }
             outlet.record(&message, outcome, out);
             if let Some(text) = error {
-                outlet.record_session("failed", at, &text, out);
+                outlet.session.record("failed", at, &text, out);
             }
         }
     }

@@ -87,13 +87,9 @@ impl Pdc {
         }
     }
 
-    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
-        records::session(out, &self.session.endpoint, what, at_ns, detail);
-    }
-
     fn begin(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
         let to = &self.links[place].to;
-        self.record_session("connecting", now, &to.endpoint, out);
+        self.session.record("connecting", now, &to.endpoint, out);
         let opened = match self.transport {
             Transport::Tcp => socket::connect(to.address, to.port, true, self.marks)
                 .map(|socket| Channel::Tcp(Stream::new(socket))),
@@ -206,8 +202,9 @@ impl Pdc {
                 .all(|link| link.state == State::Configured)
         {
             self.subscribed = true;
-            self.record_session("connected", now, &self.links[place].to.endpoint, out);
-            self.record_session("subscribed", now, "", out);
+            self.session
+                .record("connected", now, &self.links[place].to.endpoint, out);
+            self.session.record("subscribed", now, "", out);
         }
     }
 
@@ -247,7 +244,7 @@ impl Pdc {
             self.links[place].state = State::Over;
         }
         if self.began && !self.over {
-            self.record_session("disconnected", now, "as planned", out);
+            self.session.record("disconnected", now, "as planned", out);
         }
         (self.over, self.subscribed) = (true, false);
     }

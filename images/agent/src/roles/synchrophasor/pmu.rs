@@ -7,7 +7,7 @@ use super::{Spec, Transport};
 use crate::clock;
 use crate::os::Res;
 use crate::proto::{Item, Session, Totals};
-use crate::records::{self, Message, Outcome};
+use crate::records::{Message, Outcome};
 use crate::roles::Role;
 use crate::roles::datagrams::{self, Ends};
 use crate::roles::sends::Sends;
@@ -94,10 +94,6 @@ impl Pmu {
         })
     }
 
-    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
-        records::session(out, &self.session.endpoint, what, at_ns, detail);
-    }
-
     fn raw(&self) -> RawFd {
         match &self.listener {
             Listener::Tcp(listener) => listener.as_raw_fd(),
@@ -126,7 +122,7 @@ impl Pmu {
                 Ok(_) => self.counts.foreign += 1,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
                 Err(e) if e.kind() == ErrorKind::ConnectionAborted => {}
-                Err(e) => return self.record_session("failed", now, &e.to_string(), out),
+                Err(e) => return self.session.record("failed", now, &e.to_string(), out),
             }
         }
     }
@@ -257,7 +253,7 @@ impl Pmu {
         self.sends.stop();
         self.consumers.clear();
         if std::mem::take(&mut self.listening) {
-            self.record_session("disconnected", now, "as planned", out);
+            self.session.record("disconnected", now, "as planned", out);
         }
     }
 }
@@ -327,7 +323,7 @@ impl Role for Pmu {
         };
         if !self.listening {
             self.listening = true;
-            self.record_session("listening", self.opened_ns, "", out);
+            self.session.record("listening", self.opened_ns, "", out);
         }
         self.send_due(t0, now, out);
     }

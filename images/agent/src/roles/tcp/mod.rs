@@ -16,6 +16,7 @@ use crate::clock;
 use crate::os::Res;
 use crate::proto::{self, Item, Session, Totals};
 use crate::records;
+use crate::roles::earliest;
 use link::{Change, Link, Settings};
 use serde::Deserialize;
 use server::Server;
@@ -105,14 +106,10 @@ impl Tcp {
         })
     }
 
-    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
-        records::session(out, &self.session.endpoint, what, at_ns, detail);
-    }
-
     fn begin(&mut self, t0: i64, out: &mut Vec<u8>) {
         self.state = State::Running;
         if self.server.is_some() {
-            self.record_session("listening", self.bound_ns, "", out);
+            self.session.record("listening", self.bound_ns, "", out);
         }
         self.links
             .iter_mut()
@@ -134,7 +131,7 @@ impl Tcp {
         self.ledger.finish(out);
         self.links.iter_mut().for_each(Link::close);
         if self.state == State::Running && (self.connected || self.server.is_some()) {
-            self.record_session("disconnected", now, "as planned", out);
+            self.session.record("disconnected", now, "as planned", out);
         }
         self.state = State::Over;
         self.connected = false;
@@ -156,11 +153,12 @@ impl Tcp {
                 match change {
                     Change::Connecting => {
                         let peer = &self.links[i].peer.endpoint;
-                        self.record_session("connecting", now, peer, out);
+                        self.session.record("connecting", now, peer, out);
                     }
                     Change::Connected if self.links.iter().all(Link::up) => {
                         self.connected = true;
-                        self.record_session("connected", now, &self.links[i].peer.endpoint, out);
+                        self.session
+                            .record("connected", now, &self.links[i].peer.endpoint, out);
                     }
                     Change::Connected => {}
                     Change::Ended(was_up, why) => {
@@ -174,7 +172,7 @@ impl Tcp {
             }
         }
         if let Some(text) = self.server.as_mut().and_then(|server| server.error.take()) {
-            self.record_session("failed", now, &text, out);
+            self.session.record("failed", now, &text, out);
         }
     }
 }
@@ -212,10 +210,7 @@ impl Role for Tcp {
         let t0 = self.t0_ns?;
         let begin = (self.state == State::Armed).then_some(t0);
         let links = self.links.iter().filter_map(Link::deadline).min();
-        [begin, links, self.end_ns(), self.ledger.deadline(t0)]
-            .into_iter()
-            .flatten()
-            .min()
+        earliest([begin, links, self.end_ns(), self.ledger.deadline(t0)])
     }
 
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {

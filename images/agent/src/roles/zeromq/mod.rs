@@ -16,6 +16,7 @@ use crate::os::Res;
 use crate::payload::{self, Identity, Purpose};
 use crate::proto::{self, Item, Session, Totals};
 use crate::records::{self, Outcome};
+use crate::roles::earliest;
 use sockets::{Incoming, Sockets};
 use spec::Spec;
 use std::collections::VecDeque;
@@ -91,22 +92,19 @@ impl Zeromq {
         })
     }
 
-    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
-        records::session(out, &self.session.endpoint, what, at_ns, detail);
-    }
-
     fn begin(&mut self, now: i64, out: &mut Vec<u8>) {
         self.state = State::Up;
         if self.spec.sends() {
             self.connected = true;
-            return self.record_session("listening", self.bound_ns, "", out);
+            return self.session.record("listening", self.bound_ns, "", out);
         }
-        self.record_session("connecting", now, &self.spec.words(), out);
+        self.session
+            .record("connecting", now, &self.spec.words(), out);
         match Sockets::open(&self.spec, &self.session.endpoint) {
             Ok(sockets) => self.sockets = Some(sockets),
             Err(text) => {
                 self.state = State::Over;
-                return self.record_session("failed", now, &text, out);
+                return self.session.record("failed", now, &text, out);
             }
         }
         // Multicast has no connections: a group member is connected.
@@ -117,14 +115,14 @@ impl Zeromq {
 
     fn record_connected(&mut self, now: i64, out: &mut Vec<u8>) {
         self.connected = true;
-        self.record_session("connected", now, "", out);
-        self.record_session("subscribed", now, "", out);
+        self.session.record("connected", now, "", out);
+        self.session.record("subscribed", now, "", out);
     }
 
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
         self.ledger.finish(out);
         if self.connected {
-            self.record_session("disconnected", now, "as planned", out);
+            self.session.record("disconnected", now, "as planned", out);
         }
         self.state = State::Over;
         self.connected = false;
@@ -181,7 +179,8 @@ impl Zeromq {
                 }
                 Incoming::Lost if !self.spec.sends() && self.connected => {
                     self.connected = false;
-                    self.record_session("disconnected", now, "connection lost", out);
+                    self.session
+                        .record("disconnected", now, "connection lost", out);
                 }
                 Incoming::Connected | Incoming::Lost => {}
             }
@@ -278,10 +277,7 @@ impl Role for Zeromq {
         };
         let at_once = self.more.then_some(t0);
         let announce = self.announce_ns.map(|offset| t0 + offset);
-        [session, self.ledger.deadline(t0), at_once, announce]
-            .into_iter()
-            .flatten()
-            .min()
+        earliest([session, self.ledger.deadline(t0), at_once, announce])
     }
 
     /// Performs everything that is due. libzmq's descriptors are edge triggered, so each call processes all
