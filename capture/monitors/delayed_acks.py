@@ -14,7 +14,7 @@ import polars as pl
 from capture.conservation.evidence import Evidence
 from capture.monitors.monitor import Monitor, Reading, listed
 
-PLATEAU = Monitor("delayed-acks", 5, "% of a class's messages")
+PLATEAU = Monitor("delayed-acks", 5, "% of a class's messages")  # so many move the 95th percentile
 COUNTER = "TcpExtDelayedACKs"
 LEAST_NS, MOST_NS = 38_000_000, 52_000_000  # from one burst of arrivals to the next
 TOGETHER_NS = 2_000_000  # between arrivals of one burst
@@ -79,7 +79,10 @@ def _held(arrived: pl.DataFrame) -> dict[str, int]:
 
 def _bursts(arrived: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yields for each connection the arrivals in bursts that came a delayed acknowledgement after the burst
-    before and began with a message that had waited.
+    before, with a message that had waited.
+
+    Two such bursts in a row count: a single one may follow a lost segment. Bursts do not count that were sent
+    as they arrived: together, and as far apart.
     """
     for rows in arrived.partition_by("by"):
         gap = pl.col("received_ns").diff().fill_null(0)
@@ -87,8 +90,13 @@ def _bursts(arrived: pl.DataFrame) -> Iterator[pl.DataFrame]:
         begins = numbered.group_by("burst", maintain_order=True).agg(
             pl.col("received_ns").min().alias("begin_ns"),
             waited_ns=(pl.col("latency_ns") - pl.col("shortest_ns")).max(),
+            due_ns=pl.col("scheduled_ns").min(),
+            spread_ns=pl.col("scheduled_ns").max() - pl.col("scheduled_ns").min(),
             trip_ns=2 * pl.col("shortest_ns").max(),
         )
         after = pl.col("begin_ns").diff()
         late = after.is_between(LEAST_NS, MOST_NS + pl.col("trip_ns")) & (pl.col("waited_ns") >= HELD_NS)
-        yield numbered.join(begins.filter(late).select("burst"), on="burst")
+        gathered = (pl.col("spread_ns") >= HELD_NS) | (pl.col("due_ns").diff() < LEAST_NS)
+        marked = begins.with_columns(late=(late & gathered).fill_null(False))
+        beside = pl.col("late").shift(1, fill_value=False) | pl.col("late").shift(-1, fill_value=False)
+        yield numbered.join(marked.filter(pl.col("late") & beside).select("burst"), on="burst")

@@ -12,8 +12,8 @@ from capture.monitors.monitor import Monitor, Reading, listed
 
 OVERFLOW = Monitor("queue-overflow", 1, "directions")
 FINDING = "queue-drops"  # of the lab, which knows what each queue was asked to do (orchestrator.lab.evidence)
-AT_RATE = Monitor("link-rate", 5, "% of the samples")
-FULL = 0.95  # of the rate: what TCP leaves of a link that it fills is less than the rest
+AT_RATE = Monitor("link-rate", 5, "% of the samples")  # so many move the 95th percentile of a latency
+FULL = 0.95  # of the rate: in such a sample the link was idle for less than 50 ms
 FEWEST = 3  # samples of one second
 
 

@@ -12,6 +12,7 @@ import polars as pl
 from capture.conservation.evidence import Evidence
 from capture.conservation.ways import Ways, ends, least_from, ways
 from capture.monitors.monitor import Monitor, Reading, listed
+from capture.monitors.queues import FINDING
 from contract.plan import Plan
 
 DROPS = Monitor("socket-drops", 1, "datagrams and frames")
@@ -21,6 +22,7 @@ SEND = ("UdpSndbufErrors", "Udp6SndbufErrors")
 # The end of a session of a role with packet sockets (images/agent, `overrun`).
 FRAMES = re.compile(r"(\d+) frames arrived and found the socket's buffer full")
 
+# A loss of 0.1 % limits TCP Reno to 39 segments a round trip: 1 / sqrt(2 * 0.001 / 3) (Padhye et al. 1998).
 AGAIN = Monitor("retransmissions", 0.1, "% of a node's segments")
 REPEATED, HANDSHAKES, SEGMENTS = "TcpRetransSegs", "TcpExtTCPSynRetrans", "TcpOutSegs"
 FEWEST = 3  # segments: single ones are probes for a loss that did not happen
@@ -62,8 +64,8 @@ def _frames(e: Evidence) -> list[tuple[str, int]]:
 
 def retransmissions(e: Evidence) -> Reading:
     """Reports the nodes that sent 0.1 % of their TCP segments again, and three at least, although the file
-    requests no loss where their packets may pass. Handshakes are left out: a server may start after its
-    clients.
+    requests no loss where their packets may pass, and no queue there dropped packets as the file asks for.
+    Handshakes are left out: a server may start after its clients.
     """
     if e.stacks is None:
         return AGAIN.untold("no counters of stacks")
@@ -71,13 +73,14 @@ def retransmissions(e: Evidence) -> Reading:
     counts = {node: (n - tries.get(node, 0), sent.get(node, 0)) for node, n in again.items()}
     shares = {n: 100 * many / max(1, of) for n, (many, of) in counts.items() if many >= FEWEST}
     near = ways(e) if shares else {}
-    why = {node: asked for node in shares if (asked := _asked(e.plan, _places(near, node)))}
+    places = {node: _places(near, node) for node in shares}
+    why = {node: asked for node, at in places.items() if (asked := _asked(e.plan, at) or _short(e, at))}
     if why and len(why) == len(shares):
         return AGAIN.untold(next(iter(why.values())))
     left = {node: share for node, share in shares.items() if node not in why}
     over = sorted((n for n in left if left[n] >= AGAIN.threshold), key=lambda n: -left[n])
     said = [f"{n} sent {counts[n][0]:,} of {counts[n][1]:,} segments again" for n in over]
-    causes = _causes(e, set().union(*(_places(near, node) for node in over)))
+    causes = _causes(e, set().union(*(places[node] for node in over)))
     reached = f"{listed(said)} although the file requests no loss: {causes}"
     return AGAIN.read(max(left.values(), default=0.0), reached, "nodes sent hardly a segment again")
 
@@ -107,14 +110,40 @@ def _losing(plan: Plan) -> Iterator[tuple[str, str]]:
                 yield of.get(target, f"node {target}"), f"the timeline has {event.action} of {target}"
 
 
+def _short(e: Evidence, places: set[str]) -> str:
+    """Returns in words what a queue at these places dropped, if all that was dropped is as the file asks for;
+    "" if nothing was dropped, or if one queue overflowed that the file does not make short.
+    """
+    dropped = _dropped(e, places)
+    if not dropped or any(_overflowed(e, link, way) for link, way, _ in dropped):
+        return ""
+    link, way, count = dropped[0]
+    return (
+        f"the file makes the queue of link {link} {way} short or changes it, and it dropped {count:,} packets"
+    )
+
+
 def _causes(e: Evidence, places: set[str]) -> str:
-    """Returns the queues at these places that dropped packets; without any, the other causes."""
+    """Returns the queues at these places that overflowed although the file does not make them short; without
+    any, the other causes.
+    """
+    dropped = [one for one in _dropped(e, places) if _overflowed(e, one[0], one[1])]
+    if dropped:
+        return listed([f"the queue of link {link} {way} dropped {n:,} packets" for link, way, n in dropped])
+    return "no link dropped a packet, so packets were reordered, or acknowledged later than TCP's timers"
+
+
+def _overflowed(e: Evidence, link: str, way: str) -> bool:
+    """Returns whether the lab found that the queue dropped packets which the file does not ask it to drop."""
+    found = (str(w.get("text")) for w in e.manifest.warnings if w.get("code") == FINDING)
+    return any(text.startswith(f"link {link} {way}: ") for text in found)
+
+
+def _dropped(e: Evidence, places: set[str]) -> list[tuple[str, str, int]]:
+    """Returns link, direction and packets of the queues at these places that dropped some, the most first."""
+    if e.links is None:
+        return []
     names = [link.name for link in e.plan.links if places & set(ends(link))]
     grown = pl.col("dropped").max() - pl.col("dropped").min()
-    if e.links is not None:
-        rows = e.links.filter(pl.col("link").is_in(names)).group_by("link", "direction").agg(grown)
-        worst = rows.filter(pl.col("dropped") > 0).sort("dropped", "link", descending=[True, False])
-        if worst.height:
-            said = [f"the queue of link {link} {way} dropped {n:,} packets" for link, way, n in worst.rows()]
-            return listed(said)
-    return "no link dropped a packet, so packets were reordered, or acknowledged later than TCP's timers"
+    rows = e.links.filter(pl.col("link").is_in(names)).group_by("link", "direction").agg(grown)
+    return rows.filter(pl.col("dropped") > 0).sort("dropped", "link", descending=[True, False]).rows()

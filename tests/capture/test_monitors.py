@@ -106,6 +106,36 @@ def test_segments_are_sent_again_without_reason_where_no_loss_is_requested(
     assert (one.state, text in one.text) == (state, True), one
 
 
+def dropping(count: int) -> pl.DataFrame:
+    table = pl.DataFrame({"t_ns": [T0, T0 + S], "link": "ab", "direction": "forward", "bps": [None, 1.0]})
+    return table.with_columns(pl.lit(None, pl.String).alias("class"), backlog_packets=0).with_columns(
+        dropped=pl.Series([0, count])
+    )
+
+
+@pytest.mark.parametrize(
+    ("dropped", "unasked", "state", "text"),
+    [
+        (
+            7,
+            False,
+            "cannot tell",
+            "the queue of link ab forward short or changes it, and it dropped 7 packets",
+        ),
+        (7, True, "reached", "requests no loss: the queue of link ab forward dropped 7 packets"),
+        (0, False, "reached", "no link dropped a packet"),
+    ],
+)
+def test_drops_of_a_queue_that_the_file_makes_short_are_no_riddle(
+    tmp_path: Path, dropped: int, unasked: bool, state: str, text: str
+) -> None:
+    run = run_dir(tmp_path / "run", linked(rate_bps=1_000_000, limit_packets=10))
+    found = {"code": "queue-drops", "text": "link ab forward: its queue dropped 7 packets beyond"}
+    manifest.write(run, {"state": "complete", "driver": "uml", "warnings": [found] * unasked})
+    one = read(run, stacks=stacks(*again("a", 30)), links=dropping(dropped))["retransmissions"]
+    assert (one.state, text in one.text) == (state, True), one
+
+
 @pytest.mark.parametrize(
     ("seconds", "state"), [(1, "below"), (2, "below"), (3, "reached"), (20, "reached")]
 )  # of 20
@@ -177,6 +207,34 @@ def test_bursts_forty_milliseconds_apart_are_delayed_acknowledgements(
     counted = stacks(("b", "TcpExtDelayedACKs", delayed))
     one = read(run, messages=arrivals(every_ms, hold_ms, least_ms=least_ms), stacks=counted)["delayed-acks"]
     assert one.state == state, one
+
+
+def delayed(run: Path, due_ms: list[float], came_ms: list[float]) -> Reading:
+    """Returns the reading of messages that are due and arrive at these times, beside one that arrives at
+    once.
+    """
+    table = arrivals(1, 0, count=len(due_ms) + 1).with_columns(
+        scheduled_ns=pl.Series([T0, *(T0 + round(ms * MS) for ms in due_ms)]),
+        received_ns=pl.Series([T0 + MS, *(T0 + round(ms * MS) for ms in came_ms)]),
+    ).with_columns(latency_ns=pl.col("received_ns") - pl.col("scheduled_ns"))  # fmt: skip
+    return read(run, messages=table, stacks=stacks(("b", "TcpExtDelayedACKs", 50)))["delayed-acks"]
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_messages_sent_every_forty_milliseconds_over_requested_jitter_wait_for_no_acknowledgement(
+    tmp_path: Path, size: int
+) -> None:
+    due = [40.0 * (1 + at // size) for at in range(400)]
+    came = [ms + (7, 12, 9, 14)[int(ms / 40) % 4] for ms in due]
+    one = delayed(run_dir(tmp_path / "run", PLAIN), due, came)
+    assert (one.state, one.value) == ("below", 0.0), one
+
+
+def test_the_messages_behind_a_lost_segment_wait_for_no_acknowledgement(tmp_path: Path) -> None:
+    due = [10.0 * at for at in range(1, 401)]
+    came = [(ms // 100 + 1) * 100 - 50 if ms % 100 < 50 and ms % 100 > 0 else ms + 1 for ms in due]
+    one = delayed(run_dir(tmp_path / "run", PLAIN), due, came)
+    assert (one.state, one.value) == ("below", 0.0), one
 
 
 def test_datagrams_in_bursts_have_no_acknowledgements(tmp_path: Path) -> None:

@@ -15,16 +15,16 @@ from orchestrator.cli.headlines import explained
 from reports.report import report
 from reports.sections.section import words
 
-# Each pair is a network of its own: a flood above the link's rate, a program that does not read, TCP over a
-# short queue, and a receiver of a broker whose queue overflows.
+# Each pair is a network of its own: a flood above the link's rate, with TCP beside it; a program that does
+# not read; TCP over a queue that the file makes short; a receiver of a broker whose queue overflows.
 PROVOKED = """\
 name: provoked
 segments:
   flood-l: {subnet: 10.1.0.0/24}
   flood-r: {subnet: 10.1.0.0/24}
   near: {subnet: 10.2.0.0/24}
-  bulk-l: {subnet: 10.3.0.0/24}
-  bulk-r: {subnet: 10.3.0.0/24}
+  asked-l: {subnet: 10.3.0.0/24}
+  asked-r: {subnet: 10.3.0.0/24}
   far-l: {subnet: 10.5.0.0/24}
   far-r: {subnet: 10.5.0.0/24}
   held: {subnet: 10.6.0.0/24}
@@ -59,8 +59,10 @@ nodes:
             held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             held.bind(("", 7000))
             time.sleep(100)
-  bulk-a: {segment: bulk-l, software: {up: {bulk: {to: bulk-b}}}}
-  bulk-b: {segment: bulk-r, software: {sink: {bulk: {listen: 5001}}}}
+  bulk-a: {segment: flood-l, software: {up: {bulk: {to: bulk-b}}}}
+  bulk-b: {segment: flood-r, software: {sink: {bulk: {listen: 5001}}}}
+  asked-a: {segment: asked-l, software: {up: {bulk: {to: asked-b}}}}
+  asked-b: {segment: asked-r, software: {sink: {bulk: {listen: 5001}}}}
   broker: {segment: far-r, software: {mosquitto: {broker: mosquitto, max_inflight_messages: 2, max_queued_messages: 10}}}
   mouth: {segment: far-r, software: {m: {mqtt: {broker: broker, publish: {topic: t/1, qos: 1, rate: 100 /s, payload: bytes, payload_size: 100 B}}}}}
   ear: {segment: far-l, software: {e: {mqtt: {broker: broker, subscribe: [{topic: "t/#", qos: 1}]}}}}
@@ -68,7 +70,7 @@ HELD
 FREE
 links:
   flood: {between: [flood-l, flood-r], forward: {rate: 1 Mbit/s}}
-  bulk: {between: [bulk-l, bulk-r], both: {rate: 2 Mbit/s, delay: 5 ms, limit: 15}}
+  asked: {between: [asked-l, asked-r], both: {rate: 2 Mbit/s, delay: 5 ms, limit: 15}}
   far: {between: [far-l, far-r], both: {delay: 50 ms}}
 run: {hold: 5 s, drain: 4 s}
 """  # noqa: E501 - lines of YAML
@@ -124,9 +126,11 @@ def test_page_and_terminal_have_the_sentences(provoked: Path) -> None:
     assert [text for text in reached.values() if words(text) not in page] == []
 
 
-def test_retransmissions_name_the_queue_that_dropped_and_no_other(provoked: Path) -> None:
+def test_retransmissions_name_the_queue_that_overflowed_and_none_that_the_file_makes_short(
+    provoked: Path,
+) -> None:
     text = readings(provoked)["retransmissions"]["text"]
-    assert "the queue of link bulk forward dropped" in text and "flood" not in text
+    assert "the queue of link flood forward dropped" in text and "asked" not in text
 
 
 def test_only_the_class_behind_nagle_s_algorithm_has_the_plateau(provoked: Path) -> None:
