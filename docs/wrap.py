@@ -19,6 +19,7 @@ WIDTH = 100
 GENERATED = (
     "docs/topology.md",
     "docs/gallery.md",
+    "docs/reproductions.md",
     "docs/contracts/operations.md",
     *(f"docs/contracts/{name}.md" for name in ("plan", "manifest", "tables")),
 )
