@@ -1,4 +1,4 @@
-"""The cases of topologies/mqtt-conformance, the campaign that runs them, and the page that lists them agree."""
+"""The cases of topologies/mqtt-conformance, the campaign that runs them, and the page with the list agree."""
 
 from __future__ import annotations
 
