@@ -162,6 +162,23 @@ def test_a_router_without_bgp_belongs_to_any_system() -> None:
     assert "10.255.0.4/30 [2]" in text(plan, "a", "costs").splitlines(), "by way of b"
 
 
+def test_a_router_waits_for_what_its_border_redistributes() -> None:
+    """b speaks OSPF only; c brings it the routes that x announces by BGP."""
+    inner, border = (
+        "b: {forward: true, software: {d: {frr: {ospf: {}",
+        "c: {forward: true, software: {d: {frr: {ospf: {}",
+    )
+    text_ = BGP.replace(f"{inner}, bgp: {{as: 65001}}", inner)
+    text_ = text_.replace("x: {forward", "x: {segment: far, forward")
+    text_ = text_.replace(
+        "lan: {subnet: 10.1.0.0/24}", "lan: {subnet: 10.1.0.0/24}, far: {subnet: 10.9.0.0/24}"
+    )
+    assert "10.9.0.0/24" not in text(planned(text_), "b", "routes").split()
+    plan = planned(text_.replace(border, border.replace("ospf: {}", "ospf: {redistribute: [bgp]}")))
+    assert "10.9.0.0/24" in text(plan, "b", "routes").split()
+    assert "10.9.0.0/24" not in text(plan, "b", "costs")
+
+
 def test_a_configuration_of_ones_own_is_taken_as_it_stands() -> None:
     own = 'frr: {config: "router rip\\n network {{ address }}/24\\nrouter bgp 5\\n"}'
     plan = planned(FILE.replace(OSPF, own))

@@ -113,16 +113,35 @@ class Domain:
 
     def announced(self, speaker: Speaker) -> set[str]:
         """Returns the subnets that a router learns by OSPF and BGP, its own among them: by BGP those of all
-        routers that it reaches by BGP, and their OSPF routes if they redistribute them. BGP routes that other
-        routers redistribute into OSPF are left out.
+        routers that it reaches by BGP, and their OSPF routes if they redistribute them; by OSPF also the BGP
+        routes that routers which it reaches by OSPF redistribute. Routes that were redistributed twice are
+        left out.
         """
         found = set(self.costs(speaker)) if speaker.wanted.ospf else set[str]()
-        if speaker.wanted.bgp:
-            for other in self._bgp_reach(speaker):
-                found |= {self.scene.subnets[card.segment] for card in other.cards}
-                if "ospf" in other.wanted.bgp.redistribute and other.wanted.ospf:  # type: ignore[union-attr]
-                    found |= set(self.costs(other))
+        for kind in FAMILIES if speaker.wanted.ospf else ():
+            for other in self._ospf_reach(speaker, kind):
+                if other.wanted.bgp and "bgp" in other.wanted.ospf.redistribute:  # type: ignore[union-attr]
+                    found |= {subnet for subnet in self._by_bgp(other) if family(subnet) == kind}
+        return found | (self._by_bgp(speaker) if speaker.wanted.bgp else set())
+
+    def _by_bgp(self, speaker: Speaker) -> set[str]:
+        found = set[str]()
+        for other in self._bgp_reach(speaker):
+            found |= {self.scene.subnets[card.segment] for card in other.cards}
+            if "ospf" in other.wanted.bgp.redistribute and other.wanted.ospf:  # type: ignore[union-attr]
+                found |= set(self.costs(other))
         return found
+
+    def _ospf_reach(self, speaker: Speaker, kind: Family) -> list[Speaker]:
+        """Returns the other routers that a router reaches by OSPF of a family."""
+        reached, waiting = {speaker.node: speaker}, [speaker]
+        while waiting:
+            for port in self._ospf[waiting.pop().node]:
+                for other, _ in port.others if family(port.subnet) == kind else ():
+                    if other.node not in reached:
+                        reached[other.node] = other
+                        waiting.append(other)
+        return list(reached.values())[1:]
 
     def _bgp_reach(self, speaker: Speaker) -> list[Speaker]:
         reached, waiting = [speaker], [speaker]
