@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from frames import ACK, CONNECT, FIN, PSH, RST, START_NS, SYN, Frame, ethernet, 
 from oracle import need, tshark
 from test_reducer_random import confused, transfer
 
-from capture.connections import busiest
 from capture.pcap import reduce_pcap, reducer
 
 MS = 1_000_000
@@ -222,13 +220,3 @@ def test_connections_that_are_forgotten_are_written_too(tmp_path: Path) -> None:
 
 def test_an_empty_capture_gives_an_empty_table(tmp_path: Path) -> None:
     assert summed(write(tmp_path / "a.pcap", [])) == []
-
-
-def test_the_busiest(tmp_path: Path) -> None:
-    frames = [frame for n in (1, 3, 2) for frame in talk([*OPENED, *SPOKEN[:1] * n], 40_000 + n)]
-    table = tmp_path / "c.parquet"
-    reduce_pcap(write(tmp_path / "a.pcap", frames), tmp_path / "a.parquet", connections=table)
-    found = busiest(pl.scan_parquet(table), 2)
-    assert found["src_port"].to_list() == [40_003, 40_002]
-    assert all(one >= two for one, two in pairwise(found["forward_wire_bytes"]))
-    assert found["forward_bps"][1] == pytest.approx(8 * 30 / (found["lasted_ns"][1] / 1e9))
