@@ -35,12 +35,15 @@ class Applied:
 
     @classmethod
     def parse(cls, line: str) -> Applied:
-        """Returns the event of a line; ValueError for one that a crash has cut off, or that is no event."""
+        """Returns the event of a line: without a planned time that of its application, without phase or targets
+        none. ValueError for a line that a crash has cut off, or without time and action.
+        """
         found = json.loads(line)
         if not isinstance(found, dict):
             raise ValueError("is no object")
         try:
-            return cls(**{one.name: found[one.name] for one in fields(cls) if one.name in found})
+            given = {one.name: found[one.name] for one in fields(cls) if one.name in found}
+            return cls(**{"planned_ns": found.get("t_ns"), "phase": "", "targets": [], **given})
         except TypeError as error:
             raise ValueError(str(error)) from error
 
