@@ -35,8 +35,8 @@ class Applied:
 
     @classmethod
     def parse(cls, line: str) -> Applied:
-        """Returns the event of a line: without a planned time that of its application, without phase or targets
-        none. ValueError for a line that a crash has cut off, or without time and action.
+        """Returns the event of a line; a planned time that is absent is the time of application, phase and
+        targets then are empty. ValueError for a line that a crash has cut off, or without time and action.
         """
         found = json.loads(line)
         if not isinstance(found, dict):
