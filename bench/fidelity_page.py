@@ -3,18 +3,21 @@
     python bench/fidelity_page.py [--columns host,uml,virtual] [--out docs/fidelity.md]
 
 One lab (bench/fidelity_page.yaml) runs once in each column: under the machine's own kernel, under the lab's
-kernel in real time, and in virtual time. A column that this machine cannot run has the reason in its place.
-Exit status: 1 if a figure is out of its bound without a known cause (KNOWN), or holds again in spite of one.
+kernel in real time, and in virtual time. A column that this machine cannot run, or whose run in real
+time was suspect, has the reason in its place.
+Exit status: 1 if a figure is out of its bound.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from commands import CANNOT, ROOT, VNET, failed, tool
 from fidelity_rows import ROWS, Pair, Row
@@ -22,12 +25,6 @@ from fidelity_rows import ROWS, Pair, Row
 sys.path.insert(0, str(ROOT / "docs"))
 import wrap
 
-# Rows that are known to fail, with the cause. A row that holds again has to leave this list.
-KNOWN = {
-    "padhye": "Goodput of Reno: since Linux 4.17 TCP hands several segments at once to the queue of its own "
-    "node, whatever the offloads of the device are. netem on a link that begins at a node therefore loses, "
-    "and counts as lost, several segments at once: fewer losses than the file requests reach TCP.",
-}
 TOPOLOGY = Path(__file__).with_suffix(".yaml")
 COLUMNS = {"host": "host kernel", "uml": "lab kernel", "virtual": "virtual time"}
 HEAD = """# Fidelity
@@ -41,10 +38,20 @@ the other one (`bench/fidelity_rows.py`). The closed forms are M/D/1 (Pollaczek-
 through a rate, and the throughput of TCP Reno by Padhye et al. (SIGCOMM 1998).
 
 """
+OTHERS = """
+## What others publish
+
+Mininet-HiFi was compared with hardware by the experiments of other papers: of the 20 traffic patterns
+of Hedera, 16 have nearly the same throughput as the hardware testbed (Handigol et al., *Reproducible
+Network Experiments Using Container-Based Emulation*, CoNEXT 2012, figure 8). There is no hardware
+behind the table above, and no closed form behind that figure, so the two do not rank one another.
+"""
 
 
 def run(column: str, place: Path) -> Path | str:
-    """Runs the lab in one column; returns the run directory, or the reason why this machine cannot."""
+    """Runs the lab in one column; returns the run directory, or the reason why there are no figures: this
+    machine cannot run it, or was disturbed.
+    """
     chosen = ("--time", "virtual") if column == "virtual" else ("--kernel", column)
     argv = (str(VNET), "run", str(TOPOLOGY), "--out", str(place / column), "--lab", f"fid-{column}", *chosen)
     done = subprocess.run(argv, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, check=False)
@@ -52,7 +59,17 @@ def run(column: str, place: Path) -> Path | str:
         return done.stderr.strip().splitlines()[-1].strip()
     if done.returncode != 0:
         failed(argv, done.returncode, *done.stderr.splitlines()[-5:])
+    if column != "virtual" and (why := disturbed(json.loads((place / column / "manifest.json").read_text()))):
+        return why
     return place / column
+
+
+def disturbed(manifest: dict[str, Any]) -> str:
+    """Returns why a run in real time says more of a busy machine than of vNET; "" if it is not suspect."""
+    if not manifest["suspect"]:
+        return ""
+    marks = [warning["text"] for warning in manifest["warnings"] if warning.get("suspect")]
+    return f"its run was suspect: {'; '.join(marks[:2])}"
 
 
 def page(columns: dict[str, dict[str, Pair] | str]) -> str:
@@ -67,12 +84,11 @@ def page(columns: dict[str, dict[str, Pair] | str]) -> str:
         figure = f"{row.figure}, {row.unit}" if row.unit else row.figure
         lines.append(f"| {figure} | {row.against} | {' | '.join(cells)} | {100 * row.bound:g} % |")
     said = [
-        f"Column *{COLUMNS[n]}* was not run: {found}\n"
+        f"Column *{COLUMNS[n]}* has no figures: {found}\n"
         for n, found in columns.items()
         if isinstance(found, str)
     ]
-    said += [f"{KNOWN[key]}\n" for key in failing(columns) if key in KNOWN]
-    return HEAD + "\n".join(lines) + "\n" + "".join(f"\n{text}" for text in said)
+    return HEAD + "\n".join(lines) + "\n" + "".join(f"\n{text}" for text in said) + OTHERS
 
 
 def failing(columns: dict[str, dict[str, Pair] | str]) -> list[str]:
@@ -88,7 +104,7 @@ def number(value: float) -> str:
 
 def _cell(row: Row, found: dict[str, Pair] | str) -> str:
     if isinstance(found, str):
-        return "not run"
+        return "none"
     pair = found[row.key]
     word = "holds" if row.holds(pair) else "**fails**"
     return f"{number(pair.ours)}, {number(pair.theirs)}: {word}"
@@ -112,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             made = run(column, Path(place)) if column in wanted else "this page was made without it"
             found[column] = made if isinstance(made, str) else {row.key: row.read(made) for row in ROWS}
     options.out.write_text(wrap.wrapped(page(found)))
-    return 0 if failing(found) == list(KNOWN) else 1
+    return 1 if failing(found) else 0
 
 
 if __name__ == "__main__":
