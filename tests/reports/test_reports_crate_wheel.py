@@ -60,7 +60,7 @@ def crate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def verified(vnet: Path, crate: Path) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    argv = [vnet, "verify", crate]
+    argv = [str(vnet), "verify", str(crate)]
     return subprocess.run(
         argv, cwd=crate.parent, env=environment, capture_output=True, text=True, check=False
     )
@@ -68,7 +68,7 @@ def verified(vnet: Path, crate: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_wheel_has_every_package_of_the_tree(elsewhere: Path) -> None:
     code = "import contract, capture, orchestrator, reports, vnet as v; print(contract.__file__, v.__file__)"
-    argv = [elsewhere.parent / "python", "-c", code]
+    argv = [str(elsewhere.parent / "python"), "-c", code]
     done = subprocess.run(argv, cwd=elsewhere.parent, capture_output=True, text=True, check=True)
     assert all(path.startswith(str(elsewhere.parents[1])) for path in done.stdout.split())
 
