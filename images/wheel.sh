@@ -9,7 +9,7 @@ umask 022
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # What setup.py reads; not what lies about in a tree that is worked in.
-tar -c --exclude=__pycache__ --exclude='*.egg-info' setup.py pyproject.toml orchestrator capture reports vnet topologies \
+tar -c --exclude=__pycache__ --exclude='*.egg-info' setup.py pyproject.toml contract orchestrator capture reports vnet topologies \
   images/packages.sh images/kernel images/guest images/agent/src target/release/vnet-agent target/release/vnet-reduce |
   tar -x -C "$work" --no-same-permissions --no-same-owner
 chmod -R u+rwX,go=rX "$work"

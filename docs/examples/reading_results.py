@@ -67,8 +67,8 @@ def read(name: str) -> Result | None:
         return None
     data = json.loads(file.read_text(encoding="utf-8"))
     claims = {key: Given(**of) for key, of in data.pop("claims").items()}
-    of_runs = {name: tuple(data.pop(name)) for name in ("seeds", "suspect")}
-    return Result(**data, **of_runs, claims=claims)
+    seeds, suspect = tuple(data.pop("seeds")), tuple(data.pop("suspect"))
+    return Result(**data, seeds=seeds, suspect=suspect, claims=claims)
 
 
 def result(paper: str, command: str, commit: str, directory: Path) -> Result:

@@ -85,7 +85,7 @@ up() {
 }
 
 check() {
-  tar -C "$root" --exclude=__pycache__ -c orchestrator capture reports topologies tests images/hil pyproject.toml | inside tar -C /project -x
+  tar -C "$root" --exclude=__pycache__ -c contract orchestrator capture reports topologies tests images/hil pyproject.toml | inside tar -C /project -x
   inside /project/images/hil/checks.sh "$@"
 }
 

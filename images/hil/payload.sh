@@ -7,7 +7,7 @@ packages=$("$root/.venv/bin/python" -c 'import sysconfig; print(sysconfig.get_pa
 # Without polars and figures: reduction and report run outside, from the resulting files.
 unneeded="polars|_polars.*|scipy.*|numpy.*|vl_convert.*|altair.*|narwhals.*|lxml.*|mypy.*|.*__mypyc.*|pip.*|setuptools.*|ansible.*|cryptography.*|hypothesis.*|ruff.*|grimp.*|pyshark.*|scipy_stubs.*|.*dist-info"
 mkdir -p "$to/site-packages" "$to/target/release"
-for part in orchestrator capture reports topologies images tests pyproject.toml; do
+for part in contract orchestrator capture reports topologies images tests pyproject.toml; do
   cp -a "$root/$part" "$to/"
 done
 cp "$root/target/release/vnet-agent" "$to/target/release/"
