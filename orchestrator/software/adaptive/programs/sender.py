@@ -37,9 +37,10 @@ class Stream:
         self.tried_ns = 0
 
     @property
-    def waits(self) -> bool:
-        """Whether it waits until the kernel has connected it, or takes more."""
-        return self.socket is not None and (not self.connected or bool(self.rest or self.waiting))
+    def waiting_for(self) -> list[socket.socket]:
+        """Returns its socket if it waits until the kernel has connected it, or takes more; else none."""
+        waits = not self.connected or bool(self.rest or self.waiting)
+        return [self.socket] if self.socket is not None and waits else []
 
     def open(self, now_ns: int) -> None:
         """Begins to connect if there is no connection and the last try was a second ago; waits for nothing,
@@ -151,9 +152,8 @@ class Sender:
 
     def wait(self, until_ns: int) -> None:
         """Waits for the next moment, or for a probe's return or room in the connection."""
-        writers = [self.stream.socket] if self.stream.waits else []
         timeout = max(until_ns - self.account.now_ns(), 0) / 1e9
-        readable, _, _ = select.select([self.datagrams], writers, [], timeout)
+        readable, _, _ = select.select([self.datagrams], self.stream.waiting_for, [], timeout)
         while readable:
             try:
                 found = wire.head(self.datagrams.recv(2048))
@@ -187,7 +187,7 @@ def main() -> None:
     sender = Sender(account, json.loads(Path(sys.argv[1]).read_text()))
     if sender.streams:
         sender.stream.open(account.now_ns())
-        select.select([], [sender.stream.socket], [], AGAIN_NS / 1e9)
+        select.select([], sender.stream.waiting_for, [], AGAIN_NS / 1e9)
         sender.stream.flush()
     print("vnet: ready", flush=True)
     t0_ns = account.await_start()
