@@ -43,6 +43,7 @@ MODULES = {
     "synchrophasor": KindModule("synchrophasor", "synchrophasor"),
     "middleware": KindModule("middleware.kind", "middleware"),
     "ftp": KindModule("ftp.kind", "ftp"),
+    "adaptive": KindModule("adaptive.kind", "adaptive"),
     "gateway": KindModule("gateway.kind", "gateway"),
     "reservations": KindModule("gateway.kind", "reservations", "BROKER"),
     "nat": KindModule("nat.kind", "nat"),

@@ -70,6 +70,10 @@ ROWS = {
         "{s: {ftp: {listen: 21}}}",
         "{c: {ftp: {to: server, download: {size: 1 MB, rate: 1 /s}, upload: {size: 10 kB, rate: 1 /s}}}}",
     ),
+    "adaptive": (
+        "{s: {adaptive: {listen: 7100}}}",
+        "{c: {adaptive: {to: server, push: {size: 200 B, rate: 3 /s}}}}",
+    ),
     "gateway": (
         "{s: {gateway: {link: wan, broker: server, flows: {a: "
         "{service: best-effort, group: g, minimum: 9 kbit/s}}}}, b: {reservations: {}}}",

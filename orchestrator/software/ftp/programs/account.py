@@ -38,14 +38,24 @@ class Account:
         """Records a step of a connection; commas and line ends in `detail` become semicolons and blanks."""
         self._write("C", self.endpoint, what, self.now_ns(), detail.replace(",", ";").replace("\n", " "))
 
-    def sent(self, flow: int, seq: int, size: int, due_ns: int, sent_ns: int, settled_ns: int) -> None:
-        """Records a message that this program sent; `sent_ns` or `settled_ns` is 0 if that never happened."""
-        outcome = "settled" if settled_ns else "unsettled" if sent_ns else "unsent"
-        self._write("S", flow, seq, size, due_ns, sent_ns, settled_ns, int(sent_ns > 0), outcome)
+    def sent(
+        self, flow: int, seq: int, size: int, due_ns: int, sent_ns: int, settled_ns: int, attempts: int = 0
+    ) -> None:
+        """Records a message that this program sent; `sent_ns` or `settled_ns` is 0 if that never happened.
+        `attempts`: how often it was sent over a protocol that confirms nothing; 0: once, by one that does.
+        """
+        outcome = (
+            "settled" if settled_ns else "unsent" if not sent_ns else "sent" if attempts else "unsettled"
+        )
+        self._write("S", flow, seq, size, due_ns, sent_ns, settled_ns, attempts or int(sent_ns > 0), outcome)
 
-    def received(self, flow: int, seq: int, by: str, leg: int) -> None:
-        """Records the arrival of a message, or of its reply (leg 1)."""
-        self._write("R", flow, seq, by, leg, self.now_ns(), 0)
+    def received(self, flow: int, seq: int, by: str, leg: int, copy: int = 0) -> None:
+        """Records the arrival of a message, or of its reply (leg 1); `copy` is 1 for one that came before."""
+        self._write("R", flow, seq, by, leg, self.now_ns(), copy)
+
+    def span(self, what: str, begin_ns: int, lasted_ns: int) -> None:
+        """Records an activity of this program that belongs to no message."""
+        self._write("P", self.endpoint, what, "", "", begin_ns, lasted_ns)
 
     def _write(self, *fields: object) -> None:
         self._records.write(",".join(map(str, fields)) + "\n")
