@@ -22,6 +22,11 @@ from virtual_place import kernel_missing  # noqa: E402
 
 STEPS = sorted((ROOT / "docs/tutorial").glob("[1-9]-*.md"))
 GUIDES = [page for page in sorted((ROOT / "docs/how-to").glob("*.md")) if "```console\n" in page.read_text()]
+LONG = {"regression-in-ci"}  # minutes
+PAGES = [
+    pytest.param(page, marks=pytest.mark.sweep if page.stem in LONG else (), id=page.stem)
+    for page in [*STEPS, *GUIDES]
+]
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 LIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -56,7 +61,7 @@ def typed(command: str, wanted: str, place: Path, environment: dict[str, str]) -
     assert same or not wanted, f"$ {command}\nthe page:\n{wanted}\nsaid:\n{said}"
 
 
-@pytest.mark.parametrize("page", [*STEPS, *GUIDES], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, reader: dict[str, str]) -> None:
     if why := kernel_missing():
         pytest.skip(why)

@@ -28,6 +28,7 @@ NOT_RUN: dict[str, str] = {
     r"mqtt-vm|^images build|nodes=vm": VMS,
     r"^campaign run topologies/(papers/|mqtt-(qos-campaign|conformance)|nic-qualification|dumbbell)": HOURS,
     r"^campaign run topologies/adaptive": "20 minutes: tests/virtual/test_adaptive_runs.py runs its settings",
+    r"^campaign run topologies/broker-settings": "minutes: tests/virtual/test_broker_settings.py",
     r"papers/middleware\.yaml|^run topologies/middleware\.yaml": JAVA,
     r"^atlas run": "1,152 runs: make atlas; tests/virtual/test_atlas.py makes some",
     r"^serve$": "serves until it is stopped: tests/cli/test_page_browser.py",

@@ -1,0 +1,20 @@
+"""A small slice of docs/how-to/compare-two-settings.md: what Nagle's algorithm costs at the broker."""
+
+from __future__ import annotations
+
+import polars as pl
+from virtual_place import PROJECT, Place
+
+FILE = PROJECT / "topologies" / "broker-settings.yaml"
+
+
+def p99_ms(place: Place, *more: str) -> float:
+    run = place.run("-p", "clients=5", "-p", "hold=5s", *more, file=str(FILE))
+    found = pl.read_parquet(run.run_dir / "messages.parquet")["latency_ns"].quantile(0.99)
+    assert found is not None
+    return found / 1e6
+
+
+def test_messages_wait_for_acknowledgements_while_nagles_algorithm_is_on(place: Place) -> None:
+    """The way to the centre takes 20 ms and back 10 ms: a message waits for the one before."""
+    assert p99_ms(place) > p99_ms(place, "-p", "nodelay=true") + 5
