@@ -1,4 +1,4 @@
-"""The cases of topologies/mqtt-conformance, the campaign that runs them, and the page with the list agree."""
+"""The cases of topologies/mqtt-conformance, their campaign and the page that lists them agree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def offered(case: Path, broker: str, version: str) -> str | None:
 
 
 def test_the_page_has_a_row_for_each_case() -> None:
-    assert sorted(ROWS) == [case.stem for case in CASES]
+    assert sorted(ROWS) == sorted(case.stem for case in CASES)
     words = {"holds", "fails", "cannot tell", "not offered", "not run"}
     assert {answer.strip("*") for row in ROWS.values() for answer in row[1:]} <= words
 
