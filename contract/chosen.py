@@ -21,8 +21,8 @@ COLUMNS: Mapping[str, str] = {
         )
     },
 }  # fmt: skip
-QOS = "qos"  # a short form of `guarantee`, whose values are "QoS 0" to "QoS 2"
-NUMBERS = (QOS, "frame_bytes")
+SHORT = "qos"  # a short form of `guarantee`, whose values are "QoS 0" to "QoS 2"
+NUMBERS = (SHORT, "frame_bytes")
 _BRACKETS = re.compile(r"\s*([A-Za-z0-9_.]+)\s*\[([^\]]*)\]\s*")
 
 
@@ -36,7 +36,7 @@ class ChosenError(ValueError):
 
 def column(key: str, value: Any) -> tuple[str, str] | None:
     """Returns the column of summary.json that a key means, and the value there; None for an unknown key."""
-    if key == QOS:
+    if key == SHORT:
         return "guarantee", f"QoS {value}"
     return (COLUMNS[key], str(value)) if key in COLUMNS else None
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from capture.conservation.evidence import Evidence
+from capture.conservation.stacks import BARE
 from capture.monitors.monitor import Monitor, Reading, listed
 
 PLATEAU = Monitor("delayed-acks", 5, "% of a class's messages")  # so many move the 95th percentile
@@ -22,7 +23,7 @@ HELD_NS = 5_000_000  # least waiting time of a message that was held
 NEAR_NS = 10_000_000  # longest one-way time of a path on which the plateau can be told from the round trip
 FEWEST = 10  # messages that were held
 # Kinds of software without TCP below their messages.
-NO_TCP = ("udp", "goose", "sampled_values", "frames", "gateway")
+NO_TCP = ("udp", *BARE)
 
 
 def plateau(e: Evidence) -> Reading:

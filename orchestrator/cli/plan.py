@@ -65,7 +65,7 @@ def plan_command(
     \b
     Example:  vnet plan topologies/pair.yaml -p delay=50ms
               vnet plan topologies/ring.yaml --hosts all
-              vnet plan topologies/mqtt-qos-short.yaml
+              vnet plan topologies/adaptive.yaml
     """
     if campaign or is_campaign(file):
         insist_on_plain({"--hosts": hosts, "--steps": steps, "--bounds": bounds})

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from contract.chosen import COLUMNS, QOS, column
+from contract.chosen import COLUMNS, SHORT, column
 
 from ..language import condition, units
 from ..language.scalars import Base, Span, fail, reader, text
@@ -177,7 +177,7 @@ MODES = ("always", "eventually", "never")
 
 def given(one: Chosen) -> Iterator[tuple[str, str, str]]:
     """Yields (key in the file, column, value) of each key that chooses values."""
-    for key, name in (*COLUMNS.items(), (QOS, QOS)):
+    for key, name in (*COLUMNS.items(), (SHORT, SHORT)):
         value = getattr(one, name)
         if value is not None and (found := column(key, value)) is not None:
             yield key, *found

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from contract.chosen import QOS, ChosenError, bracketed, column
+from contract.chosen import SHORT, ChosenError, bracketed, column
 from reports.claims.claim import Claim, Clients
 from reports.claims.evidence import Factor, Level, Quantity
 from reports.claims.expression import Expression, ExpressionError, parse
@@ -23,7 +23,7 @@ from reports.metrics.metric import OF, Of
 KEYS = ("figure", "text", "rule", "judge", "clients", "printed", "set_up", "complete")
 CHOOSE = (
     "class",
-    QOS,
+    SHORT,
     *OF,
 )  # keys that choose values: short ones of expectations, and columns of summary.json
 WORDS = {bool: "true or false", str: "text", int: "a whole number"}

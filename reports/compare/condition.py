@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contract.chosen import COLUMNS, QOS, column
+from contract.chosen import COLUMNS, SHORT, column
 from contract.verdict import FAILS, HOLDS, OPEN, Verdict
 from reports.compare.comparison import FALSE_ALARM, Comparison, Row
 from reports.compare.difference import Difference
@@ -21,7 +21,7 @@ from reports.numbers import plain
 FORM = "METRIC[class=NAME] > +10 %"
 SIGNS = ("above", "below")
 PERCENTAGE = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%")
-NAMES = {**COLUMNS, **{field: field for field in OF}, QOS: "guarantee"}  # also by the names of the columns
+NAMES = {**COLUMNS, **{field: field for field in OF}, SHORT: "guarantee"}  # also by the names of the columns
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contract.chosen import COLUMNS, QOS, ChosenError, bracketed, column
+from contract.chosen import COLUMNS, SHORT, ChosenError, bracketed, column
 from orchestrator.topology.expect import Chosen
 from reports.compare.condition import NAMES
 from reports.metrics.metric import OF
@@ -32,7 +32,7 @@ def test_brackets_that_are_not_understood_are_refused(text: str, said: str) -> N
 
 def test_every_key_is_one_of_expectations_and_of_comparisons_and_means_a_column() -> None:
     keys = {field.alias or name for name, field in Chosen.model_fields.items()} - {"during", "after"}
-    assert keys == {*COLUMNS, QOS}
+    assert keys == {*COLUMNS, SHORT}
     assert keys <= NAMES.keys() and set(COLUMNS.values()) <= set(OF)
     assert column("class", "up") == ("traffic_class", "up") and column("clas", "up") is None
-    assert column(QOS, 1) == ("guarantee", "QoS 1")
+    assert column(SHORT, 1) == ("guarantee", "QoS 1")

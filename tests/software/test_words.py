@@ -36,7 +36,7 @@ ROOMS = (
     "capture/reducer/src/dissect.rs",  # the registry
     "reports/papers/",
     # `qos: 1` is an expectation's short form of a guarantee
-    "orchestrator/language/condition.py",
+    "contract/chosen.py",
     "orchestrator/plan/expectations.py",
     "orchestrator/topology/checks/expect.py",
     "orchestrator/topology/expect.py",
@@ -44,6 +44,7 @@ ROOMS = (
     "capture/conservation/drops.py",
     "capture/conservation/stacks.py",
     "orchestrator/lab/admission.py",  # which kind's logins are judged
+    "capture/monitors/brokers.py",  # what each broker's log says at a limit
 )
 PARTS = ("orchestrator", "capture", "contract", "reports")
 SUFFIXES = {".py", ".rs", ".j2", ".js", ".css", ".md"}
