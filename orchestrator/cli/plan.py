@@ -65,7 +65,7 @@ def plan_command(
     \b
     Example:  vnet plan topologies/pair.yaml -p delay=50ms
               vnet plan topologies/ring.yaml --hosts all
-              vnet plan topologies/adaptive.yaml
+              vnet plan topologies/dumbbell.yaml --campaign
     """
     if campaign or is_campaign(file):
         insist_on_plain({"--hosts": hosts, "--steps": steps, "--bounds": bounds})
