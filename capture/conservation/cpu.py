@@ -27,8 +27,8 @@ TICK_NS = 10_000_000  # of kernels that count CPU so coarsely (HZ=100)
 
 
 def nodes_fit(e: Evidence) -> Found:
-    """Checks that all nodes together used at most the time of all cores from the first sample to the last.
-    The tolerance is one tick (10 ms) for each node.
+    """Checks that all light nodes together used at most the CPU time of all cores of the lab's kernel from
+    the first sample to the last. The tolerance is one tick (10 ms) for each node.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -48,8 +48,10 @@ def nodes_fit(e: Evidence) -> Found:
 
 def groups_have_processes(e: Evidence) -> Found:
     """Checks that each node's control group has at least the CPU time of its processes at the end of the run,
-    ended ones included, and that its last sample is lower by at most what the cores can give in the time
-    since.
+    ended ones included. The tolerance is 510 ms, in virtual time 110 ms.
+
+    It also checks that the group's CPU time at the end exceeds that of the node's last sample by at most the
+    time of all cores between the two, plus 10 ms.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
