@@ -126,9 +126,9 @@ impl Side {
         }
     }
 
-    /// Updates the state if `segment`, from the other side, acknowledges more than the contiguous data of this
-    /// side: data beyond a gap in the capture now counts as contiguous. Without such data, the duplicate ACKs
-    /// become -1, which counts as many.
+    /// Updates the state if `segment`, from the other side, acknowledges more than the contiguous data of
+    /// this side: data beyond a gap in the capture now counts as contiguous. Without such data, the number of
+    /// duplicate ACKs becomes -1, which counts as many.
     fn note_ack_of_unseen(&mut self, segment: &Segment) {
         let unseen = self.to_be_acked != 0 && after(segment.ack, self.to_be_acked);
         if !unseen || segment.flags & ACK == 0 {
