@@ -70,8 +70,8 @@ impl Resolution {
 }
 
 impl Interface {
-    /// Converts a time of this interface, in its unit and less its offset, to Unix nanoseconds; limits the
-    /// result to 64 bits.
+    /// Converts a time in this interface's unit to Unix nanoseconds, adding the interface's offset; limits
+    /// the result to 64 bits.
     #[inline]
     fn time_ns(&self, units: u64) -> i64 {
         let offset = i128::from(self.offset_s) * 1_000_000_000;
