@@ -16,7 +16,7 @@ use crate::summary::Summary;
 use crate::table::Table;
 
 /// Reduces the capture file `options.input` ("-": standard input) to the requested tables, which appear under
-/// their names only when complete, and returns the summary. A damaged or cut file is reduced up to the damage.
+/// their names only when complete, and returns the summary. Reads a damaged or cut file up to the damage.
 pub fn run(options: &Options) -> Result<Summary, String> {
     let source: Box<dyn Read> = if options.input == "-" {
         Box::new(io::stdin().lock())

@@ -81,9 +81,9 @@ impl Frames {
             .map(|h| h.process.raw())
     }
 
-    /// Reads the answer of the helper process with this descriptor; returns it with the id of the request that
-    /// waits for it, or None if it is not complete or no request waits. Forgets the helper process, unless the
-    /// answer is that a receiver is armed.
+    /// Reads the answer of the helper process with this descriptor; returns it with the id of the request
+    /// that waits for it, or None if it is not complete or no request waits. Forgets the helper process,
+    /// unless the answer is that a receiver is armed.
     pub fn on_ready(&mut self, fd: RawFd) -> Option<(Value, Res<Value>)> {
         for slot in [&mut self.sender, &mut self.receiver] {
             let Some(helper) = slot.as_mut().filter(|h| h.process.raw() == fd) else {
