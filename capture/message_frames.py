@@ -1,8 +1,8 @@
-"""Finds the agent's messages in a pcap: the time of the first frame that carries each of them.
+"""Finds the agent's messages in a pcap, and the time of the first frame that carries each of them.
 
 A payload of kind `bytes` begins with a header (images/agent/src/payload/bytes.rs): `vNET`, purpose u8, three
-bytes, flow u32, seq u32, scheduled_ns i64, big endian. Datagrams and streams carry it in plain text, but for
-those in TLS. A header that two segments share is not found.
+bytes, flow u32, seq u32, scheduled_ns i64, big endian. Datagrams and streams carry it in plain text, except
+in TLS. A header that extends over two segments is not found.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ SCHEMA = {"flow": pl.UInt32, "seq": pl.Int64, "scheduled_ns": pl.Int64, "seen_ns
 
 
 def first_seen(pcap: Path) -> pl.DataFrame:
-    """Returns the first frame time of each message that is no reply: flow, seq, scheduled_ns and seen_ns; no
-    rows if the file is no pcap. Only the first million frames count, and of a large file only every n-th of
-    them.
+    """Returns the time of the first frame with each message that is no reply, earliest first: flow, seq,
+    scheduled_ns and seen_ns; no rows if the file is no pcap.
+
+    Searches only the first million frames, and of a file above 5 MB only every n-th of these.
     """
     size = pcap.stat().st_size
     if size < FILE_HEADER:

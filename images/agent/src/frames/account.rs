@@ -87,7 +87,7 @@ impl Account {
         self.latency.add(latency_ns.max(0) as u64);
     }
 
-    /// Reduces the number of expected frames to `count`, the number that the sender has sent, if that is less.
+    /// Reduces the number of expected frames to `count`, the number of sent frames, if that is less.
     pub fn sent(&mut self, count: u32) {
         self.count = self.count.min(count);
     }

@@ -35,8 +35,8 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Returns the highest share that `restore` gives back to the flow: the smaller of its reservation and its
-    /// limit downstream, at least its minimum.
+    /// Returns the highest share that `restore` gives back to the flow: the smaller of its reservation and
+    /// its limit downstream, at least its minimum.
     fn restorable(&self) -> u64 {
         self.reserved.min(self.allowed).max(self.minimum)
     }

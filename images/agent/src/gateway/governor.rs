@@ -170,8 +170,8 @@ impl Gateway {
         (self.settings.phase_ns, self.settings.period_ns)
     }
 
-    /// Returns the monotonic time in ns at which the overlay sends its next packet; None without an overlay or
-    /// a waiting packet.
+    /// Returns the monotonic time in ns at which the overlay sends its next packet; None without an overlay
+    /// or a waiting packet.
     pub fn deadline(&self) -> Option<i64> {
         self.overlay.as_ref().and_then(Overlay::deadline)
     }
@@ -210,8 +210,8 @@ impl Gateway {
         }
     }
 
-    /// Measures the arrivals since the last call, adjusts the shares, and sends messages to neighbours and the
-    /// broker. To be called once per period.
+    /// Measures the arrivals since the last call, adjusts the shares, and sends messages to neighbours and
+    /// the broker. To be called once per period.
     pub fn on_period(&mut self) -> Res<()> {
         self.measure()?;
         self.act()
