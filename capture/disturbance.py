@@ -22,7 +22,7 @@ from contract.manifest import TRUST, Manifest, Warned
 from contract.plan import Plan
 
 SECOND = 1_000_000_000
-EDGE_NS = 300_000_000  # heartbeats begin and ends so long beside the scenario
+EDGE_NS = 300_000_000  # heartbeats may begin and end by this much before or after the scenario
 STOPPED = "stopped"
 FILES = {"lab": "disturbance.csv", "outer": "disturbance.outer.csv"}
 COLUMNS = dict.fromkeys(
@@ -34,14 +34,14 @@ COLUMNS = dict.fromkeys(
     ),
     OPTIONAL,
 )  # fmt: skip
-STALL_NS = 200_000_000  # one gap of which is worth a mark, however long the run
-STALLED = 0.01  # of the scenario: then the 99th percentile is of the gaps
-STALLED_NS = 100_000_000  # and at least so much: two gaps in a short run
+STALL_NS = 200_000_000  # one gap of this length is a finding in any run
+STALLED = 0.01  # gaps over this share of the scenario are a finding: they reach the 99th percentile
+STALLED_NS = 100_000_000  # gaps of less in total are no finding, also in a short run
 SUSPENDED_NS = 10_000_000
 SET_NS = 100_000_000
-TAKEN = 0.02  # of the scenario, as of steal
-SWITCH_NS = 2_000  # of a slice: a change of processes takes 0.1 to 0.2 us on an idle machine, some wait more
-PRESSED = 0.25  # of the scenario, where schedstat is missing: others of the machine count, too
+TAKEN = 0.02  # highest share of the scenario's CPU time that others may take
+SWITCH_NS = 2_000  # wait per time slice that does not count: a process switch takes 0.1 to 0.2 us when idle
+PRESSED = 0.25  # highest PSI share, used without schedstat; it also counts other programs of the machine
 BUSY, BUSY_TIME = 0.9, 0.05
 LEAST = 3  # samples
 SHORT, FEW = "the scenario was too short", "too few lines of the scenario"

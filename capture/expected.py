@@ -61,8 +61,8 @@ def deliveries(plan: Plan) -> pl.DataFrame:
 
 
 def owed(plan: Plan) -> pl.DataFrame:
-    """Returns `deliveries`, with one more row for each flow with receiver null, for messages without
-    expected receiver. That row has the flow's first guarantee; a flow without expected receivers has none.
+    """Returns the rows of `deliveries`, and after them for each flow one row with receiver null and the
+    flow's first guarantee, for messages without expected receiver. A flow without deliveries has no such row.
     """
     rows = [
         (number, None, None, None, *_guaranteed(flow.deliveries[0]))

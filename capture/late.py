@@ -15,14 +15,14 @@ import polars as pl
 
 from contract.plan import WAYS, Plan
 
-LATE_NS = 50_000_000  # later than timers and other programs' slices make it
-GAP_NS = 200_000_000  # one of which is worth a mark, however long the run
-SHARE = 0.01  # of the scenario: then the 99th percentile is of the gaps
-SHARE_NS = 100_000_000  # and at least so much: two gaps in a short run
-EVENT_NS = 1_000_000_000  # after an event of the timeline, nodes and connections come back
-DEMAND = 0.5  # of the slowest link's rate: below it, no sender waits for the path
-FLOOD_BYTES = 64 * 1024  # in the second before: less fits into any socket's buffer
-MOST = 200  # gaps that are looked at, the longest first
+LATE_NS = 50_000_000  # least delay of a gap; timers and time slices of other programs cause less
+GAP_NS = 200_000_000  # one gap of this length is a finding in any run
+SHARE = 0.01  # gaps over this share of the scenario are a finding: they reach the 99th percentile
+SHARE_NS = 100_000_000  # gaps of less in total are no finding, also in a short run
+EVENT_NS = 1_000_000_000  # time after an event in which nodes and connections recover
+DEMAND = 0.5  # share of the slowest link's rate; a sender of less does not wait for the path
+FLOOD_BYTES = 64 * 1024  # bytes sent in the second before; less fits into any socket's buffer
+MOST = 200  # the most gaps that are examined, the longest first
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Prints the dissected packets of a run's capture point, by tshark with a display filter."""
+"""Runs tshark on the pcap of a run's capture point, and yields the lines of its dissection."""
 
 from __future__ import annotations
 

@@ -176,9 +176,9 @@ def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
 
 
 def _out_of_flow(run: Run) -> pl.Expr:
-    """Returns an expression for messages that are due before their flow begins or after it ends; null if
-    the run does not record its beginning. Times of a VM are corrected to the lab's clock, so a small error
-    is allowed.
+    """Returns an expression that is true for messages that are due before their flow begins or after it ends,
+    by more than `run.stamped_ns`, because times of a VM node are corrected to the lab's clock; null if the
+    run does not record its beginning.
     """
     at = pl.col("scheduled_ns") - pl.lit(run.begin_ns, pl.Int64)
     begin, end = pl.col("start_ns") - run.stamped_ns, pl.col("stop_ns") + run.stamped_ns
@@ -241,7 +241,9 @@ def _orphans(unsent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
 
 
 def _unsent(run: Run) -> pl.DataFrame:
-    """Returns arrived messages that have neither a send record (S) nor a debt record (D)."""
+    """Returns one row for each message that arrived and has neither a send record (S) nor a debt record
+    (D).
+    """
     odd = run.records.received.join(run.records.sent, on=MESSAGE, how="anti")
     odd = odd.join(_debts(run.records), on=MESSAGE, how="anti").unique(MESSAGE, maintain_order=True)
     return odd.join(run.flows, on="flow", how="left")

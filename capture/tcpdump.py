@@ -17,8 +17,8 @@ from typing import Protocol
 
 # The kernel's ring: 16 MiB hold 0.1 s of a full gigabit, enough for tcpdump to be scheduled in between.
 BUFFER_KIB = 16 * 1024
-# tcpdump reads packets when a block of the ring is full or a second old, and at its end discards the block
-# in hand: to be stopped so long after the last packet that matters (measured: else the tail is lost).
+# tcpdump reads packets when a block of the ring is full or a second old, and discards an unfinished block
+# when it ends. So it must run this long after the last relevant packet; measured: else that block is lost.
 SETTLE_NS = 1_200_000_000
 # tcpdump's own maximum; what a capture without `snaplen` gets.
 WHOLE_FRAME = 262_144

@@ -1,8 +1,8 @@
 """Finds the reasons for which a run is suspect, for page, terminal, JUnit and `vnet.load` alike.
 
-The manifest has the findings of the lab and of the reduction. This module adds two that the manifest cannot
-have: a file was changed after it had been sealed, or no end of the run was written. It imports the standard
-library only.
+The manifest has the findings of the lab and of the reduction. This module adds those that the manifest cannot
+have: a sealed file was changed, the manifest is absent or damaged, or no end of the run was written. It
+imports the standard library only.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ EDGE_NS = 50_000_000  # most between a packet's timestamp and a sample's time, i
 
 def packets_are_frames(e: Evidence) -> Found:
     """Compares the packets and bytes of each capture without a filter with the frames and bytes that its
-    interface counted, over the sample intervals of the scenario in which no counter restarted.
+    interface counted, over the sample intervals until the scenario's end in which no counter restarted.
 
     In virtual time it also compares the sample interval that differs most.
     """
@@ -37,7 +37,7 @@ def packets_are_frames(e: Evidence) -> Found:
 
 def filtered_are_frames(e: Evidence) -> Found:
     """Checks that each capture with a filter has at most the frames and bytes that its interface counted,
-    over the sample intervals of the scenario in which no counter restarted.
+    over the sample intervals until the scenario's end in which no counter restarted.
 
     In virtual time it also checks the sample interval with the largest excess.
     """

@@ -1,4 +1,4 @@
-"""The parts of a conservation check: the rule, the pairs of counts to compare, and the verdict."""
+"""Defines the parts of a conservation check (rule, pairs of counts, verdict), and judges pairs by a rule."""
 
 from __future__ import annotations
 

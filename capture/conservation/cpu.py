@@ -20,10 +20,10 @@ NODE_CPU_PROCESSES = Rule(
     "node-cpu-processes", "CPU time by nodes' control groups", "that of the processes in them, by /proc",
     "CPU of nodes is wrong: repeat the run, and report it as an error", "at least",
 )  # fmt: skip
-# A node's process may use this much CPU before it joins its node's group, in a lab kernel that waits for its
-# machine 40 ms were seen, which the kernel counts as the process's.
+# The most CPU time that a process uses before it joins its node's control group: the kernel counts this time
+# for the process only. In a lab kernel that waited for its machine it was 40 ms.
 SETUP_NS = {"real": 500_000_000, "virtual": 100_000_000}
-TICK_NS = 10_000_000  # of kernels that count CPU so coarsely (HZ=100)
+TICK_NS = 10_000_000  # the resolution of kernels that count CPU time in timer ticks (HZ=100)
 
 
 def nodes_fit(e: Evidence) -> Found:

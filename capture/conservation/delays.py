@@ -55,7 +55,9 @@ def none_is_too_soon(e: Evidence) -> Found:
 
 
 def doubtful(e: Evidence) -> str:
-    """Returns why a latency may be below the links' delay; "" if it cannot be."""
+    """Returns the reason why a latency may be below the delay of the links: VM nodes, NICs of the machine,
+    nodes or links that were added during the run, or bit errors; "" without these.
+    """
     nodes = e.plan.nodes
     if any(node.kind != "light" for node in nodes):
         return "the clocks of virtual machines are their own"

@@ -1,4 +1,6 @@
-"""The input of conservation checks: a run's plan, manifest, proof and tables, each read once."""
+"""Defines the input of conservation checks: a run's plan, manifest, proof and tables, each read once when a
+check needs it.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,7 @@ class Evidence:
 
     @cached_property
     def impairments(self) -> pl.DataFrame | None:
-        """The changes of links that follow a trace; None without traces."""
+        """The changes of links that follow a trace; None without such changes."""
         return self._table("impairments")
 
     def counted(self, counters: Iterable[str]) -> dict[str, int]:

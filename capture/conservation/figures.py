@@ -34,8 +34,8 @@ def counts_are_rows(e: Evidence, summary: Iterable[Row]) -> Found:
 
 
 def _messages(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
-    """Compares the counts by traffic class with the table, and checks scheduled = sent + unsent and expected
-    = received + lost.
+    """Compares the counts of scheduled, sent, expected and received messages of each traffic class with the
+    table, and checks scheduled = sent + unsent and expected = received + lost; none without it.
     """
     said = _by(rows, "traffic_class", "messages_")
     if e.messages is None:

@@ -82,9 +82,10 @@ def _sums(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_node(row: dict[str, Any], way: str, exact: bool) -> Iterator[Compared]:
-    """Yields a node's bytes and frames beside those of its links.
+    """Yields a node's bytes and frames, sent or received (`way`), beside those of its links.
 
-    In real time the counters are read one after another, so they may differ by the busiest sample's traffic.
+    In real time (`exact` is false) the counters are read one after another, so the traffic of the busiest
+    sample is the tolerance.
     """
     for unit, word in UNITS.items():
         tolerance = 0 if exact else max(row[f"most_{unit}"], row[f"most_own_{unit}"])

@@ -32,8 +32,8 @@ def link_is_other_port(e: Evidence) -> Found:
 
 
 def link_has_from_ports(e: Evidence) -> Found:
-    """Checks that in each segment of one port, or of more than two, a link takes (sends, drops or queues) at
-    most the frames that enter by the other ports.
+    """Checks that in each segment of more than two ports a link takes (sends, drops or queues) at most the
+    frames that enter by the other ports.
 
     Segments with spanning tree and links that duplicate frames are left out; nothing is compared if links
     were added during the run.

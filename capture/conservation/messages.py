@@ -123,7 +123,9 @@ def of_datagrams(e: Evidence) -> pl.DataFrame:
 
 
 def disrupted(e: Evidence) -> str:
-    """Returns why messages may be lost without a counted drop; "" if every loss is counted."""
+    """Returns the first reason why messages may be lost without a counted drop, such as CPU limits, bit
+    errors, disrupting events, VM nodes or a failed session; "" if every loss is counted.
+    """
     nodes, links = e.plan.nodes, e.plan.links
     ways = [link.way(way).impairment for link in links for way in WAYS]
     software = [s for node in nodes for s in node.software]

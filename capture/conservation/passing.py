@@ -18,8 +18,8 @@ CAPTURE_TIMES = Rule(
     "the delays of the links in between",
     "times of the captured packets are wrong, so are figures made of them: repeat the run", "at least",
 )  # fmt: skip
-CLOCK_NS = 10_000_000  # the clock of captures may be off by that in real time (finding `clock-set`)
-OUTLIERS = 100  # of so many messages one may be captured again, after its receipt, as TCP repeats segments
+CLOCK_NS = 10_000_000  # the highest error of the captures' clock in real time (finding `clock-set`)
+OUTLIERS = 100  # of this many messages one is ignored: TCP may repeat it after its receipt
 Least = dict[str, int]  # place: the least delay from or to another
 
 

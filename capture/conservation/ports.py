@@ -38,7 +38,9 @@ class Ports:
 
 
 def ports(plan: Plan) -> Ports:
-    """Returns the ports of light nodes, without half-duplex links and media, whose ends share one counter."""
+    """Returns the interfaces of all light nodes and the link directions at them; leaves out half-duplex links
+    and media, whose ends share one counter.
+    """
     owners = {node.netns: node.name for node in light_nodes(plan)}
     rows = []
     for link in plan.links:

@@ -1,5 +1,5 @@
-"""Checks that each frame that enters a segment leaves by another port, is dropped there, or waits
-in a queue.
+"""Counts the frames at the ports of segments, and checks that at least as many leave a segment, are dropped
+or queued as enter it.
 """
 
 from __future__ import annotations
