@@ -20,9 +20,7 @@ def with_throughput(connections: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def busiest(connections: pl.LazyFrame, count: int) -> pl.DataFrame:
-    """Returns the `count` connections with the most wire bytes in both directions together, most first, with
-    the columns of `with_throughput`.
-    """
+    """Returns the `count` connections with the most wire bytes in both directions, with their throughput."""
     both = pl.col("forward_wire_bytes") + pl.col("reverse_wire_bytes")
     order = connections.sort(both, pl.col("stream"), descending=[True, False])
     return with_throughput(order.head(count)).collect()

@@ -35,9 +35,7 @@ class Applied:
 
     @classmethod
     def parse(cls, line: str) -> Applied:
-        """Returns the event of a line, without unknown keys; ValueError for a line that is no JSON object or
-        lacks a required field.
-        """
+        """Returns the event of a line; ValueError for one that a crash has cut off, or that is no event."""
         found = json.loads(line)
         if not isinstance(found, dict):
             raise ValueError("is no object")
