@@ -92,8 +92,8 @@ fn open_port(path: &str) -> Res<Channel> {
 
 impl Launcher {
     /// Updates the state of the port's host end from the poll `events` of the port; `data` is true if data
-    /// has arrived. Drops unsent output if the host's end was closed and opened again unnoticed. Does nothing
-    /// for a socket.
+    /// has arrived. Drops unsent output if data arrives with a hang-up although the host's end counted as
+    /// open. Does nothing for a socket.
     pub(super) fn notice_host(&mut self, events: u32, data: bool) {
         let hung_up = events & libc::EPOLLHUP as u32 != 0;
         let (ControlSocket::Port { host }, Some(client)) =
