@@ -13,10 +13,10 @@ from contract.plan import Node, Plan
 
 
 def known_ns(messages: pl.DataFrame, plan: Plan, manifest: Manifest) -> pl.Series:
-    """Returns for each message the clock error of its latency in ns, from the manifest's `clocks`.
+    """Returns for each message the bound of its latency's clock error in ns, from the manifest's `clocks`.
 
-    It is 0 if both ends share one clock; else the sum of the errors of both hosts, if they differ, and of
-    both ends that are machines.
+    It is the sum of the errors of both hosts, if these differ, and of each end that is a VM node, if the ends
+    are two nodes. The error of a clock that is not in `clocks` is 0.
     """
     errors = {name: int(one.get("error_ns") or 0) for name, one in manifest.clocks.items()}
     hosts = {name: errors.get(name, 0) for name in manifest.hosts}
@@ -28,7 +28,7 @@ def known_ns(messages: pl.DataFrame, plan: Plan, manifest: Manifest) -> pl.Serie
 
 
 def _by_end(nodes: Iterable[Node], clock: Callable[[Node], str]) -> dict[str, str]:
-    """Returns the clock of each sender and receiver, by node name and by session endpoint."""
+    """Maps each node name and each session endpoint to the name that `clock` returns for its node."""
     return {
         end: clock(node)
         for node in nodes

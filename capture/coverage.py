@@ -1,4 +1,4 @@
-"""Finds the deliveries that a guarantee covers, if it holds only while a session lasts."""
+"""Finds the deliveries that a guarantee covers that holds only while a session lasts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ FOR_EVER = 2**62  # ns
 
 
 def covered(rows: pl.DataFrame, said: pl.DataFrame, sessions: pl.DataFrame) -> pl.Series:
-    """Returns for each row of `rows` (pattern, sender, receiver, sent_ns, settled_ns, outcome) whether its
-    sessions lasted. `said` has the records of sessions (endpoint, what, t_ns, and peer: the other end of one
-    connection, or "" for all). `sessions` has the plan's sessions (endpoint, patience_ns); a message that
-    was sent longer than the patience before the session's end counts as covered. The receiver's session
-    counts, and without a broker (any pattern but publish) also the sender's. A message that was published
-    and never settled is lost with its sender's session, whenever that ends.
+    """Returns for each row of `rows` (pattern, sender, receiver, sent_ns, settled_ns, outcome) True if no
+    session that it depends on ended within the session's patience after the message was sent or settled.
+
+    It depends on the receiver's session and, unless published, on the sender's and the connection between
+    them. A message that was published and never settled also depends on its sender's session, whenever that
+    ends. `said` has the records of sessions (endpoint, what, t_ns, peer: the other end of one connection, or
+    "" for all), `sessions` those of the plan (endpoint, patience_ns; null: it outlives connections).
     """
     at_ns = pl.max_horizontal("sent_ns", "settled_ns")
     over_ns = rows.select(at_ns.max()).item() or 0
@@ -34,8 +35,8 @@ def covered(rows: pl.DataFrame, said: pl.DataFrame, sessions: pl.DataFrame) -> p
 def _broke(
     rows: pl.DataFrame, holder: str, patience: pl.DataFrame, end: str, ends: pl.DataFrame
 ) -> pl.DataFrame:
-    """Returns the rows after which `end` (a column of endpoints) disconnected within the patience of
-    `holder`'s session.
+    """Returns the numbers (`row`) of the messages after which the endpoint in column `end` disconnected, from
+    all or from the message's other end, within the patience of the session in column `holder`.
     """
     known = patience.select(pl.col("endpoint").alias(holder), "patience_ns")
     rows = rows.join(known, on=holder, maintain_order="left")
@@ -54,8 +55,8 @@ def _broke(
 
 
 def _ends(said: pl.DataFrame, over_ns: int) -> pl.DataFrame:
-    """Returns the ends of sessions, except final disconnects at `over_ns` or later, when nothing was sent
-    any more.
+    """Returns the disconnects and failures of sessions (endpoint, peer, end_ns), except disconnects that are
+    an endpoint's last record and not before `over_ns`, when nothing was sent any more.
     """
     last = pl.col("t_ns") == pl.col("t_ns").max().over("endpoint")
     farewell = last & (pl.col("t_ns") >= over_ns) & (pl.col("what") == "disconnected")

@@ -1,8 +1,8 @@
-"""Judges delivery guarantees message by message: whether messages were lost, duplicated, or out of order.
+"""Judges delivery guarantees message by message: finds lost, unanswered, duplicated and disordered messages.
 
-It judges messages that were sent and settled, any that arrived, and those that were lost with their session
-(nobody settles them any more). It counts, but does not judge, messages that the sender never sent or was
-still sending at the end. If a guarantee allows loss, it judges all sent messages.
+It judges messages that were sent and settled, any that arrived, and those that were sent and whose session
+broke, if the guarantee ends with the session. It counts, but does not judge, messages that the sender never
+sent or was still sending at the end. If a guarantee allows loss, it judges all sent messages.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MESSAGE = ("flow", "seq")
 class Verdict:
     """The verdict on one delivery guarantee of one class of traffic.
 
-    Counts are of messages x expected receivers; `unsent` and `unsettled` count messages. holds: None if it
-    cannot be decided, `reason` states why. lost, duplicated and disordered: all that was found, whether or
-    not it is guaranteed. lost: neither received nor answered. unanswered: requests without a reply, the
-    lost ones included. uncovered: those of both that were in flight when a session broke with which the
-    guarantee ends. late: received after the deadline or never, guaranteed or not. guaranteed: False if
-    nothing is, so that all is counted without a verdict. offending: (flow, seq, receiver,
-    lost|unanswered|duplicated|disordered) of the first violations.
+    Counts are of judged messages x expected receivers, guaranteed or not; `unsent` and `unsettled` count
+    messages. holds: None if no message was judged or nothing is guaranteed. expected: all judged. lost:
+    neither received nor answered. unanswered: requests without a reply, the lost ones included. uncovered:
+    lost or unanswered ones in flight when a session broke with which the guarantee ends. late: their deadline
+    was missed, also of messages that are not judged. guaranteed: False if the guarantee forbids nothing.
+    offending: (name of the flow, seq, receiver, lost|unanswered|duplicated|disordered) of the first 20
+    violations.
     """
 
     class_: str
@@ -54,7 +54,8 @@ class Verdict:
 
 def verdicts(messages: pl.DataFrame, plan: Plan) -> list[Verdict]:
     """Returns one verdict for each class and guarantee, in the order of the plan, from the table
-    messages.parquet. A message without expected receiver counts with the first guarantee of its flow.
+    messages.parquet. A message without expected receiver counts with the first guarantee of its flow; a flow
+    without guarantees is left out.
     """
     rows = messages.drop("guarantee").join(
         expected.owed(plan), on=["flow", "receiver"], how="inner", nulls_equal=True
@@ -113,7 +114,9 @@ def _guaranteed(which: dict[str, Any]) -> bool:
 
 
 def _broken(which: dict[str, Any], found: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Returns the violations of guaranteed properties: flow (its name), seq, receiver, what."""
+    """Returns the violations of the properties that the guarantee has: flow (its name), seq, receiver, what
+    (a key of `found`).
+    """
     against = {
         "lost": which["lossless"],
         "unanswered": which["lossless"],

@@ -1,7 +1,7 @@
-"""Judges what disturbed a run: late heartbeats and CPU contention (raw/disturbance*.csv).
+"""Judges disturbances of a run by rules with thresholds: paused heartbeats, clock steps, suspension, CPU
+contention, thermal throttling and stopped processes (disturbance.parquet).
 
-Each rule has a threshold, which docs/checks.md lists with its reason. A counter that a machine does not have
-makes its own rule `cannot tell` and no other.
+If a machine lacks a counter, only the rules that need it cannot tell.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from contract.manifest import TRUST, Manifest, Warned
 from contract.plan import Plan
 
 SECOND = 1_000_000_000
-EDGE_NS = 300_000_000  # heartbeats begin and ends so long beside the scenario
+EDGE_NS = 300_000_000  # heartbeats may begin and end by this much before or after the scenario
 STOPPED = "stopped"
 FILES = {"lab": "disturbance.csv", "outer": "disturbance.outer.csv"}
 COLUMNS = dict.fromkeys(
@@ -34,14 +34,14 @@ COLUMNS = dict.fromkeys(
     ),
     OPTIONAL,
 )  # fmt: skip
-STALL_NS = 200_000_000  # one gap of which is worth a mark, however long the run
-STALLED = 0.01  # of the scenario: then the 99th percentile is of the gaps
-STALLED_NS = 100_000_000  # and at least so much: two gaps in a short run
+STALL_NS = 200_000_000  # one gap of this length is a finding in any run
+STALLED = 0.01  # gaps over this share of the scenario are a finding: they reach the 99th percentile
+STALLED_NS = 100_000_000  # gaps of less in total are no finding, also in a short run
 SUSPENDED_NS = 10_000_000
 SET_NS = 100_000_000
-TAKEN = 0.02  # of the scenario, as of steal
-SWITCH_NS = 2_000  # of a slice: a change of processes takes 0.1 to 0.2 us on an idle machine, some wait more
-PRESSED = 0.25  # of the scenario, where schedstat is missing: others of the machine count, too
+TAKEN = 0.02  # highest share of the scenario's CPU time that others may take
+SWITCH_NS = 2_000  # wait per time slice that does not count: a process switch takes 0.1 to 0.2 us when idle
+PRESSED = 0.25  # highest PSI share, used without schedstat; it also counts other programs of the machine
 BUSY, BUSY_TIME = 0.9, 0.05
 LEAST = 3  # samples
 SHORT, FEW = "the scenario was too short", "too few lines of the scenario"
@@ -52,12 +52,16 @@ Found = tuple[str | None, str]  # the finding, or none; what was measured
 
 
 class Unknown(Exception):  # noqa: N818 - an answer, not an error
-    """Raised by a rule that cannot give a verdict, with the reason."""
+    """Raised by a rule that cannot give a verdict; its text is the reason."""
 
 
 @dataclass(frozen=True)
 class Disturbance:
-    """The lines of one heartbeat thread: all of them (`whole`), and those within the scenario (`rows`)."""
+    """The lines of one heartbeat thread, one for each second: `rows` those within 0.3 s of the scenario,
+    `whole` those of them whose second lies within it.
+
+    where: lab or outer. unmade: for each subject of a rule, the reason why it was not recorded.
+    """
 
     where: str
     rows: pl.DataFrame
@@ -71,8 +75,8 @@ class Disturbance:
         return max(1, self.span_ns)
 
     def growth(self, column: str, of: str) -> int:
-        """Returns the growth of a counter over the scenario; raises Unknown if the machine does not have
-        it.
+        """Returns the growth of a counter over the scenario; raises Unknown if fewer than two lines have it,
+        with the recorded reason for subject `of` if there is one.
         """
         values = self.rows[column].drop_nulls()
         if values.len() < 2:
@@ -87,7 +91,9 @@ class Disturbance:
 
 
 def stalls(s: Disturbance) -> Found:
-    """Judges gaps between heartbeats: a kernel, a machine or a process was paused."""
+    """Judges gaps between heartbeats, which show that a kernel, machine or process was paused: a finding for
+    a gap of 200 ms, or for gaps over 1 % of the scenario and 100 ms.
+    """
     worst, total = int(s.whole["worst_ns"].max() or 0), int(s.whole["stalled_ns"].sum())  # type: ignore[arg-type]
     share = total / s.length_ns
     late = f"late by up to {worst / 1e6:.0f} ms, by {share:.1%} of the time in all"
@@ -97,21 +103,27 @@ def stalls(s: Disturbance) -> Found:
 
 
 def suspended(s: Disturbance) -> Found:
-    """Judges suspension of the machine by its counter, since the lab's clock stops meanwhile."""
+    """Judges suspension of the machine by its counter, since the lab's clock stops meanwhile: a finding from
+    10 ms on.
+    """
     by = s.growth("suspended_ns", "suspended")
     said = f"the machine was suspended for {by / 1e9:.2f} s"
     return (said if by >= SUSPENDED_NS else None), said
 
 
 def clock_steps(s: Disturbance) -> Found:
-    """Judges steps of the clock, as after a machine was paused or restored from a snapshot."""
+    """Judges steps of the time of day, as after a machine was paused or restored from a snapshot: a finding
+    if they add up to 100 ms or more.
+    """
     by = s.growth("set_ns", "clock steps")
     said = f"the time of day of {OF[s.where]} moved by {by / 1e9:+.3f} s against its clock"
     return (f"{said}: it was set, or the machine was paused" if abs(by) >= SET_NS else None), said
 
 
 def throttling(s: Disturbance) -> Found:
-    """Judges throttling by control groups with a CPU quota, as containers have."""
+    """Judges throttling by control groups with a CPU quota, as containers have: a finding above 2 % of the
+    scenario.
+    """
     share, hit = s.share("throttled_ns", "throttling"), s.growth("throttled", "throttling")
     periods = s.growth("periods", "throttling")
     said = f"a CPU quota stopped {WHOSE[s.where]} in {hit} of {periods} periods, {share:.1%} of the time"
@@ -119,7 +131,9 @@ def throttling(s: Disturbance) -> Found:
 
 
 def run_queue(s: Disturbance) -> Found:
-    """Judges the time that the lab waited for a core; without schedstat by PSI of the whole machine."""
+    """Judges the time that the lab waited for a core, less 2 us for each slice: a finding above 2 % of the
+    scenario. Without schedstat it judges PSI of the whole machine, above 25 %.
+    """
     if not s.knows("waited_ns") and s.knows("pressure_ns"):
         share = s.share("pressure_ns", "pressure")
         said = f"programs of this machine waited for a core in {share:.1%} of the time"
@@ -131,7 +145,9 @@ def run_queue(s: Disturbance) -> Found:
 
 
 def steal(s: Disturbance) -> Found:
-    """Judges steal on the cores that the lab may use, and on the core of its kernel."""
+    """Judges steal on the cores that the lab may use, and on the core that it was on: a finding if one share
+    is above 2 %.
+    """
     may = s.growth("steal_ns", "cores") / _core_time(s)
     own = s.growth("own_steal_ns", "cores") / max(1, s.growth("own_core_ns", "cores"))
     said = f"a hypervisor stole {max(may, own):.1%} of the time of the cores that {WHOSE[s.where]} were on"
@@ -148,15 +164,17 @@ def _core_time(s: Disturbance) -> int:
 
 
 def heat(s: Disturbance) -> Found:
-    """Judges thermal throttling of cores; a governor that slows idle cores is no disturbance."""
+    """Judges thermal throttling of cores that the lab may use: a finding above 2 % of the scenario. A
+    governor that slows idle cores does not count.
+    """
     share = s.share("heat_ns", "heat")
     said = f"a core that the lab may use ran slower to cool down in {share:.1%} of the time"
     return (said if share > TAKEN else None), said
 
 
 def busy_cores(s: Disturbance) -> Found:
-    """Judges how busy the machine's cores are, if the lab may use only some of them; trust.py judges all
-    cores.
+    """Judges the load of the cores that the lab may use, if these are not all cores of the machine: a finding
+    if they were over 90 % busy in more than 5 % of the seconds, and in two at least.
     """
     _core_time(s)
     may = s.rows["cores"].drop_nulls()[-1]
@@ -170,7 +188,9 @@ def busy_cores(s: Disturbance) -> Found:
 
 
 def stopped(s: Disturbance) -> Found:
-    """Judges stopped processes (SIGSTOP): receivers, brokers, captures and senders."""
+    """Judges stopped processes (SIGSTOP) of the lab: a finding for any second with one. Raises Unknown if
+    nothing looked at processes.
+    """
     looks = s.rows[STOPPED].drop_nulls()
     if not looks.len():
         raise Unknown(f"raw/{FILES[s.where]} has no look at processes")
@@ -194,8 +214,9 @@ Judged = tuple[list[Warned], list[dict[str, Any]]]
 
 
 def judge(run_dir: Path, manifest: Manifest, plan: Plan) -> Judged:
-    """Returns the findings, and every check with its verdict; both empty for a run without heartbeats, as
-    in virtual time.
+    """Returns the findings, and every check that applies with its verdict; both empty for a run without
+    heartbeats, as in virtual time. One more finding, which does not make the run suspect, names the checks
+    that could not be made.
     """
     path = retired.there(run_dir / "disturbance.parquet")
     if path is None:
@@ -232,8 +253,11 @@ def _answer(rule: Any, s: Disturbance) -> tuple[str, str]:
 
 
 def _rules(where: str, manifest: Manifest, plan: Plan) -> Iterator[tuple[str, Any]]:
-    """Yields the rules that apply to one heartbeat thread; in a guest only those on heartbeats and stopped
-    processes, because the guest's counters are not the machine's.
+    """Yields name and function of the rules that apply to one heartbeat thread. In the lab kernel these are
+    only stalls and stopped processes, because its counters are not the machine's.
+
+    Runs with trials leave out stalls, run-queue and core-busy; timelines that stop processes leave out
+    `stopped`. Without the lab kernel there is no thread `outer`.
     """
     inside = manifest.kernel.get("kind") == "uml"
     if where == "outer" and not inside:
@@ -248,7 +272,7 @@ def _rules(where: str, manifest: Manifest, plan: Plan) -> Iterator[tuple[str, An
 
 
 def _stops(plan: Plan) -> bool:
-    """Returns whether the topology's timeline runs a command that stops processes."""
+    """Returns True if the timeline runs a `kill` command with a stopping signal (STOP, TSTP, 19)."""
     runs = (event for event in plan.events if event.action == "run")
     return any(STOP.search(" ".join(map(str, event.args.get("argv", ())))) for event in runs)
 

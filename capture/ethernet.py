@@ -8,12 +8,14 @@ FCS_BYTES = 4
 
 
 def line_fps(size: int, rate_bps: float) -> float:
-    """Returns the frames a second of `size` bytes on a wire of that rate: RFC 2544's theoretical maximum."""
+    """Returns the frames a second of `size` bytes (check sequence included) on a wire of that rate: RFC
+    2544's theoretical maximum.
+    """
     return rate_bps / (8 * (size + GAP_BYTES))
 
 
 def shaped_fps(size: int, rate_bps: float) -> float:
-    """Returns the frames a second through netem's rate, which counts frames without check sequence,
-    preamble and gap.
+    """Returns the frames a second of `size` bytes (check sequence included) through netem's rate, which
+    counts frames without check sequence, preamble and gap.
     """
     return rate_bps / (8 * (size - FCS_BYTES))

@@ -43,7 +43,8 @@ def flows(plan: Plan) -> pl.DataFrame:
 
 
 def deliveries(plan: Plan) -> pl.DataFrame:
-    """Returns one row for each flow and expected receiver, with its delivery guarantee.
+    """Returns one row for each flow and expected receiver, with its delivery guarantee; the first one if the
+    flow names a receiver more than once.
 
     With round-robin, the receiver expects messages with seq % turns == turn; else both columns are null and
     it expects all.
@@ -60,8 +61,8 @@ def deliveries(plan: Plan) -> pl.DataFrame:
 
 
 def owed(plan: Plan) -> pl.DataFrame:
-    """Returns `deliveries`, with one more row for each flow with receiver null, for messages without
-    expected receiver. That row has the flow's first guarantee; a flow without expected receivers has none.
+    """Returns the rows of `deliveries`, and after them for each flow one row with receiver null and the
+    flow's first guarantee, for messages without expected receiver. A flow without deliveries has no such row.
     """
     rows = [
         (number, None, None, None, *_guaranteed(flow.deliveries[0]))
@@ -76,7 +77,9 @@ def _turn(flow: Flow, turn: int, turns: int) -> tuple[int | None, int | None]:
 
 
 def its_turn() -> pl.Expr:
-    """Returns an expression for whether a row's receiver is expected to receive the message `seq`."""
+    """Returns an expression that is true if a row's receiver is expected to receive message `seq`: always, or
+    with round-robin if it is the receiver's turn.
+    """
     return pl.col("turns").is_null() | (pl.col("seq") % pl.col("turns") == pl.col("turn"))
 
 
@@ -86,10 +89,10 @@ def _guaranteed(delivery: Delivery) -> tuple[Any, ...]:
 
 
 def sessions(plan: Plan) -> pl.DataFrame:
-    """Returns one row for each session; patience_ns is null if it outlives connections.
+    """Returns one row for each session; patience_ns is null if the session outlives connections.
 
-    `bound` marks agent roles that listen from the start, `waits` agent roles that must connect first and
-    record it. A user's program has neither mark.
+    `bound` marks agent roles that listen from the start, `waits` all other agent roles, which must connect
+    and record that they are ready. A session of a program has neither mark.
     """
     rows = [
         (

@@ -16,10 +16,11 @@ SCHEMA = {"path": pl.String, "packets": pl.Int64, "wire_bytes": pl.Int64, "data_
 
 def hierarchy(packets: pl.LazyFrame) -> pl.DataFrame:
     """Returns one row for each protocol path and each prefix of one (`eth`, `eth:ip`, `eth:ip:tcp`),
-    parents first. `packets` are rows of a packets table (docs/contracts.md). Columns: path; packets,
-    wire_bytes and data_bytes (application payload) of the packets whose path starts with this one. Names
-    are Wireshark's. `data` is payload that no dissector knows; a later fragment is `data` over IP. The
-    table is streamed, so memory does not grow with it.
+    parents first. Columns: path; packets, wire_bytes and data_bytes (application payload) of the packets
+    whose path begins with this one. Names are Wireshark's where it has one.
+
+    `packets` are rows of a packets table. `data` is TCP or UDP payload that no dissector knows, or what
+    follows IP in a packet without ports, such as a later fragment. Memory does not grow with the table.
     """
     keys = (
         pl.col("eth_bytes").alias("link"),
@@ -70,7 +71,9 @@ def _names(group: dict[str, Any]) -> Iterator[str]:
 
 
 def _beyond_link(group: dict[str, Any]) -> Iterator[str]:
-    """Yields the path of a frame after the link layer, if its network header is not understood."""
+    """Yields the name that follows the link layer for a frame without a decoded network header: the
+    application, IP, the EtherType in hexadecimal, `llc`, or `data` without a link header.
+    """
     kind = group["ethertype"]
     if group["app"] is not None:
         yield group["app"]

@@ -1,4 +1,4 @@
-"""Matches packets at two capture points, and computes each one's delay between them, or that it was lost."""
+"""Matches IPv4 frames in the pcaps of two capture points, and computes the delay of each between them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ LOOKED_AT = 96  # bytes by which a frame is known again: addresses, numbers, che
 
 
 def hops(first: Path, second: Path) -> pl.DataFrame:
-    """Returns every IPv4 frame of `first`: t_ns, source, wire_bytes, and delay_ns until `second` captured
-    it, else null. Frames are matched by their bytes: bridges do not change them, and IP packets carry an
-    identifier. Frames whose bytes occur twice at one point are left out. CaptureError if a file is no pcap.
+    """Returns the untagged IPv4 frames of `first`, in its order: t_ns, source address, wire_bytes, and
+    delay_ns until `second` captured the frame; null if it did not.
+
+    Frames match if their first 96 bytes are equal: bridges do not change them, and IP packets carry an
+    identifier. A frame whose bytes occur twice in `first` is left out, one whose bytes occur twice in
+    `second` has no delay. CaptureError if a file is no pcap.
     """
     one, two = (_table(path) for path in (first, second))
     there = two.select("frame", there_ns="t_ns")

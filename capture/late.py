@@ -1,8 +1,8 @@
 """Finds stalled senders: messages that left long after they were due without a recorded reason.
 
-Latency counts from when a message was due, so a sender that was stopped gives large latencies that no network
-made. A sender may also be late by design, which is no finding: its connection was away, its window was full,
-its path was slower than what it had to send, or its node may use only a part of a core.
+Latency counts from the time when a message was due, so a stalled sender causes large latencies that no
+network causes. Some senders are late for a known reason, which is no finding: the connection was down, the
+window was full, the path was slower than the load, an event had just happened, or the node's CPU is limited.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import polars as pl
 
 from contract.plan import WAYS, Plan
 
-LATE_NS = 50_000_000  # later than timers and other programs' slices make it
-GAP_NS = 200_000_000  # one of which is worth a mark, however long the run
-SHARE = 0.01  # of the scenario: then the 99th percentile is of the gaps
-SHARE_NS = 100_000_000  # and at least so much: two gaps in a short run
-EVENT_NS = 1_000_000_000  # after an event of the timeline, nodes and connections come back
-DEMAND = 0.5  # of the slowest link's rate: below it, no sender waits for the path
-FLOOD_BYTES = 64 * 1024  # in the second before: less fits into any socket's buffer
-MOST = 200  # gaps that are looked at, the longest first
+LATE_NS = 50_000_000  # least delay of a gap; timers and time slices of other programs cause less
+GAP_NS = 200_000_000  # one gap of this length is a finding in any run
+SHARE = 0.01  # gaps over this share of the scenario are a finding: they reach the 99th percentile
+SHARE_NS = 100_000_000  # gaps of less in total are no finding, also in a short run
+EVENT_NS = 1_000_000_000  # time after an event in which nodes and connections recover
+DEMAND = 0.5  # share of the slowest link's rate; a sender of less does not wait for the path
+FLOOD_BYTES = 64 * 1024  # bytes sent in the second before; less fits into any socket's buffer
+MOST = 200  # the most gaps that are examined, the longest first
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A time in which a sender sent nothing, from when a message was due until it left."""
+    """A time in which a sender sent nothing: from the due time of a message until the message left."""
 
     sender: str
     due_ns: int
@@ -41,7 +41,10 @@ class Gap:
 def gaps(
     messages: pl.DataFrame, plan: Plan, sessions: pl.DataFrame | None, events: pl.DataFrame | None
 ) -> list[Gap]:
-    """Returns the gaps that nothing in the run's records explains, the longest first."""
+    """Returns the gaps of 50 ms and more of agent roles that neither a full window, a full path, a connection
+    nor an event explains, the longest first. Looks at the 200 longest only, and not at nodes with a CPU
+    limit.
+    """
     senders = _senders(plan)
     slowest = _slowest_bps(plan)
     sent = (
@@ -67,7 +70,7 @@ def gaps(
 
 def _senders(plan: Plan) -> dict[str, int]:
     """Returns the endpoints of agent roles on nodes without a CPU limit, each with the number of its
-    messages that may be in flight at once.
+    messages that may be in flight at once: `inflight` of its `publish` settings, else 1.
     """
     return {
         session.endpoint: _window(software.spec)
@@ -82,13 +85,15 @@ def _window(spec: dict[str, Any]) -> int:
 
 
 def _slowest_bps(plan: Plan) -> float | None:
-    """Returns the lowest rate of all links; None if no link has a rate."""
+    """Returns the lowest rate (bit/s) of all links at the start; None if no link has a rate."""
     rates = [link.way(way).impairment.rate_bps for link in plan.links for way in WAYS]
     return min((float(rate) for rate in rates if rate), default=None)
 
 
 def _explained(gap: Gap, own: pl.DataFrame, window: int, slowest: float | None) -> bool:
-    """Returns whether a full window, or a path that may have been full, explains the gap."""
+    """Returns True if at the due time the sender's window was full, or if in the second before it had sent
+    64 KiB, or more than half of what the slowest link carries.
+    """
     under_way = own.filter(
         (pl.col("sent_ns") <= gap.due_ns)
         & (pl.col("outcome") != "sent")
@@ -101,8 +106,8 @@ def _explained(gap: Gap, own: pl.DataFrame, window: int, slowest: float | None) 
 
 
 def _away(gap: Gap, sessions: pl.DataFrame | None) -> bool:
-    """Returns whether one of the sender's connections changed, or was down, between the message's due time
-    and its sending.
+    """Returns True if the sender recorded a change of its session between the message's due time and its
+    sending, or if its last record before was that it was connecting, disconnected or had failed.
     """
     if sessions is None:
         return False
@@ -113,7 +118,7 @@ def _away(gap: Gap, sessions: pl.DataFrame | None) -> bool:
 
 
 def _told(gap: Gap, events: pl.DataFrame | None) -> bool:
-    """Returns whether an event of the timeline explains the gap."""
+    """Returns True if an event happened in the gap or in the second before it, at any node or link."""
     if events is None:
         return False
     near = pl.col("t_ns").is_between(gap.due_ns - EVENT_NS, gap.sent_ns)
@@ -121,7 +126,11 @@ def _told(gap: Gap, events: pl.DataFrame | None) -> bool:
 
 
 def finding(found: list[Gap], length_ns: int) -> str | None:
-    """Returns the text of the finding; None if the gaps are too short to change a figure."""
+    """Returns the text of the finding for the gaps `found` (the longest first) of a scenario of `length_ns`.
+
+    None without gaps, or if none takes 200 ms and their sum, without gaps within others, is less than 100 ms
+    and less than 1 % of the scenario.
+    """
     total = sum(gap.length_ns for gap in _apart(found))
     if not found or (found[0].length_ns < GAP_NS and total < max(SHARE * length_ns, SHARE_NS)):
         return None
@@ -133,7 +142,9 @@ def finding(found: list[Gap], length_ns: int) -> str | None:
 
 
 def _apart(found: list[Gap]) -> Iterator[Gap]:
-    """Yields the gaps that lie in no other one, so that senders that stalled at the same time count once."""
+    """Yields the gaps that do not lie within another one, so that of senders that stalled at the same time
+    one counts. Gaps that overlap in part are all yielded.
+    """
     end = 0
     for gap in sorted(found, key=lambda one: (one.due_ns, -one.sent_ns)):
         if gap.sent_ns > end:

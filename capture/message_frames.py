@@ -1,8 +1,8 @@
-"""Finds the agent's messages in a pcap: the time of the first frame that carries each of them.
+"""Finds the agent's messages in a pcap, and the time of the first frame that carries each of them.
 
 A payload of kind `bytes` begins with a header (images/agent/src/payload/bytes.rs): `vNET`, purpose u8, three
-bytes, flow u32, seq u32, scheduled_ns i64, big endian. Datagrams and streams carry it in plain text, but for
-those in TLS. A header that two segments share is not found.
+bytes, flow u32, seq u32, scheduled_ns i64, big endian. Datagrams and streams carry it in plain text, except
+in TLS. A header that extends over two segments is not found.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ from capture.hops import FILE_HEADER, MAGIC, RECORD_HEADER
 HEADER = struct.Struct(">4sBxxxIIq")
 MESSAGE = b"vNET"
 REPLY = 1  # its purpose; a reply has the numbers of its request
-# A shifted clock shows in every frame. A frame costs 0.3 us to pass over and 1 us to look into.
+# A shifted clock shows in every frame, so some frames suffice. Skipping a frame takes 0.3 us, searching it
+# 1 us.
 MOST_PASSED, MOST_SEEN = 1_000_000, 50_000
 TYPICAL = 100  # bytes of a record: the shortest frames of our messages
 SCHEMA = {"flow": pl.UInt32, "seq": pl.Int64, "scheduled_ns": pl.Int64, "seen_ns": pl.Int64}
 
 
 def first_seen(pcap: Path) -> pl.DataFrame:
-    """Returns the first frame time of each message that is no reply: flow, seq, scheduled_ns and seen_ns; no
-    rows if the file is no pcap. Only the first million frames count, and of a large file only every n-th of
-    them.
+    """Returns the time of the first frame with each message that is no reply, earliest first: flow, seq,
+    scheduled_ns and seen_ns; no rows if the file is no pcap.
+
+    Searches only the first million frames, and of a file above 5 MB only every n-th of these.
     """
     size = pcap.stat().st_size
     if size < FILE_HEADER:

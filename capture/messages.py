@@ -18,11 +18,12 @@ READY = ("subscribed", "listening")  # what an endpoint says when it can be reac
 
 
 def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]]:
-    """Returns the table messages.parquet, and warnings of records that contradict each other.
+    """Returns the table messages.parquet, and warnings of arrivals where the plan does not expect them, which
+    are in no row, and of replies in flows without requests.
 
     A receiver is expected to get a message if the plan states it and, if the receiver must connect first,
-    it was connected when the message was sent. A message that nobody is expected to get has one row, with
-    receiver null.
+    it was ready when the message was sent or has received it all the same. A message that nobody is expected
+    to get has one row, with receiver null. Of several S records of a message the last counts.
     """
     wanted = expected.deliveries(plan).select("flow", "receiver", "guarantee", "turn", "turns")
     sessions = expected.sessions(plan)
@@ -58,7 +59,9 @@ def spans(said: pl.DataFrame, plan: Plan) -> pl.DataFrame:
 
 
 def _arrivals(received: pl.DataFrame) -> pl.DataFrame:
-    """Returns first arrival, copies and reordering (within the flow) of each message and receiver."""
+    """Returns for each message and receiver the first arrival, the number of arrivals (copies), and True in
+    `reordered` if a later message of the flow arrived there before it.
+    """
     newest = pl.col("seq").cum_max().shift(1).over("receiver", "flow")
     return (
         received.filter(pl.col("leg") == THERE)
@@ -79,8 +82,8 @@ def _replies(received: pl.DataFrame) -> pl.DataFrame:
 
 
 def _late() -> pl.Expr:
-    """Returns an expression for whether a message missed its deadline, late or lost; null without a
-    deadline.
+    """Returns an expression that is true if a message, or the reply of a request, came after its deadline or
+    never; null without a deadline or an expected receiver.
     """
     there = pl.when(pl.col("pattern") == "request").then("replied_ns").otherwise("received_ns")
     missed = there.is_null() | (there - pl.col("scheduled_ns") > pl.col("deadline_ns"))
@@ -88,10 +91,11 @@ def _late() -> pl.Expr:
 
 
 def _reachable(said: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
-    """Returns when each receiver that cannot be reached from the start is ready: receiver, from_ns.
+    """Returns the time from which each receiver can be reached: receiver, from_ns. Receivers that can be
+    reached from the start have no row.
 
-    An agent role that does not listen receives nothing before it records that it is ready. A user's program
-    may record this too; one that does not is expected to receive everything.
+    An agent role that does not listen is ready when it records so; without a record, never. A program that
+    records it is ready then; one that does not, from the start.
     """
     ready = said.filter(pl.col("what").is_in(READY)).group_by("endpoint").agg(from_ns=pl.col("t_ns").min())
     return (
@@ -104,7 +108,9 @@ def _reachable(said: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _expected_only(rows: pl.DataFrame, reachable: pl.DataFrame) -> pl.DataFrame:
-    """Removes expected receivers that were not ready yet, but keeps at least one row of each message."""
+    """Removes the rows of receivers that were not ready when the message was sent, unless it arrived or was
+    answered. A message that loses all its rows keeps one, with receiver null.
+    """
     early = pl.coalesce("sent_ns", "scheduled_ns") < pl.col("from_ns")
     nothing = pl.col("received_ns").is_null() & pl.col("replied_ns").is_null()
     rows = (
@@ -119,8 +125,8 @@ def _expected_only(rows: pl.DataFrame, reachable: pl.DataFrame) -> pl.DataFrame:
 
 
 def _misfits(records: Records, wanted: pl.DataFrame, plan: Plan) -> tuple[Warned, ...]:
-    """Returns warnings of arrivals at endpoints that the plan does not expect, and of replies in flows
-    without requests.
+    """Returns a warning of messages that arrived at endpoints where the plan does not expect them, and one of
+    replies in flows without requests.
     """
     warnings = []
     known = records.received.join(wanted, on=["flow", "receiver"], how="left")

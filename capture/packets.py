@@ -1,4 +1,4 @@
-"""Prints the dissected packets of a run's capture point, by tshark with a display filter."""
+"""Runs tshark on the pcap of a run's capture point, and yields the lines of its dissection."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ ROOT = "Running as user"  # what tshark says of every call by root
 
 
 def points(run_dir: Path) -> list[str]:
-    """Returns the names of the capture points in the run's plan."""
+    """Returns the names of the capture points in the run's plan; UnreadableError without a readable plan."""
     return [capture.name for capture in rundir.read_plan(run_dir).captures]
 
 
 def packets(
     run_dir: Path, point: str, display_filter: str = "", *, detail: bool = False, count: int = 0
 ) -> Iterator[str]:
-    """Yields the lines of tshark's dissection: one summary line for each packet, or with `detail` the whole
-    tree. `count` limits how many packets of the capture are read (0: all). CaptureError if the point, its
-    pcap or tshark is absent, or the filter is wrong.
+    """Returns an iterator over the lines of tshark's dissection: one summary line for each packet that passes
+    `display_filter`, or with `detail` the whole tree. `count` limits how many packets of the capture are read
+    before the filter (0: all). CaptureError if the plan, the point, its pcap or tshark is absent, or while
+    iterating if tshark fails, for example because the filter is wrong.
     """
     pcap = pcap_of(run_dir, point)
     argv = [_tshark(), "-n", "-r", str(pcap), "-t", "ad"]

@@ -18,13 +18,14 @@ REDUCER = "target/release/vnet-reduce"
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The counts of a reduction.
+    """The counts of a reduction of one pcap.
 
-    Times are Unix nanoseconds; `cut` states where a damaged file ended, else None. snapped: frames captured
-    in part. unknown: frames whose network header is not understood. evicted: TCP connections dropped for
-    lack of memory. app_messages: completed messages of application protocols. app_unknown: frames in which
-    an application's stream could not be followed. link_type and snaplen: for a pcapng file those of its
-    first interface. unknown_links: the number of frames of each link type (as text) that is not dissected.
+    Times are Unix nanoseconds; `cut` states where and why the file ended early, else None. snapped: frames
+    captured in part. unknown: frames without a decoded network header. evicted: TCP connections that left the
+    full table of connections. app_messages: completed messages of application protocols. app_unknown: frames
+    in which an application's stream could not be followed. link_type and snaplen: for a pcapng file those of
+    its first interface. unknown_links: the number of frames of each link type (as text) that the reducer
+    cannot decode.
     """
 
     packets: int
@@ -47,7 +48,7 @@ class Counts:
     unknown_links: dict[str, int]
 
     def doubts(self) -> list[str]:
-        """Returns a sentence for each link type whose packets could not be dissected, with their number."""
+        """Returns a sentence for each link type that the reducer cannot decode, with its packet count."""
         return [
             f"{count} packets of link type {kind} have rows without addresses: that link is not known here."
             for kind, count in self.unknown_links.items()
@@ -55,8 +56,9 @@ class Counts:
 
 
 def reducer() -> Path:
-    """Returns the path of vnet-reduce: $VNET_REDUCE, else the project's release build, else the one on the
-    PATH.
+    """Returns the path of vnet-reduce: $VNET_REDUCE, else the one installed with the package, else the
+    project's release build, else the one on the PATH. CaptureError if there is none, or if $VNET_REDUCE is no
+    program.
     """
     chosen = os.environ.get("VNET_REDUCE")
     if chosen:

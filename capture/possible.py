@@ -1,5 +1,5 @@
-"""Finds impossible values in sampled counters: below zero, faster than any machine, or outside the time of
-the run. Such values show that a raw file was damaged or changed.
+"""Finds impossible values in sampled counters: below zero, jumps faster than any machine, or a day outside
+the scenario. Such values show that a raw file was damaged or changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ REMEDY = "figures made of these are wrong: see the raw file (docs/contracts/run-
 
 
 def judge(run_dir: Path, manifest: Manifest) -> list[Warned]:
-    """Returns a warning for each table of counters with impossible values."""
+    """Returns a warning, which makes the run suspect, for each of the tables nodes, links and transfers that
+    has impossible values; an absent table gives none.
+    """
     found = []
     for name, counters in COUNTERS.items():
         path = run_dir / f"{name}.parquet"

@@ -1,4 +1,4 @@
-"""Reads the raw files of a run line by line, even if a crash cut their last line."""
+"""Reads the raw files of a run as lines and as columns of fields; reports cut and odd lines as warnings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ NAME = r'[^,"]*|"(?:[^"]|"")*"'
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """The whole lines of a file (one column, `line`), and warnings of what was wrong with it."""
+    """The whole lines of a file (one column `line`, or one column for each field), and warnings of lines that
+    were left out.
+    """
 
     lines: pl.DataFrame
     warnings: tuple[Warned, ...] = ()
@@ -35,7 +37,9 @@ CUT_REMEDY = "The run crashed or ran out of disk; what stands before the cut is 
 
 
 def read(path: Path) -> Raw:
-    """Returns all whole lines of `path`; leaves out a last line without newline, with a warning."""
+    """Returns all whole lines of `path` except empty ones; leaves out a last line without newline, with a
+    warning. Bytes that are no UTF-8 are replaced.
+    """
     if path.stat().st_size == 0:
         return Raw(pl.DataFrame(schema={"line": pl.String}))
     if _ends_whole(path):
@@ -61,8 +65,10 @@ def _lines(source: Path | io.BytesIO) -> pl.DataFrame:
 
 def fields(raw: Raw, name: str, pattern: dict[str, str]) -> Raw:
     """Splits lines of comma-separated fields into columns; `pattern` has each column's regular expression,
-    in order. A column with the form INTEGER, OPTIONAL or DECIMAL becomes a number. Lines that do not match
-    are left out, with a warning.
+    in order. A column with the form INTEGER, OPTIONAL or DECIMAL becomes a number (an empty field null).
+    Leaves out lines that do not match, with a warning that names the file `name`.
+
+    Lines with quotation marks come after all others.
     """
     quoted = pl.col("line").str.contains('"', literal=True)
     lines = raw.lines.lazy()
@@ -82,8 +88,8 @@ def fields(raw: Raw, name: str, pattern: dict[str, str]) -> Raw:
 
 
 def _fit(lines: pl.LazyFrame, pattern: dict[str, str], *, quoted: bool = False) -> pl.LazyFrame:
-    """Returns the lines whose fields all match, split into columns; only lines with quotes need a regular
-    expression for it.
+    """Returns the lines whose fields all match, split into columns and converted. `quoted`: the lines have
+    quotation marks, so commas within these do not split.
     """
     if quoted:
         whole = "^" + ",".join(f"(?<{column}>{form})" for column, form in pattern.items()) + "$"
@@ -99,8 +105,8 @@ def _fit(lines: pl.LazyFrame, pattern: dict[str, str], *, quoted: bool = False) 
 
 
 def _right(column: str, form: str) -> pl.Expr:
-    """Returns an expression for whether a field matches its form; integers are tested by a cast, which is
-    faster.
+    """Returns an expression that is true if a field matches its form; integers are tested by a cast to 64
+    bits, which is faster.
     """
     field = pl.col(column)
     if form not in (INTEGER, OPTIONAL):
@@ -110,7 +116,9 @@ def _right(column: str, form: str) -> pl.Expr:
 
 
 def _plain(column: str) -> pl.Expr:
-    """Returns a field without its quotation marks."""
+    """Returns an expression for a field without its enclosing quotation marks; doubled ones within become
+    single. Other fields stay as they are.
+    """
     field = pl.col(column)
     quoted = field.str.len_chars().ge(2) & field.str.starts_with('"') & field.str.ends_with('"')
     inner = field.str.slice(1, field.str.len_chars() - 2).str.replace_all('""', '"', literal=True)
@@ -118,7 +126,7 @@ def _plain(column: str) -> pl.Expr:
 
 
 def table(path: Path, pattern: dict[str, str], retired: Mapping[str, str] | None = None) -> Raw:
-    """Reads a CSV file with the columns of `pattern`, with or without a header line.
+    """Reads a CSV file with the columns of `pattern`, with or without a header line, as `fields` does.
 
     `retired` maps the column names in headers of earlier versions to the present ones.
     """

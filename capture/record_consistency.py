@@ -1,7 +1,7 @@
-"""Checks that a run's records fit each other and its plan: a message is due, then sent, received, settled.
+"""Checks that a run's records of messages agree with each other and with the plan, in order, number and time.
 
 Any writer may be wrong, the agent's roles too. The agent rejects impossible records of a user's program as
-far as it sees them (docs/accounting.md); this module finds what only both ends together show.
+far as it sees them (docs/accounting.md); this module finds contradictions that only both ends together show.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ UNRECORDED = "correct the program (docs/accounting.md): a message without an S r
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Records that contradict each other: `what` completes the warning's sentence, `example` names the
-    columns to show.
+    """Records that contradict each other: `what` completes the warning's sentence "messages ...", `example`
+    names the columns whose values the warning shows.
     """
 
     what: str
@@ -48,7 +48,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The input of the checks: records, joined messages, the plan's flows, and the scenario's times."""
+    """The input of the checks: records, joined messages, the plan's flows, and times.
+
+    begin_ns: the scenario's start. end_ns: 10 s after its last phase; both None if unknown. stamped_ns: the
+    error that the time of a record may have. corrupts, duplicates: an impairment of the plan does so.
+    """
 
     records: Records
     table: pl.DataFrame
@@ -61,7 +65,12 @@ class Run:
 
 
 def check(records: Records, table: pl.DataFrame, plan: Plan, manifest: Manifest) -> list[Warned]:
-    """Returns a warning for each kind of contradiction, with class, number and the first example."""
+    """Returns a warning for each kind of contradiction, with classes, numbers and the first example, and
+    warnings of missing records.
+
+    They make the run suspect, except contradictions of arrivals if a link flips bits, and records that were
+    lost with a stopped sender.
+    """
     run = _run(records, table, plan, manifest)
     sent = records.sent.join(run.flows, on="flow", how="left").sort(MESSAGE, maintain_order=True)
     unsent = _unsent(run)
@@ -93,8 +102,8 @@ def _run(records: Records, table: pl.DataFrame, plan: Plan, manifest: Manifest) 
 
 
 def _flows(plan: Plan, manifest: Manifest) -> pl.DataFrame:
-    """Returns one row for each flow; `away` marks flows whose sender's node ended during the run, so that
-    records may be missing.
+    """Returns one row for each flow, by number; `away` marks flows whose sender's last records may be lost,
+    because its node ended during the run or the run did not complete.
     """
     away = _away(plan, manifest)
     rows = [
@@ -118,7 +127,9 @@ def _receivers(flow: Flow, plan: Plan) -> int:
 
 
 def _away(plan: Plan, manifest: Manifest) -> set[str]:
-    """Returns the endpoints of nodes that the timeline stops or that failed, whose last records are lost."""
+    """Returns the endpoints whose last records may be lost: those of nodes that the timeline stops or that
+    failed; all if the run did not complete.
+    """
     ended = {"stop", "kill", "restart"}
     nodes = {target for event in plan.events if event.action in ended for target in event.targets}
     nodes |= {n for n, state in manifest.nodes.items() if state.startswith("failed")}
@@ -127,7 +138,9 @@ def _away(plan: Plan, manifest: Manifest) -> set[str]:
 
 
 def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
-    """Yields contradictions in the senders' own records; `sent` is sorted by flow and number."""
+    """Yields contradictions in the senders' own records, each with the key "here"; kinds without any have no
+    rows. `sent` is sorted by flow and number.
+    """
     before = pl.col("flow") == pl.col("flow").shift(1)
     left, settled = pl.col("sent_ns"), pl.col("settled_ns")
     outcome = pl.col("outcome")
@@ -163,9 +176,9 @@ def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
 
 
 def _out_of_flow(run: Run) -> pl.Expr:
-    """Returns an expression for messages that are due before their flow begins or after it ends; null if
-    the run does not record its beginning. Times of a VM are corrected to the lab's clock, so a small error
-    is allowed.
+    """Returns an expression that is true for messages that are due before their flow begins or after it ends,
+    by more than `run.stamped_ns`, because times of a VM node are corrected to the lab's clock; null if the
+    run does not record its beginning.
     """
     at = pl.col("scheduled_ns") - pl.lit(run.begin_ns, pl.Int64)
     begin, end = pl.col("start_ns") - run.stamped_ns, pl.col("stop_ns") + run.stamped_ns
@@ -173,9 +186,11 @@ def _out_of_flow(run: Run) -> pl.Expr:
 
 
 def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
-    """Yields contradictions between the records of both ends.
+    """Yields contradictions between the records of both ends, each with the key "there"; kinds without any
+    have no rows.
 
-    With several receivers, `sent_ns` is when the last of them took the message.
+    With several receivers, `sent_ns` is the time when the last of them took the message, so arrivals before
+    it are then no contradiction.
     """
     rows = run.table.join(run.flows.select("flow", "receivers", "scheduled"), on="flow", how="left")
     one = pl.col("receivers") <= 1
@@ -200,9 +215,9 @@ def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
 
 
 def _repeated(run: Run) -> Iterator[tuple[str, Found]]:
-    """Yields messages that arrived more often than they were sent, without a mark as repetition; not
-    published ones, which brokers may repeat. Some kinds repeat a state for ever in marked copies, others
-    mark what they send again.
+    """Yields messages of which more arrivals or replies without a mark as repetition are recorded than
+    attempts to send; yields nothing if a link duplicates frames. Leaves out published messages, which brokers
+    may repeat.
     """
     if run.duplicates:
         return
@@ -226,7 +241,9 @@ def _orphans(unsent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
 
 
 def _unsent(run: Run) -> pl.DataFrame:
-    """Returns arrived messages that have neither a send record (S) nor a debt record (D)."""
+    """Returns one row for each message that arrived and has neither a send record (S) nor a debt record
+    (D).
+    """
     odd = run.records.received.join(run.records.sent, on=MESSAGE, how="anti")
     odd = odd.join(_debts(run.records), on=MESSAGE, how="anti").unique(MESSAGE, maintain_order=True)
     return odd.join(run.flows, on="flow", how="left")
@@ -251,7 +268,9 @@ def _debts(records: Records) -> pl.DataFrame:
 
 
 def _unrecorded(run: Run) -> Iterator[Warned]:
-    """Yields warnings of missing records: refused lines, sends without a record, messages without any."""
+    """Yields a warning, which makes the run suspect, for each class with due messages that have no valid S
+    record: the record was refused, the message arrived without one, or it has no record at all.
+    """
     debts = _debts(run.records)
     if debts.is_empty():
         return

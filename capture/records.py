@@ -80,9 +80,10 @@ class Records:
 
 
 def read(path: Path, flows: int) -> Records:
-    """Reads raw/messages.csv by kind of record; times of 0 (unknown) become null.
+    """Reads raw/messages.csv by kind of record; sent_ns and settled_ns of 0 (unknown) become null.
 
-    `flows` is the number of the plan's flows; records of other flows are left out, with a warning.
+    `flows` is the number of the plan's flows. Leaves out records of other flows and lines that are no
+    records, with warnings.
     """
     raw = rawfile.read(path)
     found = []
@@ -108,7 +109,7 @@ def read(path: Path, flows: int) -> Records:
 
 
 def _with_peer(raw: Raw) -> Raw:
-    """Adds the last field to session lines that leave it out."""
+    """Adds an empty last field (`peer`) to session lines that leave it out."""
     unquoted = pl.col("line").str.replace_all('"(?:[^"]|"")*"', "")
     short = unquoted.str.count_matches(",") == len(SESSION) - 2
     whole = pl.when(short).then(pl.col("line") + ",").otherwise("line")

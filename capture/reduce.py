@@ -1,4 +1,4 @@
-"""Reduces a run directory: makes the Parquet tables of docs/contracts.md from raw files and pcaps."""
+"""Reduces a run directory: makes its Parquet tables from raw files and pcaps, checks them, and seals it."""
 
 from __future__ import annotations
 
@@ -56,13 +56,15 @@ KINDS: Mapping[Kind, pl.DataType] = {
 
 
 def schema(name: str) -> dict[str, pl.DataType]:
-    """Columns that every table of that name has, with their types."""
+    """Returns the columns that every table of that name has, with their types."""
     return {one.name: KINDS[one.kind] for one in TABLES[name].columns if not one.absent}
 
 
 @dataclass(slots=True)
 class Reduced:
-    """The result of a reduction: rows per table, counts per capture, warnings (also in the manifest)."""
+    """The result of a reduction: rows per table, counts per capture, and warnings, which the manifest has,
+    too. The other fields are input of the conservation checks (capture.conservation.evidence.Evidence).
+    """
 
     run_dir: Path
     tables: dict[str, int] = field(default_factory=dict)
@@ -74,16 +76,20 @@ class Reduced:
     seen: dict[str, pl.DataFrame] = field(default_factory=dict)
 
     def write(self, name: str, table: pl.DataFrame) -> None:
-        """Writes the table; the file gets its final name only when it is complete."""
+        """Writes the table as `name`.parquet and stores its number of rows; the file gets its final name only
+        when it is complete.
+        """
         with regular.replacing(self.run_dir / f"{name}.parquet") as file:
             table.write_parquet(file, compression="lz4")
         self.tables[name] = table.height
 
 
 def reduce_run(run_dir: Path) -> Reduced:
-    """Writes every table that the run's raw files allow; warnings name absent and damaged files.
+    """Writes every table that the run's raw files and pcaps allow, writes warnings, checks and monitors to
+    the manifest, and seals the run. Warnings name absent and damaged files and pcaps that cannot be reduced.
 
-    CaptureError if `run_dir` has no readable plan, or the reducer program is missing.
+    Deletes a reduced pcap unless its capture keeps it or it was cut. CaptureError if `run_dir` has no
+    readable plan, or has an entry that is neither a regular file nor a directory.
     """
     if other := regular.other_entry(run_dir):
         raise CaptureError(f"{run_dir}: {other}; a run has regular files and directories only; remove it")
@@ -128,7 +134,9 @@ def readings(evidence: Evidence) -> list[Reading]:
 
 
 def _altered(run_dir: Path) -> list[Warned]:
-    """Returns warnings of input files that were changed after their first reduction."""
+    """Returns a warning for each file of the lab (plan, manifest, proof, raw/, pcap/) that was changed or
+    added after the run was sealed.
+    """
     return [
         Warned(manifest.ALTERED, f"{name} was changed after it had been reduced", ALTERED, suspect=True)
         for name in seal.altered_records(run_dir)
@@ -173,8 +181,8 @@ def _links(done: Reduced, path: Path, plan: Plan) -> None:
 
 
 def _both(done: Reduced, path: Path, schema: dict[str, Any]) -> pl.DataFrame:
-    """Reads a file of samples, together with that of the virtual machines (`nodes.vm.csv`)
-    if there is one.
+    """Reads a file of samples, together with that of the VM nodes (such as nodes.vm.csv) if there is one,
+    and adds the warnings to `done`.
     """
     tables = []
     for file in (path, path.with_name(f"{path.stem}.vm.csv")):
@@ -186,7 +194,9 @@ def _both(done: Reduced, path: Path, schema: dict[str, Any]) -> pl.DataFrame:
 
 
 def _host(done: Reduced, raw_dir: Path) -> None:
-    """Reduces the samples of the lab's kernel and its machine, or of each host of a multi-host lab."""
+    """Writes the table host from the samples of the lab's kernel and its machine, or of each host of a
+    multi-host lab; only a warning if raw/host.csv is needed and absent.
+    """
     files = {path.stem.partition(".")[2]: path for path in sorted(raw_dir.glob("host.*.csv"))}
     files |= {"lab": raw_dir / "host.csv"} if not files or (raw_dir / "host.csv").exists() else {}
     if (outer := raw_dir / "outer.csv").exists():
@@ -203,7 +213,9 @@ def _host(done: Reduced, raw_dir: Path) -> None:
 
 
 def _disturbance(done: Reduced, raw_dir: Path) -> None:
-    """Reduces heartbeats and CPU contention; runs in virtual time have none."""
+    """Writes the table disturbance from the records of heartbeats and CPU contention; does nothing without
+    such records, as in virtual time.
+    """
     tables = []
     for where, name in disturbance.FILES.items():
         if (file := retired.there(raw_dir / name)) is not None:
@@ -238,7 +250,9 @@ def _stacks(done: Reduced, path: Path, plan: Plan) -> None:
 
 
 def _disks(done: Reduced, raw_dir: Path, plan: Plan) -> None:
-    """Reduces the disk I/O of light nodes and of machines, where a kernel or libvirt counted it."""
+    """Writes the table disks from the disk I/O of light nodes and VM nodes; does nothing if neither a kernel
+    nor libvirt counted it.
+    """
     tables = []
     for file in (raw_dir / "disks.csv", raw_dir / "disks.vm.csv"):
         if file.exists():
@@ -258,7 +272,9 @@ def _events(done: Reduced, path: Path, plan: Plan) -> None:
 
 
 def _trials(done: Reduced, raw_dir: Path) -> None:
-    """Reduces the trials of RFC 2544: one row for each trial, latencies, and the results of the searches."""
+    """Writes the tables trials, latencies and findings of RFC 2544 trials; gives a warning for each absent
+    file.
+    """
     patterns = {"trials": trials.TRIALS, "latencies": trials.LATENCIES, "findings": trials.FINDINGS}
     for name, pattern in patterns.items():
         path = raw_dir / f"{name}.csv"
@@ -313,7 +329,9 @@ def _capture(done: Reduced, capture: Capture, apps: Mapping[str, tuple[int, ...]
 
 
 def _doubts(name: str, counts: Counts) -> Iterator[Warned]:
-    """Yields warnings about a capture: a cut file, evicted connections and the like."""
+    """Yields warnings about a capture: a cut file, evicted connections, streams that could not be followed,
+    and link types that could not be decoded.
+    """
     if counts.truncated:
         text = f"pcap/{name}.pcap {counts.cut}; {counts.packets} packets before that were kept."
         yield Warned("reduce-cut", text, rawfile.CUT_REMEDY)

@@ -50,20 +50,18 @@ def _group(plan: Plan) -> pl.Expr:
 
 
 def stacks(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Returns counters of network stacks with their node's group: node, counter, value (its growth over the
-    scenario).
-    """
+    """Returns the table stacks.parquet: the rows of raw counters of network stacks with each node's group."""
     return raw.with_columns(_group(plan)).sort("node", "counter", maintain_order=True)
 
 
 def disks(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Returns what nodes read from and wrote to disks, with their groups."""
+    """Returns the table disks.parquet: the rows of raw disk counters with the group of each node."""
     return raw.with_columns(pl.col("memory").cast(pl.Boolean), _group(plan)).sort("node", "disk")
 
 
 def nodes(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Returns the table nodes.parquet: cpu_share is of one core, rates are bits and packets a second of the
-    node.
+    """Returns the table nodes.parquet: adds each node's group, cpu_share of one core, and rates in bits and
+    packets a second. Shares and rates are null for a node's first sample and after a reset.
     """
     over = ("node",)
     return (
@@ -81,8 +79,9 @@ def nodes(raw: pl.DataFrame, plan: Plan) -> pl.DataFrame:
 
 
 def links(raw: pl.DataFrame, classes: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Returns the table of links with bps and pps, the bits and packets sent a second: by the root qdisc if
-    `class` is null, else by that class or band.
+    """Returns the table links.parquet without requested values: adds bps and pps, the bits and packets sent a
+    second by the root qdisc if `class` is null, else by that class or band. Null for the first sample and
+    after a reset.
     """
     over = ("link", "direction", "class")
     whole = raw.with_columns(pl.lit(None, pl.String).alias("class"), pl.lit(None, pl.Int64).alias("marked"))
@@ -95,8 +94,9 @@ def links(raw: pl.DataFrame, classes: pl.DataFrame | None = None) -> pl.DataFram
 
 
 def host(raw: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Returns busy_share and steal_share of all cores' time; `where` is lab (its kernel), outer, or a
-    host's name.
+    """Returns the rows of the table host.parquet for one kernel, with busy_share and steal_share of the time
+    of all cores over the interval before each sample; null for the first. `where` is lab (its kernel), outer,
+    or a host's name.
     """
     every = pl.sum_horizontal(_step(name, ()) for name in TIMES)
     idle = _step("idle_ns", ()) + _step("iowait_ns", ())

@@ -1,4 +1,5 @@
-"""Builds tcpdump's command line for a capture point, and parses its final statistics.
+"""Builds tcpdump's command line for a capture point, parses its messages and final statistics, checks
+filters, and counts the packets of a file that match one.
 
 Imports the standard library only.
 """
@@ -16,8 +17,8 @@ from typing import Protocol
 
 # The kernel's ring: 16 MiB hold 0.1 s of a full gigabit, enough for tcpdump to be scheduled in between.
 BUFFER_KIB = 16 * 1024
-# tcpdump reads packets when a block of the ring is full or a second old, and at its end discards the block
-# in hand: to be stopped so long after the last packet that matters (measured: else the tail is lost).
+# tcpdump reads packets when a block of the ring is full or a second old, and discards an unfinished block
+# when it ends. So it must run this long after the last relevant packet; measured: else that block is lost.
 SETTLE_NS = 1_200_000_000
 # tcpdump's own maximum; what a capture without `snaplen` gets.
 WHOLE_FRAME = 262_144
@@ -37,7 +38,9 @@ class CapturePoint(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Numbers of packets: written, passed by the filter, and lost in the kernel and at the interface."""
+    """Numbers of packets: written, passed by the kernel's filter, dropped in the kernel and at the
+    interface.
+    """
 
     packets: int
     received: int
@@ -60,9 +63,10 @@ def argv(point: CapturePoint, buffer_kib: int = BUFFER_KIB, program: str = "tcpd
 
 @functools.lru_cache(maxsize=256)
 def fault(wanted: str, program: str = "tcpdump") -> str | None:
-    """Returns tcpdump's error on a filter for Ethernet; None if it accepts the filter, or is not installed.
+    """Returns tcpdump's error on a filter for Ethernet; None if it accepts the filter, is not installed, or
+    refuses any filter.
 
-    tcpdump only compiles the filter, which needs no interface and no privilege.
+    tcpdump only compiles the filter, which needs no interface and no privilege. Results are cached.
     """
     if (found := shutil.which(program)) is None:
         return None
@@ -73,7 +77,9 @@ def fault(wanted: str, program: str = "tcpdump") -> str | None:
 
 
 def _compiled(program: str, wanted: str) -> tuple[bool, str]:
-    """Returns (refused, error text) of compiling a filter; name servers are given one second."""
+    """Compiles a filter and returns (True if refused, the last line of the error text). Also refused: a
+    program that cannot start or takes 10 s. Name servers have one second to answer.
+    """
     command = [program, "-y", "EN10MB", "-d", "--", wanted]
     quick = {**os.environ, "LC_ALL": "C", "RES_OPTIONS": "timeout:1 attempts:1"}
     try:
@@ -95,7 +101,9 @@ def _compiled(program: str, wanted: str) -> tuple[bool, str]:
 
 
 def matching(pcap: Path, wanted: str, program: str = "tcpdump") -> int | None:
-    """Returns how many packets of a file match a filter; None if tcpdump cannot count (absent, too old)."""
+    """Returns the number of packets of a file that match a filter; None if tcpdump cannot count them: absent,
+    too old, an invalid filter, an unreadable file.
+    """
     command = [program, "-n", "-r", "-", "--count", "--", wanted]  # it may not open files of others
     try:
         with pcap.open("rb") as file:
@@ -109,14 +117,14 @@ def matching(pcap: Path, wanted: str, program: str = "tcpdump") -> int | None:
 
 
 def listening(line: str) -> bool:
-    """Returns whether a line of tcpdump's standard error states that the capture has begun."""
+    """Returns True if a line of tcpdump's standard error states that the capture has begun."""
     return "listening on" in line
 
 
 def statistics(stderr: str) -> Statistics:
-    """Parses the counters that tcpdump prints when it ends.
+    """Parses the counters that tcpdump prints when it ends; 0 for an interface that counts no drops.
 
-    ValueError with its last lines if there are none.
+    ValueError with the last three lines of the text if a counter is missing.
     """
     packets, received = _counter(stderr, "captured"), _counter(stderr, "received by filter")
     kernel = _counter(stderr, "dropped by kernel")

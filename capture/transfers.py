@@ -12,8 +12,9 @@ from contract.tables import TABLES
 def table(progress: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     """Returns the table transfers.parquet from records of kind B.
 
-    receiver is the end that counted, or the flow's only receiver. bps is bits a second since the last
-    record of the same flow, end and leg; null for the first.
+    receiver is the end that counted, or for a count of the sender the flow's only receiver; null if the flow
+    has several. bps is bits a second since the last record of the same flow, end and leg; null for the first
+    and after a count that decreased.
     """
     only = (
         expected.deliveries(plan).group_by("flow").agg(pl.col("receiver").first(), receivers=pl.len())

@@ -37,7 +37,7 @@ FINDINGS = {
 
 
 def planned(plan: Plan) -> bool:
-    """Returns whether the plan has RFC 2544 trials."""
+    """Returns True if the plan has RFC 2544 trials: software of kind `frames`."""
     return any(s.kind == KIND for node in plan.nodes for s in node.software)
 
 
@@ -52,8 +52,8 @@ def streams(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def one_clock(plan: Plan, stream: str) -> bool:
-    """Returns whether sender and receiver share one kernel; otherwise each latency includes their clocks'
-    offset.
+    """Returns True if neither sender nor receiver of the stream is a VM node, so that they share one kernel;
+    otherwise each latency includes their clocks' offset.
     """
     kinds = {node.name: node.kind for node in plan.nodes}
     ends = {stream.split(".")[0], *(frames["to"] for name, frames in streams(plan).items() if name == stream)}
@@ -61,12 +61,14 @@ def one_clock(plan: Plan, stream: str) -> bool:
 
 
 def label(stream: str, size: int, count: int) -> str:
-    """Returns "64 B", preceded by the stream if there is more than one."""
+    """Returns a label such as "64 B", preceded by the stream unless `count`, the number of streams, is 1."""
     return f"{size} B" if count == 1 else f"{stream} {size} B"
 
 
 def trials(raw: pl.DataFrame) -> pl.DataFrame:
-    """Adds `lost` (sent and never received) and the measured offered and delivered rates to the trials."""
+    """Adds to the trials `lost` (frames sent, less those received and those that the receiver's ring dropped;
+    at least 0) and the measured rates offered_fps and delivered_fps.
+    """
     lost = pl.col("sent") - pl.col("received") - pl.col("ring_dropped")
     return raw.with_columns(
         lost=lost.clip(0),

@@ -1,6 +1,5 @@
-"""Judges from a run's tables whether its figures can be trusted; terminal, page and exit status use the
-result. Facts that only a running lab sees (its own lateness, queues, sessions that never came) are written
-by the lab.
+"""Judges from a run's tables whether its figures can be trusted: load and steal of the machine, clocks,
+delivery guarantees, late senders, CPU accounting, trials and lost captures.
 """
 
 from __future__ import annotations
@@ -24,7 +23,9 @@ KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
 
 
 def judge(run_dir: Path, plan: Plan, manifest: Manifest) -> list[Warned]:
-    """Returns all warnings that the run's tables give; an absent table gives none."""
+    """Returns all warnings that the run's tables, and the counts of captures in the manifest, give; an absent
+    table gives none.
+    """
     names = ("host", "messages", "nodes", "findings", "sessions", "events")
     host, messages, nodes, findings, sessions, events = (_table(run_dir, name) for name in names)
     found: list[Warned] = []
@@ -53,7 +54,7 @@ def _table(run_dir: Path, name: str) -> pl.DataFrame | None:
 
 
 def _within(host: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
-    """Returns the samples of the scenario; all samples if its times are not known."""
+    """Returns the samples within the scenario; all samples if its times are not known."""
     phases = manifest.phases
     if not phases:
         return host
@@ -72,7 +73,9 @@ def _length_ns(messages: pl.DataFrame, manifest: Manifest) -> int:
 
 
 def _machine(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
-    """Yields warnings of an overloaded or shared machine, which falsifies CPU and latency."""
+    """Yields warnings, which make the run suspect, for the lab's kernel, its machine and each host: over 90 %
+    busy in more than 5 % of the samples, unless the plan has trials (`of_trials`), or a mean steal above 2 %.
+    """
     hosts = host.filter(~pl.col("where").is_in(list(KERNELS)))["where"].unique().sort()
     for where, kernel in {**KERNELS, **{name: f"host {name}" for name in hosts}}.items():
         rows = host.filter(pl.col("where") == where).drop_nulls("busy_share")
@@ -89,7 +92,9 @@ def _machine(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
 
 
 def _core(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
-    """Yields a note on a busy modelled core, which does not make the run suspect."""
+    """Yields a warning, which does not make the run suspect, if the modelled core of a run in virtual time
+    was over 90 % busy on average, unless the plan has trials (`of_trials`).
+    """
     busy = host.filter(pl.col("where") == "lab")["busy_share"].mean()
     if isinstance(busy, float) and busy > BUSY and not of_trials:
         text = f"the modelled core was {busy:.0%} busy in the scenario: nodes waited for it"
@@ -97,9 +102,11 @@ def _core(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
 
 
 def _early(messages: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
-    """Yields warnings of messages that arrived before they were scheduled, by more than the known clock
-    error. They show a wrong clock or record; only a note if a link flips bits and the message arrived
-    twice, because a damaged number then names another message.
+    """Yields a warning of messages that arrived before they were scheduled, by more than the known clock
+    error, since they show a wrong clock or record.
+
+    If a link flips bits, messages of these that arrived twice only give a warning that does not make the run
+    suspect, because a damaged number then names another message.
     """
     early = messages.filter(pl.col("latency_ns") < -pl.col("known_ns"))
     twice = early.filter(pl.col("copies") > 1) if _flipped(plan) else early.clear()
@@ -122,13 +129,13 @@ def _messages(found: pl.DataFrame) -> str:
 
 
 def _flipped(plan: Plan) -> bool:
-    """Returns whether the plan requests bit errors on some link."""
+    """Returns True if the plan requests bit errors on a link from the start."""
     return any(link.way(way).impairment.corrupt for link in plan.links for way in WAYS)
 
 
 def _known(messages: pl.DataFrame) -> Iterator[Warned]:
-    """Yields a note that names the classes whose median latency is not much larger than the clock error
-    between kernels.
+    """Yields a warning, which does not make the run suspect, that names the classes whose clock error between
+    kernels is above a tenth of the median latency.
     """
     across = messages.filter((pl.col("known_ns") > 0) & pl.col("latency_ns").is_not_null())
     of = across.group_by("class", maintain_order=True).agg(
@@ -157,7 +164,9 @@ def _guarantees(messages: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
 
 
 def ticked(nodes: pl.DataFrame) -> bool:
-    """Returns whether the kernel counts the CPU of nodes in timer ticks, which miss short work."""
+    """Returns True if all CPU times in the table of nodes are multiples of 10 ms: the kernel counts timer
+    ticks, which miss short work. False for an empty table.
+    """
     return nodes.height > 0 and bool(nodes.select((pl.col("cpu_ns") % TICK_NS == 0).all()).item())
 
 
@@ -171,8 +180,8 @@ def _accounting(nodes: pl.DataFrame) -> Iterator[Warned]:
 
 
 def _tester(findings: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
-    """Yields warnings of trials that measured the generator, which may be slower than the path, or two
-    different clocks.
+    """Yields warnings, which do not make the run suspect, of streams whose ends have different clocks, and of
+    frame sizes whose throughput the generator limited, not the path.
     """
     streams = trials.streams(plan)
     if not all(trials.one_clock(plan, stream) for stream in streams):

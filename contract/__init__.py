@@ -1,4 +1,3 @@
-"""Defines the contract between orchestrator, capture, reports and the Python API: a run directory's files
-as types. It imports no other package of vNET. All but the table schemas needs only the standard library,
-since the lab process reads and writes these files inside the lab's kernel, where every import costs time.
+"""Defines the contract between orchestrator, capture, reports and the Python API: the types of a run
+directory's files, and functions that read and write them. It imports no other package of vNET.
 """

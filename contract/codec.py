@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Returns the canonical JSON text of a tree of dataclasses: keys are sorted, so equal values give equal
-    bytes.
+    """Returns the JSON text of a tree of dataclasses and plain values. Keys are sorted, so equal values give
+    equal bytes.
     """
     return json.dumps(value, indent=indent, sort_keys=True, default=_fields)
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Returns a dataclass as a mapping for json, without the copies of `dataclasses.asdict`."""
+    """Returns the fields of one dataclass by name. Their values are not copied or converted."""
     return {name: getattr(value, name) for name in _names(type(value))}  # type: ignore[arg-type]  # classes are hashable
 
 
@@ -30,18 +30,24 @@ def _names(cls: Any) -> tuple[str, ...]:
 
 
 def plain(value: object) -> dict[str, Any]:
-    """Returns a dataclass as the dictionary of its JSON."""
+    """Returns a dataclass as the dictionary that its JSON text contains: tuples become lists."""
     found: dict[str, Any] = json.loads(to_json(value))
     return found
 
 
 def from_json(cls: type[T], text: str) -> T:
-    """Returns the dataclass that `to_json` wrote; TypeError or KeyError if the text has another structure."""
+    """Returns the value of type `cls` that `to_json` wrote, as `build` does; ValueError if the text is no
+    JSON.
+    """
     return build(cls, json.loads(text))
 
 
 def build(cls: type[T], data: Any) -> T:
-    """Returns a value of type `cls` made from plain JSON data."""
+    """Returns a value of type `cls` made from plain JSON data. Names of fields in files of earlier versions
+    (RETIRED) are translated; fields with defaults may be absent.
+
+    Raises TypeError for unknown or missing fields. Strings, numbers and booleans are not checked.
+    """
     make: Callable[[Any], T] = _builder(cls)  # type: ignore[arg-type]  # classes are hashable
     return make(data)
 
@@ -69,7 +75,9 @@ def _builder(hint: Any) -> Callable[[Any], Any]:
 
 
 def _unchanged(data: Any) -> Any:
-    """Builds what JSON has as it is. Most fields of a plan are such: they cost no call of this function."""
+    """Returns the value unchanged; the builder of types that JSON has. The other builders recognise this
+    function and do not call it.
+    """
     return data
 
 

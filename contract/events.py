@@ -56,19 +56,23 @@ class Applied:
 
 
 def read(run_dir: Path) -> list[Applied]:
-    """Returns the events of a run so far, without lines that are none; empty before the first."""
+    """Returns the events in raw/events.jsonl, without lines that are no event; an empty list without the
+    file.
+    """
     path = run_dir / NAME
     return list(parsed(path.read_text(errors="replace").splitlines() if path.exists() else ()))
 
 
 def parsed(lines: Iterable[str]) -> Iterator[Applied]:
-    """Yields the event of each line, without lines that are none."""
+    """Yields the event of each line; skips lines that are no event, such as one that a crash cut off."""
     for line in lines:
         with suppress(ValueError):
             yield Applied.parse(line)
 
 
 def impairments(args: str) -> Iterator[tuple[str, Impairment]]:
-    """Yields each direction and impairment that an event `impair` set, from its `args` in events.parquet."""
+    """Returns an iterator over the directions and impairments that an `impair` event set, from the JSON text
+    in column `args` of events.parquet. Directions without an impairment are left out.
+    """
     found = json.loads(args)
     return ((way, build(Impairment, found[way])) for way in WAYS if found.get(way))

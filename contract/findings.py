@@ -1,8 +1,8 @@
 """Finds the reasons for which a run is suspect, for page, terminal, JUnit and `vnet.load` alike.
 
-The manifest has the findings of the lab and of the reduction. This module adds two that the manifest cannot
-have: a file was changed after it had been sealed, or no end of the run was written. It imports the standard
-library only.
+The manifest has the findings of the lab and of the reduction. This module adds those that the manifest cannot
+have: a sealed file was changed, the manifest is absent or damaged, or no end of the run was written. It
+imports the standard library only.
 """
 
 from __future__ import annotations
@@ -33,12 +33,20 @@ ALTERED = "tables: `vnet report --reduce` makes them again; plan, manifest and p
 
 
 def read(run_dir: Path) -> Manifest:
-    """Returns the manifest, with an added finding for each file that was changed after it had been sealed."""
+    """Returns the manifest, with an added finding for each file that was changed after it had been sealed,
+    and for damage of the manifest; an empty manifest if the run has none.
+
+    Raises ValueError if manifest.json is no JSON.
+    """
     return Manifest.of(known(manifest.read(run_dir), seal.altered(run_dir)))
 
 
 def known(found: Contents, altered: tuple[str, ...]) -> Contents:
-    """Adds the same findings as `read` to a given manifest, from the names of its changed files."""
+    """Returns the content of a manifest with an added finding for each changed file (`altered`) and for
+    damage of the manifest, and with `suspect` computed anew; an empty manifest stays empty.
+
+    Warnings that are no objects are left out.
+    """
     if found == {}:
         return found
     if not isinstance(found, dict):  # whoever changed the file may have put anything there
@@ -58,7 +66,7 @@ def _damaged(how: str) -> Warned:
 
 
 def _warnings(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
-    """Returns the valid warnings, and whether all warnings are valid."""
+    """Returns the warnings that are objects, and True if all are; ([], False) if they are no list."""
     listed = found.get("warnings") or []
     if not isinstance(listed, list):
         return [], False
@@ -67,7 +75,9 @@ def _warnings(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
 
 
 def reasons(found: Manifest) -> list[str]:
-    """Returns why the run is suspect, one sentence each; empty if it is not."""
+    """Returns the reasons why the run is suspect, one text each: its state if it is not complete, then the
+    texts of its suspect warnings. Returns an empty list if it is not suspect.
+    """
     if found == Manifest():
         return [f"{manifest.NAME} is not there"]
     why = f": {found.error}" if found.error else ""

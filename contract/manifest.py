@@ -1,4 +1,5 @@
-"""Reads and writes manifest.json of a run; all other code uses this module.
+"""Defines the content of a run's manifest.json, and reads, changes and writes this file. All other code uses
+this module.
 
 It imports the standard library only: the lab process writes the file inside the lab's kernel, where every
 import costs time.
@@ -86,18 +87,22 @@ class Manifest:
 
     @classmethod
     def of(cls, found: object) -> Manifest:
-        """Returns the manifest with the content of the file, `found`."""
+        """Returns the manifest with the content `found` of the file. Fields of a wrong type, and all fields
+        if `found` is no object, keep their defaults.
+        """
         known = found if isinstance(found, dict) else {}
         kinds = ((one.name, KINDS[one.type.partition("[")[0].split()[0]]) for one in fields(cls))
         return cls(**{name: known[name] for name, kind in kinds if isinstance(known.get(name), kind)})
 
     @property
     def virtual(self) -> bool:
-        """Whether the run was in virtual time."""
+        """True if the run was in virtual time."""
         return self.time == "virtual"
 
     def contents(self, warnings: list[dict[str, Any]]) -> Contents:
-        """Returns the content of the file with these warnings, without `suspect`, which `write` adds."""
+        """Returns the content of the file with `warnings` in place of the manifest's own. Leaves out
+        `foreign` and all fields after it that have their default, among them mostly `suspect`.
+        """
         empty, names = Manifest(), [one.name for one in fields(Manifest)]
         left_out = {
             name for name in names[names.index("foreign") :] if getattr(self, name) == getattr(empty, name)
@@ -120,24 +125,26 @@ class Warned:
 
 
 def read(run_dir: Path) -> Contents:
-    """Returns the manifest's content; empty if there is none yet."""
+    """Returns the content of manifest.json; an empty object without the file. ValueError if it is no JSON."""
     path = run_dir / NAME
     found: Contents = json.loads(path.read_text()) if path.exists() else {}
     return found
 
 
 def load(run_dir: Path) -> Manifest:
-    """Reads the manifest of a run into its type."""
+    """Returns the manifest of a run; an empty one without the file. ValueError if it is no JSON."""
     return Manifest.of(read(run_dir))
 
 
 def written(run_dir: Path) -> Manifest:
-    """Reads the manifest of a run that has one; OSError without the file, ValueError for a damaged one."""
+    """Returns the manifest of a run that has one; OSError without the file, ValueError if it is no JSON
+    object.
+    """
     return parse((run_dir / NAME).read_text())
 
 
 def parse(text: str) -> Manifest:
-    """Returns the manifest with this text; ValueError for a damaged one."""
+    """Returns the manifest with this text; ValueError if it is no JSON object."""
     found = json.loads(text)
     if not isinstance(found, dict):
         raise ValueError(f"{NAME} is no object")
@@ -145,14 +152,18 @@ def parse(text: str) -> Manifest:
 
 
 def write(run_dir: Path, data: Contents) -> Contents:
-    """Writes the whole manifest, with `suspect` computed from it, and returns it as written."""
+    """Writes `data` as the whole manifest, with `suspect` computed from it, and returns the content as
+    written. Renews the run's seal if there is one.
+    """
     whole: Contents = {**data, "suspect": doubtful(data)}
     copy(run_dir, json.dumps(whole, indent=1) + "\n")
     return whole
 
 
 def copy(run_dir: Path, text: str) -> None:
-    """Writes the text of a manifest atomically, and renews the run's seal if there is one."""
+    """Writes the text of a manifest atomically and unchanged, and renews its digest in the run's seal if
+    there is one.
+    """
     path = run_dir / NAME
     if not (run_dir / "seal.json").exists():
         regular.write(path, text)
@@ -165,13 +176,14 @@ def copy(run_dir: Path, text: str) -> None:
 
 
 def doubtful(data: Contents) -> bool:
-    """Returns whether the run is suspect: it is not complete, or a warning questions it."""
+    """Returns True if the run is suspect: its state is not "complete", or a warning makes it suspect."""
     return data.get("state") != COMPLETE or any(w.get("suspect") for w in data.get("warnings", ()))
 
 
 def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -> Manifest:
-    """Writes the end of a run that its lab process could not write; `by` is what ended it,
-    None if unknown.
+    """Writes state and error of a run whose lab process could not write its end, and returns the manifest.
+
+    by: the cause of the end; None leaves `ended_by` as it is. Without a manifest it writes a new one.
     """
     known: Contents = {"lab": run_dir.parent.name, "run": run_dir.name, **read(run_dir)}
     known |= {"state": state, "error": error}
@@ -181,8 +193,8 @@ def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -
 
 
 def outside(run_dir: Path, why: str, machine: dict[str, Any], inputs: dict[str, str]) -> None:
-    """Adds values that a run in virtual time cannot see: the reason for its kernel, the machine, the
-    inputs.
+    """Adds to the manifest values that a run in virtual time cannot see: the reason for its kernel, the name
+    of its run directory, the machine and the inputs.
     """
     known = read(run_dir)
     kernel = {**known.get("kernel", {}), "why": why}
@@ -190,12 +202,12 @@ def outside(run_dir: Path, why: str, machine: dict[str, Any], inputs: dict[str, 
 
 
 def controlled(run_dir: Path, control: dict[str, Any]) -> None:
-    """Adds a control run, with its median latencies by class."""
+    """Sets `control` in the manifest: a control run and its median latencies by class."""
     write(run_dir, read(run_dir) | {"control": control})
 
 
 def hashed(run_dir: Path, hashes: dict[str, str]) -> None:
-    """Adds the SHA-256 of all files that equal inputs must reproduce."""
+    """Sets `hashes` in the manifest: the SHA-256 of each file that equal inputs must reproduce."""
     write(run_dir, read(run_dir) | {"hashes": hashes})
 
 
@@ -205,8 +217,8 @@ def reduced(
     checks: Iterable[dict[str, Any]] = (),
     monitors: Iterable[dict[str, Any]] = (),
 ) -> None:
-    """Replaces the warnings, checks and monitors of an earlier reduction; does nothing if there is no
-    manifest.
+    """Replaces the checks and monitors of the manifest, and the warnings of earlier reductions and checks, by
+    the given ones, and marks the run as sealed. Does nothing without a manifest.
     """
     known = read(run_dir)
     if known:
@@ -215,7 +227,9 @@ def reduced(
 
 
 def checked(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str, Any]]) -> bool:
-    """Replaces the warnings and checks of summary.json; returns whether that changed anything."""
+    """Replaces the warnings whose code begins with "check-", and the checks of the same names, by those of
+    summary.json. Returns True if that changed the manifest; False without a manifest.
+    """
     known = read(run_dir)
     if not known:
         return False
@@ -226,7 +240,9 @@ def checked(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str
 
 
 def _replace(run_dir: Path, known: Contents, codes: tuple[str, ...], warnings: Iterable[Warned]) -> bool:
-    """Replaces the warnings whose codes begin with `codes`; an unchanged file keeps its time."""
+    """Writes `known` with `warnings` in place of its warnings whose code begins with one of `codes`. Returns
+    False, and does not write, if the file would not change.
+    """
     kept = [w for w in known.get("warnings", []) if not w["code"].startswith(codes)]
     new = [asdict(warning) for warning in warnings]
     fresh: Contents = {**known, "warnings": kept + [warning for warning in new if warning not in kept]}

@@ -1,7 +1,7 @@
-"""Lists the metrics of summary.json: the unit of each, what it is of, and how its value becomes known.
+"""Lists the metrics of summary.json: the unit of each, the columns that distinguish its values, and whether
+a value is exact or estimated.
 
-Expectations are checked against this list before a run. Imports the standard library only. A test compares
-the list with the metrics of recorded runs.
+Expectations are checked against this list before a run. Imports the standard library only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ Known = Literal["exact", "estimated"]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric of summary.json; `of` lists the columns that say what a value is of."""
+    """A metric of summary.json; `of` lists the columns that distinguish its values, such as link and
+    direction.
+    """
 
     unit: str
     of: tuple[str, ...]
@@ -35,7 +37,9 @@ TRIAL = ("stream", "frame_bytes")
 
 
 def _spread(name: str, what: str) -> dict[str, Metric]:
-    """The mean, deviation, percentiles and maximum of a time of messages."""
+    """Returns the metrics `name`_mean, _deviation, _max and one for each of PERCENTILES, in the unit `what`,
+    by traffic class and guarantee.
+    """
     estimated = {f"{name}_{one}": Metric(what, CLASS, "estimated", True) for one in ("mean", *PERCENTILES)}
     others = {
         f"{name}_deviation": Metric(what, CLASS, "estimated"),

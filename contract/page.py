@@ -92,7 +92,9 @@ def _column(column: Column) -> str:
 
 
 def entry(name: str, kind: Any, lines: Iterable[str]) -> str:
-    """Returns a list entry: the name, the docstring and a line for each field."""
+    """Returns a Markdown list entry: the name, the docstring of `kind`, and an indented item for each line in
+    `lines`.
+    """
     text = f"**{name}** {_text(kind)}".rstrip()
     return "\n".join(_item(text, "") + [line for field in lines for line in _item(field, "  ")]) + "\n"
 
@@ -108,7 +110,9 @@ def _text(kind: type) -> str:
 
 
 def fields(kind: Any, skip: Sequence[str] = ()) -> Iterator[str]:
-    """Yields a line for each field: its name, its type in words, and the comment behind it in the source."""
+    """Yields a line for each field of a class: its name, "?" if it may be left out, its type in words, and
+    the comment behind it in the source. Leaves out the names in `skip` and class variables.
+    """
     said = dict(re.findall(r"^    (\w+): .*?  # (.+)$", _source(kind), re.MULTILINE))
     made = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     default = {f.name for f in made if not f.default is f.default_factory is dataclasses.MISSING}

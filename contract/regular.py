@@ -24,7 +24,7 @@ _KINDS = {
 
 
 def open_read(path: Path) -> BufferedReader:
-    """Opens the file for reading; OSError if the path is a link, or no regular file."""
+    """Opens the file for reading bytes; OSError if it is absent, a symbolic link or no regular file."""
     descriptor = os.open(path, _READ)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -34,9 +34,9 @@ def open_read(path: Path) -> BufferedReader:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[Any]]:
-    """Yields a new binary file that replaces `path` when the block ends; readers see the old or the new one.
+    """Yields a new binary file that replaces `path` atomically when the block ends.
 
-    A link under that name is replaced, not followed. After an exception the old file stays.
+    A symbolic link at `path` is replaced, not followed. After an exception the old file stays.
     """
     part = path.with_name(path.name + ".part")
     with suppress(FileNotFoundError):
@@ -51,15 +51,16 @@ def replacing(path: Path) -> Iterator[IO[Any]]:
 
 
 def write(path: Path, text: str) -> None:
-    """Replaces the file by one with the text as UTF-8."""
+    """Replaces the file atomically by one with the text as UTF-8, or creates it."""
     with replacing(path) as file:
         file.write(text.encode())
 
 
 def other_entry(directory: Path, deepest: int = _DEEPEST) -> str | None:
-    """The first entry below the directory, by name, that is neither a file nor a directory, and its type.
+    """Returns a text "PATH is TYPE" for the first entry below the directory, by name, that is neither a
+    regular file nor a directory; None without such an entry.
 
-    None if there is no such entry. `deepest`: the number of directory levels to search.
+    `deepest`: the number of directory levels below the first that are searched.
     """
     return _other_entry(directory, "", deepest)
 

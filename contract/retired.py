@@ -37,18 +37,18 @@ FILES: Mapping[str, str] = {
 
 
 def objects(file: str, found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the objects of a file with the present names of their keys."""
+    """Returns the objects of a file or table (`file`) with the present names of their keys."""
     return [named(file, one) for one in found]
 
 
 def named(table: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns one object with the present names of its keys."""
+    """Returns one object of a file or table with the present names of its keys."""
     names = NAMES.get(table, {})
     return {names.get(key, key): value for key, value in found.items()}
 
 
 def figures(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the figures of summary.json with their present names."""
+    """Returns the figures of summary.json with the present names of their keys and of the figures."""
     rows = objects("summary.json", found)
     return [{**one, "name": FIGURES.get(one["name"], one["name"])} if "name" in one else one for one in rows]
 

@@ -1,5 +1,5 @@
 """Names the files of a run directory; reads and writes its plan, proof.json, summary.json and verdicts.json
-(docs/contracts/run-directory.md). Words of earlier versions are translated.
+(docs/contracts/run-directory.md). Translates names in files of earlier versions to the present ones.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ Rows = list[dict[str, Any]]
 
 
 class UnreadableError(Exception):
-    """Raised for a file of the run directory that is absent, damaged or of another version."""
+    """Raised for a plan.json that is absent or damaged."""
 
 
 class FormatError(UnreadableError):
-    """Raised for a plan of a format that this version does not read."""
+    """Raised for a plan.json of a format that this version does not read."""
 
 
 def read_plan(run_dir: Path) -> Plan:
     """Returns the plan of the run, also one that an earlier version wrote in the same format.
 
-    Raises UnreadableError.
+    Raises FormatError for another format, else UnreadableError if plan.json is absent or damaged.
     """
     path = run_dir / PLAN
     try:
@@ -64,7 +64,7 @@ def write_plan(run_dir: Path, plan: Plan) -> None:
 
 
 def _made_by(run_dir: Path) -> str:
-    """Returns the version in the run's manifest as text, or why there is none."""
+    """Returns "vnet VERSION" by the run's manifest, or a text that the manifest does not tell the version."""
     try:
         return f"vnet {manifest.read(run_dir)['versions']['vnet']}"
     except (OSError, ValueError, LookupError, TypeError):
@@ -72,19 +72,23 @@ def _made_by(run_dir: Path) -> str:
 
 
 def read_proof(run_dir: Path) -> list[Proven]:
-    """Returns the checks of the links. Raises OSError for a file that cannot be read, ValueError for a
-    damaged one; so do the other functions that read.
+    """Returns the measurements of the link proof in proof.json. Raises OSError for a file that cannot be
+    read, ValueError for a damaged one.
     """
     return [Proven.of(row) for row in _rows(run_dir / PROOF)]
 
 
 def read_summary(directory: Path) -> Rows:
-    """Returns the figures of a run or campaign."""
+    """Returns the figures in summary.json of a run or campaign, with present names. Raises OSError for a file
+    that cannot be read, ValueError for a damaged one.
+    """
     return retired.figures(_rows(directory / SUMMARY))
 
 
 def read_verdicts(directory: Path) -> list[Judged]:
-    """Returns the verdicts on a run, or on the claims and expectations of a campaign."""
+    """Returns the verdicts in verdicts.json of a run or campaign. Raises OSError for a file that cannot be
+    read, ValueError for a damaged one.
+    """
     rows = retired.judged(_objects(directory / VERDICTS, _verdicts(directory).get("verdicts")))
     try:
         return [Judged.of_row(row) for row in rows]
@@ -93,7 +97,9 @@ def read_verdicts(directory: Path) -> list[Judged]:
 
 
 def read_counts(directory: Path) -> dict[str, dict[str, int]]:
-    """Returns the number of verdicts by subject and word; for a campaign, over all its runs."""
+    """Returns `counts` of verdicts.json: the number of verdicts by subject and word; for a campaign, over all
+    its runs. Raises OSError for a file that cannot be read, ValueError for a damaged one.
+    """
     counts = _verdicts(directory).get("counts")
     if not isinstance(counts, dict) or not all(isinstance(words, dict) for words in counts.values()):
         raise ValueError(f"{directory / VERDICTS}: holds no numbers of verdicts")
@@ -101,12 +107,12 @@ def read_counts(directory: Path) -> dict[str, dict[str, int]]:
 
 
 def write_proof(run_dir: Path, checks: Iterable[Proven]) -> None:
-    """Writes the checks of the links."""
+    """Writes the measurements of the link proof to proof.json."""
     _write(run_dir / PROOF, [asdict(check) for check in checks])
 
 
 def write_summary(directory: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Writes the figures of a run or campaign."""
+    """Writes the figures of a run or campaign to summary.json."""
     _write(directory / SUMMARY, list(rows))
 
 
@@ -116,7 +122,9 @@ def write_verdicts(
     counts: Mapping[str, Mapping[str, int]],
     suspect: Mapping[str, str],
 ) -> None:
-    """Writes verdicts and their numbers. suspect: name of a cell -> why its run is suspect."""
+    """Writes verdicts and their numbers (subject: word: number) to verdicts.json. suspect maps the name of a
+    cell to the reason why its run is suspect.
+    """
     data = {"suspect": suspect, "counts": counts, "verdicts": [asdict(one) for one in verdicts]}
     _write(directory / VERDICTS, {"format": VERDICTS_FORMAT, **data})
 

@@ -1,4 +1,4 @@
-"""Writes and checks seal.json: the digests of all files that figures are made from, so that later changes
+"""Writes and checks seal.json: the SHA-256 of all files that figures are made from, so that later changes
 are found.
 """
 
@@ -20,7 +20,9 @@ RECORDS = ("raw/*.csv", "raw/events.jsonl", "pcap/*.pcap")  # what tables are ma
 
 
 def seal(run_dir: Path, records: bool = True) -> None:
-    """Seals the present files; leaves out the `records` while the lab still writes them."""
+    """Writes seal.json with the SHA-256 of each present file: plan, manifest, proof, summary, verdicts and
+    tables. Includes the files in raw/ and pcap/ if `records` is true.
+    """
     patterns = PATTERNS + RECORDS if records else PATTERNS
     found = sorted({path for pattern in patterns for path in run_dir.glob(pattern)})
     names = [name for name in SEALED if (run_dir / name).is_file()]
@@ -28,8 +30,8 @@ def seal(run_dir: Path, records: bool = True) -> None:
 
 
 def lift(run_dir: Path, name: str) -> None:
-    """Removes a file's digest before the file is rewritten, so that a crash before `renew` leaves it
-    unsealed, not altered. Does nothing if the run has no seal.
+    """Removes a file's digest from the seal, before the file is rewritten. After a crash before `renew` the
+    file then has no digest in place of a wrong one. Does nothing without a readable seal.
     """
     try:
         known = _read(run_dir)
@@ -39,7 +41,7 @@ def lift(run_dir: Path, name: str) -> None:
 
 
 def renew(run_dir: Path, names: Iterable[str]) -> None:
-    """Stores the digests of files that were rewritten. Does nothing if the run has no seal."""
+    """Stores the digests of files that were rewritten in the seal. Does nothing without a readable seal."""
     try:
         known = _read(run_dir)
     except (OSError, ValueError):
@@ -48,9 +50,10 @@ def renew(run_dir: Path, names: Iterable[str]) -> None:
 
 
 def altered(run_dir: Path) -> tuple[str, ...]:
-    """Returns the sealed files that were changed or added since; empty if the run never had a seal.
+    """Returns the names of summary, verdicts, plan, manifest, proof and tables that were changed or added
+    since the run was sealed; empty if the run never had a seal.
 
-    Removed files do not count, except the seal.
+    Returns only seal.json if the seal was damaged or removed. Other removed files do not count.
     """
     if not sealed(run_dir) and _was_sealed(run_dir):
         return (NAME,)
@@ -58,8 +61,10 @@ def altered(run_dir: Path) -> tuple[str, ...]:
 
 
 def altered_records(run_dir: Path) -> tuple[str, ...]:
-    """Returns the same as `altered` for the files that a reduction reads; used before it renews tables and
-    seal.
+    """Returns the names of the files that a reduction reads (plan, manifest, proof, raw/ and pcap/) that were
+    changed or added since the run was sealed; empty without a seal, seal.json for a damaged one.
+
+    If the seal covers no file of raw/ or pcap/, added files do not count.
     """
     return _changed(run_dir, WRITTEN, RECORDS)
 
@@ -83,7 +88,7 @@ def _changed(run_dir: Path, names: tuple[str, ...], patterns: tuple[str, ...]) -
 
 
 def _was_sealed(run_dir: Path) -> bool:
-    """Returns whether the manifest states that a reduction sealed the run; False for earlier versions."""
+    """Returns True if the manifest states that a reduction sealed the run; False for an unreadable one."""
     try:
         found = json.loads((run_dir / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -92,7 +97,7 @@ def _was_sealed(run_dir: Path) -> bool:
 
 
 def sealed(run_dir: Path) -> bool:
-    """Returns whether the run has a seal."""
+    """Returns True if the run has a seal.json."""
     return (run_dir / NAME).is_file()
 
 
@@ -105,8 +110,8 @@ def _read(run_dir: Path) -> dict[str, str]:
 
 
 def _inside(name: str) -> bool:
-    """Returns whether a name may be in a seal; others are rejected, so that no seal leads to files
-    elsewhere.
+    """Returns True if a name may be in a seal: a file of a run directory that is sealed. Rejecting others
+    keeps a seal from leading to files elsewhere.
     """
     return name in SEALED or (_matches(name, PATTERNS + RECORDS) and ".." not in name)
 

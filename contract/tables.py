@@ -31,7 +31,7 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns that every such table has."""
+        """The names of the columns that this table has in every run; without those marked `absent`."""
         return tuple(column.name for column in self.columns if not column.absent)
 
 

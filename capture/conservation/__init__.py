@@ -1,1 +1,1 @@
-"""The conservation checks: compare figures of a run with independent counts of the same quantity."""
+"""Conservation checks, which compare figures of a run with independent counts of the same quantity."""

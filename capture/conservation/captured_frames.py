@@ -27,14 +27,20 @@ EDGE_NS = 50_000_000  # most between a packet's timestamp and a sample's time, i
 
 
 def packets_are_frames(e: Evidence) -> Found:
-    """Compares, for each capture without a filter, its packets and their bytes between the first and the last
-    sample with the frames and bytes that the interface counted.
+    """Compares the packets and bytes of each capture without a filter with the frames and bytes that its
+    interface counted, over the sample intervals until the scenario's end in which no counter restarted.
+
+    In virtual time it also compares the sample interval that differs most.
     """
     return _against_interface(e, filtered=False)
 
 
 def filtered_are_frames(e: Evidence) -> Found:
-    """Checks that each capture with a filter has at most the frames and bytes that the interface counted."""
+    """Checks that each capture with a filter has at most the frames and bytes that its interface counted,
+    over the sample intervals until the scenario's end in which no counter restarted.
+
+    In virtual time it also checks the sample interval with the largest excess.
+    """
     return _against_interface(e, filtered=True)
 
 
@@ -73,15 +79,15 @@ def _why_not(e: Evidence, capture: Capture) -> str:
 
 
 class _Counted:
-    """The growth of frames and bytes at capture points, from the samples of nodes and links."""
+    """Computes how frames and bytes grow at capture points, from the samples of nodes and links."""
 
     def __init__(self, e: Evidence) -> None:
         self._traffic = Traffic(e)
         self._plan = e.plan
 
     def at(self, capture: Capture) -> pl.DataFrame | str:
-        """Returns the growth of the capture point's counters (columns sample, packets, bytes, whole), or the
-        reason why nothing counts this interface alone.
+        """Returns the growth of the capture point's counters in each sample interval (columns sample,
+        packets, bytes, whole), or the reason why no counter covers this interface alone.
 
         A capture at a node or a link contains both directions; a capture at a bridge contains each frame
         once, when it enters the segment.
@@ -99,15 +105,17 @@ class _Counted:
         return self._traffic.at_port(target, cards[0].segment)
 
     def timed(self, steps: pl.DataFrame) -> pl.DataFrame:
-        """Adds begin_ns and t_ns, the times of the previous and of this sample of the nodes, to `steps`."""
+        """Adds begin_ns and t_ns, the times of the previous and of this sample of the nodes, to `steps`.
+        Leaves out samples that the nodes do not have.
+        """
         return steps.join(self._traffic.times, on="sample", how="inner").sort("sample")
 
 
 def _stretches(steps: pl.DataFrame, scenario: Span | None) -> pl.DataFrame:
     """Joins consecutive samples whose counters did not restart into rows of first_ns, last_ns, packets and
-    bytes.
+    bytes. Without a scenario there are no rows.
 
-    Samples after the scenario's end are left out, because the capture stops then at an unrecorded time.
+    Leaves out samples after the scenario's end, because the capture stops then at an unrecorded time.
     """
     end = scenario[1] if scenario is not None else 0
     kept = steps.filter(pl.col("whole") & (pl.col("t_ns") <= end)).sort("sample")
@@ -122,7 +130,8 @@ def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[C
     """Yields the packets and the bytes of a capture within the stretches, each beside the interface's counts.
 
     The tolerance covers packets that could lie on either side of a sample's time (in virtual time those of
-    exactly that time, in real time those within 50 ms), and packets that tcpdump reports as lost.
+    exactly that time, in real time those within 50 ms), packets that tcpdump reports as lost, and 4 bytes
+    for each packet with a VLAN tag.
     """
     packets = e.packets(name)
     assert packets is not None
@@ -145,7 +154,9 @@ def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[C
 
 
 def _lost(e: Evidence, name: str, packets: pl.LazyFrame) -> dict[str, int]:
-    """Returns the packets that tcpdump reports as lost, and the most bytes that these can have."""
+    """Returns the number of packets that tcpdump reports as dropped by the kernel or the interface, and as
+    their bytes this number times the longest captured packet.
+    """
     said = e.manifest.captures.get(name) or {}
     lost = sum(int(said.get(k) or 0) for k in ("dropped_kernel", "dropped_interface"))
     longest = packets.select(pl.col("wire_bytes").max()).collect().item() if lost else 0
@@ -153,10 +164,11 @@ def _lost(e: Evidence, name: str, packets: pl.LazyFrame) -> dict[str, int]:
 
 
 def _by_sample(e: Evidence, name: str, steps: pl.DataFrame, *, most: bool) -> Iterator[Compared]:
-    """Yields the packets and the bytes of the sample that differs most from the interface's counters.
+    """Yields the packets of the sample interval that differs most from the interface's frames, and the bytes
+    of the interval that differs most in bytes.
 
     A wrong clock moves packets from one sample to the next, which changes the sums of a whole run only at its
-    two ends. most: fewer packets than the interface counted are allowed.
+    two ends. most: only intervals with more packets or bytes than the interface counted count as different.
     """
     packets = e.packets(name)
     assert packets is not None

@@ -32,7 +32,7 @@ FILE_HEADER, PACKET_HEADER = 24, 16  # bytes of a pcap file, as tcpdump writes i
 
 def sizes_fill_the_file(e: Evidence) -> Found:
     """Compares, for each capture, the captured bytes of all packets plus the pcap headers with the size of
-    the pcap file.
+    the pcap file. Leaves out captures without a table or without a known file size.
     """
     compared, left_out = [], []
     for capture in e.plan.captures:
@@ -50,7 +50,7 @@ def sizes_fill_the_file(e: Evidence) -> Found:
 
 def table_has_packets(e: Evidence) -> Found:
     """Compares, for each capture, the rows of its table with the packets that tcpdump counted, and the sum of
-    all layers' bytes with the sum of the frames' bytes.
+    all layers' bytes with the sum of the frames' bytes. Leaves out captures that lack the table or the count.
     """
     compared, left_out = [], []
     for capture in e.plan.captures:
@@ -78,8 +78,10 @@ def none_planned(e: Evidence) -> list[str]:
 
 def filter_matches(e: Evidence) -> Found:
     """Compares, for each capture with a filter, its packets with those that pass when tcpdump applies the
-    filter again to the pcap file. Leaves a capture out if the numbers differ and frames were cut or carry
-    VLAN tags.
+    filter again to the pcap file. Compares nothing in a run of the fake driver.
+
+    Leaves a capture out if a number is missing, or if the numbers differ and the snap length cut a frame or
+    a frame carries a VLAN tag.
     """
     if e.manifest.driver == "fake":
         return Found(left_out=[e.unsuitable])
@@ -102,9 +104,11 @@ def filter_matches(e: Evidence) -> Found:
 
 
 def kernel_has_packets(e: Evidence) -> Found:
-    """Compares, for each capture, the packets that tcpdump captured or reports as dropped with those that the
-    kernel's filter passed. The tolerance is what the kernel's last block may hold, which is lost when tcpdump
-    ends.
+    """Compares, for each capture, the packets that tcpdump captured plus those that it reports as dropped by
+    the kernel with those that passed the kernel's filter. Leaves out captures that lack a count.
+
+    The tolerance is the number of packets that the kernel's last block may hold, because this block is lost
+    when tcpdump ends.
     """
     compared, left_out = [], []
     for capture in e.plan.captures:
@@ -119,8 +123,8 @@ def kernel_has_packets(e: Evidence) -> Found:
 
 
 def _in_a_block(packets: pl.LazyFrame) -> int:
-    """Returns the most packets in any two successive periods of SETTLE_NS, the time for which the kernel
-    keeps a block.
+    """Returns the most packets in any two successive periods that have packets. Each period lasts SETTLE_NS,
+    the time for which the kernel keeps a block; 0 without packets.
     """
     periods = packets.group_by(pl.col("t_ns") // SETTLE_NS).agg(pl.len()).sort("t_ns")
     counts = periods.select(pl.col("len").cast(pl.Int64)).collect()["len"]

@@ -1,4 +1,4 @@
-"""The parts of a conservation check: the rule, the pairs of counts to compare, and the verdict."""
+"""Defines the parts of a conservation check (rule, pairs of counts, verdict), and judges pairs by a rule."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The pairs of counts that a check compared, and the reasons why it left others out."""
+    """The pairs of counts that a check compared, and the reasons why it left out other subjects."""
 
     compared: Sequence[Compared] = ()
     left_out: Sequence[str] = ()  # why subjects were not compared
@@ -52,7 +52,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule in words: the `figure` must be equal to, at least or at most the independent `count`."""
+    """A rule in words: the `figure` must be equal to, at least or at most the independent `count`.
+
+    remedy: the consequence of a failure, and the action that the user should take.
+    """
 
     name: str
     figure: str
@@ -62,8 +65,10 @@ class Rule:
 
 
 def judge(rule: Rule, found: Found) -> Check:
-    """Returns the rule's verdict: "fails" if a pair of counts disagrees, "holds" if all agree, "cannot tell"
-    if there are none.
+    """Returns the rule's verdict with a text and numbers: "fails" if a pair of counts disagrees by more than
+    its tolerance, "holds" if all pairs agree, "cannot tell" if `found` has no pair.
+
+    The text of a failure names up to three pairs, those with the largest differences first.
     """
     wrong = [one for one in found.compared if not one.agrees(rule.relation)]
     numbers = {
@@ -104,7 +109,9 @@ def _tolerance(one: Compared) -> str:
 
 
 def _reasons(left_out: Sequence[str]) -> str:
-    """Lists the first NAMED different reasons, each with the number of times that it occurs."""
+    """Lists the first NAMED different reasons, each with its number if it occurs more than once, and the
+    number of other reasons.
+    """
     counts = {reason: left_out.count(reason) for reason in dict.fromkeys(left_out)}
     said = [f"{reason} ({n} times)" if n > 1 else reason for reason, n in counts.items()]
     rest = f"; and {len(said) - NAMED} more reasons" if len(said) > NAMED else ""

@@ -1,4 +1,4 @@
-"""Computes how counters of nodes and link directions grow between samples, which both number alike."""
+"""Computes how the counters of light nodes and of link directions grow between successive samples."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ DOWN = ("link-down", "stop", "kill")
 
 
 def light_nodes(plan: Plan) -> list[Node]:
-    """Returns the light nodes, whose interfaces the lab's kernel counts all at one moment."""
+    """Returns the light nodes of the plan. The lab's kernel reads all their counters at one moment."""
     return [node for node in plan.nodes if node.kind == "light"]
 
 
 def node_steps(e: Evidence) -> pl.DataFrame | None:
     """Returns the growth of each counter between samples (node, t_ns, sample, begin_ns, whole, NODE) of light
     nodes; None without samples.
+
+    `whole` is false where a counter restarted, a sample is missing, or an event affected the node.
     """
     rows = _samples(e)
     return None if rows is None else _broken(_steps(rows, ("node",), NODE), e, "node")
@@ -30,9 +32,10 @@ def node_steps(e: Evidence) -> pl.DataFrame | None:
 
 def link_steps(e: Evidence) -> pl.DataFrame | None:
     """Returns the growth of each counter and of the backlog (`queued`) of every link direction between
-    samples; None without samples.
+    samples; None without samples of nodes or of links.
 
-    A sample of links has the number of the last sample of nodes before it.
+    A sample of links has the number of the last sample of nodes at or before its time. `whole` is false
+    where a counter restarted, a sample is missing, or an event affected the link.
     """
     nodes = _samples(e)
     if nodes is None or e.links is None:
@@ -44,8 +47,8 @@ def link_steps(e: Evidence) -> pl.DataFrame | None:
 
 
 def fallen(e: Evidence) -> int | None:
-    """Returns the number of samples in which a counter of a light node decreased although no event affected
-    the node; None without samples.
+    """Returns the number of samples, counted for each light node, in which a counter of the node decreased
+    although no event affected the node; None without samples.
     """
     rows = _samples(e)
     if rows is None:
@@ -55,7 +58,7 @@ def fallen(e: Evidence) -> int | None:
 
 
 def _samples(e: Evidence) -> pl.DataFrame | None:
-    """Returns the rows of light nodes with the number of their sample, from 1; None without samples."""
+    """Returns the rows of light nodes with the number of their sample time, from 1; None without samples."""
     if e.nodes is None:
         return None
     names = [node.name for node in light_nodes(e.plan)]
@@ -64,8 +67,10 @@ def _samples(e: Evidence) -> pl.DataFrame | None:
 
 
 def _steps(rows: pl.DataFrame, over: tuple[str, ...], counters: tuple[str, ...]) -> pl.DataFrame:
-    """Replaces each counter by its growth since the previous sample; `whole` is false where a counter
-    restarted or a sample is missing.
+    """Replaces each counter by its growth since the previous sample, begin_ns; `whole` is false where a
+    counter restarted or a sample is missing. Leaves out the first sample, which has no previous one.
+
+    `queued` is the growth of backlog_packets, if `rows` has this column.
     """
     grown = rows.with_columns(pl.col(name).diff().over(over) for name in counters)
     if "backlog_packets" in rows.columns:
@@ -78,8 +83,8 @@ def _steps(rows: pl.DataFrame, over: tuple[str, ...], counters: tuple[str, ...])
 
 
 def _broken(steps: pl.DataFrame, e: Evidence, key: str) -> pl.DataFrame:
-    """Sets `whole` to false for intervals in or just after which an event changed the node or link `key`, and
-    while it is down.
+    """Sets `whole` to false for intervals in or just before which an event of BREAKING affected the node or
+    link in column `key`, and while the node or link is down. Without events returns `steps` unchanged.
     """
     if e.events is None:
         return steps

@@ -20,15 +20,15 @@ NODE_CPU_PROCESSES = Rule(
     "node-cpu-processes", "CPU time by nodes' control groups", "that of the processes in them, by /proc",
     "CPU of nodes is wrong: repeat the run, and report it as an error", "at least",
 )  # fmt: skip
-# A node's process may use this much CPU before it joins its node's group, in a lab kernel that waits for its
-# machine 40 ms were seen, which the kernel counts as the process's.
+# The most CPU time that a process uses before it joins its node's control group: the kernel counts this time
+# for the process only. In a lab kernel that waited for its machine it was 40 ms.
 SETUP_NS = {"real": 500_000_000, "virtual": 100_000_000}
-TICK_NS = 10_000_000  # of kernels that count CPU so coarsely (HZ=100)
+TICK_NS = 10_000_000  # the resolution of kernels that count CPU time in timer ticks (HZ=100)
 
 
 def nodes_fit(e: Evidence) -> Found:
-    """Checks that all nodes together used at most the time of all cores from the first sample to the last.
-    The tolerance is one tick (10 ms) for each node.
+    """Checks that all light nodes together used at most the CPU time of all cores of the lab's kernel from
+    the first sample to the last. The tolerance is one tick (10 ms) for each node.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -48,8 +48,10 @@ def nodes_fit(e: Evidence) -> Found:
 
 def groups_have_processes(e: Evidence) -> Found:
     """Checks that each node's control group has at least the CPU time of its processes at the end of the run,
-    ended ones included, and that its last sample is lower by at most what the cores can give in the time
-    since.
+    ended ones included. The tolerance is 510 ms, in virtual time 110 ms.
+
+    It also checks that the group's CPU time at the end exceeds that of the node's last sample by at most the
+    time of all cores between the two, plus 10 ms.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])

@@ -24,8 +24,8 @@ REFUSED = ("UdpSndbufErrors", "Udp6SndbufErrors", "IpOutDiscards", "IpOutNoRoute
 
 
 def arrivals_were_handed_over(e: Evidence) -> Found:
-    """Checks that each node's stack delivered at least one datagram to programs for each recorded arrival and
-    reply.
+    """Checks that the stack of each light node delivered at least as many datagrams to programs as the
+    agent's UDP roles of this node recorded arrivals and replies.
     """
     if why := _unknown(e):
         return Found(left_out=[why])
@@ -42,8 +42,11 @@ def arrivals_were_handed_over(e: Evidence) -> Found:
 
 
 def sends_left(e: Evidence) -> Found:
-    """Compares, for each node that runs only UDP roles, its recorded messages and replies with the datagrams
-    that its stack sent. Senders to several receivers are left out.
+    """Compares, for each light node that runs only UDP roles of the agent, the attempts to send its messages
+    plus the replies that it gave with the datagrams that its stack sent.
+
+    The tolerance is the number of datagrams that the stack refused. A node with a sender to several receivers
+    is left out.
     """
     if why := _unknown(e):
         return Found(left_out=[why])

@@ -21,11 +21,11 @@ NEAR_NS = (
 
 
 def none_is_too_soon(e: Evidence) -> Found:
-    """Compares each flow's shortest latency per receiver, and its shortest round trip, with the least delay
-    of the links between.
+    """Checks that each flow's shortest latency per receiver, and its shortest round trip, are at least the
+    sum of the least delays of the links on the shortest way, less 0.1 ms.
 
-    A message that takes another way than the shortest cannot have a lower latency. Published messages count
-    by way of the broker.
+    Pairs of ends without such a delay are left out. The way of a published message leads through the brokers
+    of its sender and its receiver, if both are in the lab.
     """
     if why := e.unsuitable or doubtful(e):
         return Found(left_out=[why])
@@ -55,7 +55,9 @@ def none_is_too_soon(e: Evidence) -> Found:
 
 
 def doubtful(e: Evidence) -> str:
-    """Returns why a latency may be below the links' delay; "" if it cannot be."""
+    """Returns the reason why a latency may be below the delay of the links: VM nodes, NICs of the machine,
+    nodes or links that were added during the run, or bit errors; "" without these.
+    """
     nodes = e.plan.nodes
     if any(node.kind != "light" for node in nodes):
         return "the clocks of virtual machines are their own"
@@ -69,6 +71,6 @@ def doubtful(e: Evidence) -> str:
 
 
 def _along(known: dict[str, dict[str, int]], places: list[str]) -> int | None:
-    """Returns the sum of the least delays (ns) from each place to the next; None if one cannot be reached."""
+    """Returns the sum of the least delays (ns) from each place to the next; None if `known` lacks a part."""
     parts = [known[a].get(b) for a, b in itertools.pairwise(places)]
     return None if None in parts else sum(part for part in parts if part is not None)

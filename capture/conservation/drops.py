@@ -23,11 +23,11 @@ SEGMENTS, DATA = "TcpRetransSegs", "TcpExtTCPOrigDataSent"
 
 
 def drops_are_missed(e: Evidence) -> Found:
-    """Compares the frames that each link to a node dropped with their possible causes, for nodes that do not
-    forward.
+    """Checks that each link to a node that does not forward dropped at most as many frames as these causes
+    explain: lost attempts of messages to the node, TCP segments that any stack sent again, and the node's own
+    data segments (a link may drop their acknowledgements), plus 16 others.
 
-    Their number is at most the sum of messages that the node lacks, TCP segments that any stack sent again,
-    and the node's own data segments, whose acknowledgements a link may drop.
+    Links whose counters restarted are left out.
     """
     if why := e.unsuitable or _unknown(e):
         return Found(left_out=[why])
@@ -66,7 +66,9 @@ def _transfers(plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _to_nodes(plan: Plan) -> Iterator[tuple[str, str, str]]:
-    """Yields link, direction and node for each link direction that leads to a node which does not forward."""
+    """Yields link, direction and node for each link direction that leads to a node which does not forward.
+    Leaves out links between segments, media and half-duplex links.
+    """
     ends = {node.name for node in plan.nodes if not node.forward}
     for link in plan.links:
         for way, end in WAYS.items():
@@ -76,8 +78,8 @@ def _to_nodes(plan: Plan) -> Iterator[tuple[str, str, str]]:
 
 
 def _lost(e: Evidence) -> dict[str, int]:
-    """Returns for each node the frames that it lacks: attempts to send it messages, or replies to its
-    requests, that did not arrive.
+    """Returns for each node an upper bound of the messages and replies that did not reach it: for each
+    message to it, and for each request from it, the attempts (at least one) less one if any copy arrived.
     """
     assert e.messages is not None
     homes = e.plan.homes()

@@ -1,4 +1,6 @@
-"""The input of conservation checks: a run's plan, manifest, proof and tables, each read once."""
+"""Defines the input of conservation checks: a run's plan, manifest, proof and tables, each read once when a
+check needs it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ PROCESSES = {"t_ns": INTEGER, "node": NAME, "group_ns": INTEGER, "processes_ns":
 
 @dataclass(frozen=True)
 class Recorded:
-    """The numbers of lines in raw/messages.csv for messages sent, arrivals at receivers and replies.
+    """The numbers of lines in raw/messages.csv for scheduled messages, arrivals at receivers and replies.
 
     misfits: the reduction left some lines out of the table, and a warning reports this.
     """
@@ -39,8 +41,9 @@ class Evidence:
     """The plan, manifest and tables of one run.
 
     recorded: None if the run has no records. pcap_bytes: the size of each pcap file that this reduction read.
-    matching: for each capture, the packets that match its filter when the filter is applied again. seen: for
-    each capture point, when it first captured each message (capture.message_frames).
+    matching: for each capture with a filter, the number of packets that match when the filter is applied
+    again. seen: for each capture point, the time when it first captured each message
+    (capture.message_frames).
     """
 
     run_dir: Path
@@ -53,14 +56,16 @@ class Evidence:
 
     @property
     def virtual(self) -> bool:
-        """Whether the run was in virtual time, where all samples are taken at one moment and counters agree
-        exactly.
+        """True if the run was in virtual time, where the counters of one sample are read at one moment and so
+        agree exactly.
         """
         return self.manifest.virtual
 
     @cached_property
     def unsuitable(self) -> str:
-        """The reason why no counters of this run can be compared; "" if they can."""
+        """The reason why counters of this run cannot be compared (the fake driver, or a multi-host lab); ""
+        if they can.
+        """
         if self.manifest.driver == "fake":
             return "the fake driver's figures are invented"
         if self.plan.hosts:
@@ -109,11 +114,13 @@ class Evidence:
 
     @cached_property
     def impairments(self) -> pl.DataFrame | None:
-        """The changes of links that follow a trace; None without traces."""
+        """The changes of links that follow a trace; None without such changes."""
         return self._table("impairments")
 
     def counted(self, counters: Iterable[str]) -> dict[str, int]:
-        """Returns the sum of these counters of each node's network stack, which must have been counted."""
+        """Returns the sum of these counters of each node's network stack; without nodes that have none of
+        them. Requires a table of stacks.
+        """
         assert self.stacks is not None
         rows = self.stacks.filter(pl.col("counter").is_in(list(counters)))
         return dict(rows.group_by("node").agg(pl.col("value").sum()).iter_rows())
@@ -128,7 +135,7 @@ class Evidence:
 
     @cached_property
     def proof(self) -> list[Proven]:
-        """The measurements of the link proof; empty if there is no readable proof.json."""
+        """The measurements of the link proof; an empty list if proof.json is absent or unreadable."""
         try:
             return rundir.read_proof(self.run_dir)
         except (OSError, ValueError):
@@ -136,24 +143,24 @@ class Evidence:
 
     @cached_property
     def peaks(self) -> pl.DataFrame | None:
-        """Each node's peak memory by its control group (t_ns, node, memory_bytes); None if it was
-        not read.
+        """The peak memory of each node's control group and the time of its reading (t_ns, node,
+        memory_bytes); None if raw/peaks.csv is absent.
         """
         path = self.run_dir / "raw" / "peaks.csv"
         return rawfile.table(path, PEAKS).lines if path.exists() else None
 
     @cached_property
     def overrun(self) -> bool:
-        """Whether a session failed, for example because its socket buffer was full."""
+        """True if a session failed, for example because its socket buffer was full."""
         return self.sessions is not None and self.sessions.filter(what="failed").height > 0
 
     def packets(self, point: str) -> pl.LazyFrame | None:
-        """The packets that a capture point recorded; None without a table."""
+        """Returns the packets that a capture point recorded; None without a table."""
         path = self.run_dir / "packets" / f"{point}.parquet"
         return pl.scan_parquet(path) if path.exists() else None
 
     def _table(self, name: str) -> pl.DataFrame | None:
-        """The table of that name; None if it is absent or empty."""
+        """Returns the table of that name; None if it is absent or empty."""
         path = self.run_dir / f"{name}.parquet"
         table = pl.read_parquet(path) if path.exists() else None
         return None if table is None or table.is_empty() else table

@@ -25,8 +25,8 @@ HERE = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
 
 
 def counts_are_rows(e: Evidence, summary: Iterable[Row]) -> Found:
-    """Compares the counts of messages by class and of packets by capture in summary.json with the rows of the
-    tables.
+    """Compares the counts of messages by traffic class and of packets and bytes by capture in summary.json
+    with the rows of the tables.
     """
     rows = list(summary)
     compared = [*_messages(e, rows), *_packets(e, rows)]
@@ -34,8 +34,8 @@ def counts_are_rows(e: Evidence, summary: Iterable[Row]) -> Found:
 
 
 def _messages(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
-    """Compares the counts by traffic class with the table, and checks scheduled = sent + unsent and expected
-    = received + lost.
+    """Compares the counts of scheduled, sent, expected and received messages of each traffic class with the
+    table, and checks scheduled = sent + unsent and expected = received + lost; none without it.
     """
     said = _by(rows, "traffic_class", "messages_")
     if e.messages is None:
@@ -58,7 +58,7 @@ def _messages(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
 
 def _packets(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
     """Compares the number and bytes of each capture's packets in the hold, or in the whole capture if the run
-    records no hold.
+    records no hold. Captures without a table or without this figure are left out.
     """
     hold = e.manifest.phases.get("hold")
     for point, known in _by(rows, "capture", "").items():
@@ -73,7 +73,12 @@ def _packets(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
 
 
 def goodput_is_payload(e: Evidence, summary: Iterable[Row]) -> Found:
-    """Checks that the mean rate of each bulk transfer times its duration equals the bytes that arrived."""
+    """Checks that the mean rate of each bulk transfer times its duration equals the bytes that arrived
+    between its first and last sample, and that its total equals the last count of bytes.
+
+    Transfers with several counting ends, with fewer than two samples, without a rate, or with a count that
+    decreased are left out.
+    """
     said = _by(summary, "flow", "transfer_")
     compared = []
     for name, known in said.items():
@@ -94,8 +99,11 @@ def goodput_is_payload(e: Evidence, summary: Iterable[Row]) -> Found:
 
 
 def payload_is_carried(e: Evidence, summary: Iterable[Row]) -> Found:
-    """Checks that the goodput of each link direction is at most the rate that it carried. The tolerance
-    covers the samples that the hold's begin and end cut.
+    """Checks that the goodput of each link direction is at most the mean rate that it carried. Directions
+    that lack goodput, mean rate or peak rate are left out.
+
+    The tolerance covers the two samples that the hold's begin and end cut: twice the peak rate divided by the
+    number of samples.
     """
     links: dict[tuple[str, str], dict[str, Row]] = {}
     for row in summary:
@@ -125,7 +133,7 @@ def _by(rows: Iterable[Row], key: str, begins: str) -> dict[str, dict[str, float
 
 def _arrived(e: Evidence, name: str) -> pl.DataFrame | None:
     """Returns the samples of a flow's only receiver, or of its sender if no receiver counted; None if several
-    ends did, or there are fewer than two samples.
+    ends counted, if there are fewer than two samples, or without transfers.
     """
     if e.transfers is None:
         return None

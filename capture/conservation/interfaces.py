@@ -24,15 +24,15 @@ UNITS = {"bytes": "bytes", "packets": "frames"}
 
 
 def node_is_links(e: Evidence) -> Found:
-    """Checks that a node whose interfaces all have counted links counts the same bytes and frames as these
-    links.
+    """Checks that each light node whose interfaces all have counted links counts the same bytes and frames as
+    these links, sent and received.
     """
     return _against_links(e, whole=True)
 
 
 def node_has_links(e: Evidence) -> Found:
-    """Checks that a node that also has interfaces without a link counts at least the bytes and frames of its
-    links.
+    """Checks that each light node that also has interfaces without a counted link counts at least the bytes
+    and frames of its links, sent and received.
     """
     return _against_links(e, whole=False)
 
@@ -57,8 +57,8 @@ def _against_links(e: Evidence, *, whole: bool) -> Found:
 
 
 def _found(carried: pl.DataFrame, nodes: pl.DataFrame, exact: bool) -> Found:
-    """Compares bytes and frames of each node and direction over the samples in which node and links were both
-    counted.
+    """Compares bytes and frames of each node, sent and received, over the samples in which no counter of the
+    node or its links restarted. exact: no difference is allowed.
     """
     compared: list[Compared] = []
     left_out: list[str] = []
@@ -82,9 +82,10 @@ def _sums(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_node(row: dict[str, Any], way: str, exact: bool) -> Iterator[Compared]:
-    """Yields a node's bytes and frames beside those of its links.
+    """Yields a node's bytes and frames, sent or received (`way`), beside those of its links.
 
-    In real time the counters are read one after another, so they may differ by the busiest sample's traffic.
+    In real time (`exact` is false) the counters are read one after another, so the traffic of the busiest
+    sample is the tolerance.
     """
     for unit, word in UNITS.items():
         tolerance = 0 if exact else max(row[f"most_{unit}"], row[f"most_own_{unit}"])

@@ -25,8 +25,8 @@ def cpu_goes_on(e: Evidence) -> Found:
     """Checks that a node's CPU time at the end of the run is at least that of its last sample and not far
     above it.
 
-    For each second between (and one more) it may grow by TIMES its growth in the busiest sample interval,
-    plus 30 ms in total.
+    For each second between the two, and for one more second, it may grow by three times its growth in the
+    busiest sample interval, plus 30 ms in total.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -46,7 +46,7 @@ def cpu_goes_on(e: Evidence) -> Found:
 
 
 def memory_has_a_peak(e: Evidence) -> Found:
-    """Checks that no memory sample that was taken before the peak was read is above the node's peak."""
+    """Checks that no memory sample from before the reading of a node's peak memory is above this peak."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     if e.peaks is None or e.nodes is None:

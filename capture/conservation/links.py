@@ -22,13 +22,21 @@ LINK_FRAMES_MOST = Rule(
 
 
 def link_is_other_port(e: Evidence) -> Found:
-    """Checks that in a segment of two ports a link takes exactly the frames that enter by the other port."""
+    """Checks that in each segment of two ports a link takes exactly the frames that enter by the other port:
+    it sends, drops or queues them.
+
+    Segments with spanning tree and links that duplicate frames are left out; nothing is compared if links
+    were added during the run.
+    """
     return _against_ports(e, two=True)
 
 
 def link_has_from_ports(e: Evidence) -> Found:
-    """Checks that in a segment of more than two ports a link takes at most the frames that enter by the
-    others.
+    """Checks that in each segment of more than two ports a link takes (sends, drops or queues) at most the
+    frames that enter by the other ports.
+
+    Segments with spanning tree and links that duplicate frames are left out; nothing is compared if links
+    were added during the run.
     """
     return _against_ports(e, two=False)
 
@@ -61,10 +69,11 @@ def _against_ports(e: Evidence, *, two: bool) -> Found:
 def _of_direction(
     traffic: Traffic, way: tuple[str, str], others: list[Port], exact: bool
 ) -> Iterator[Compared]:
-    """Yields the frames that a link direction took beside those of the other ports, over the samples in which
-    all were counted.
+    """Yields one pair: the frames that a link direction took, and the frames that entered by the other ports,
+    over the samples in which no counter restarted; nothing without such samples.
 
-    In real time ports are read one after another, so the frames of the busiest sample are the tolerance.
+    In real time (`exact` is false) ports are read one after another, so the frames of the busiest sample are
+    the tolerance.
     """
     put_in, took = added([port.into for port in others]), traffic.taken(*way)
     both = took.join(put_in, on="sample", suffix="_in").filter(pl.col("whole") & pl.col("whole_in"))

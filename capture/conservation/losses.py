@@ -19,9 +19,11 @@ BEYOND = math.log(1e9)
 
 
 def links_lose_their_share(e: Evidence) -> Found:
-    """Compares the frames that each direction with independent loss dropped with the requested share.
+    """Compares the frames that each link direction with independent loss dropped with the frames that its
+    requested loss predicts, changes by events included. The tolerance fails a correct link once in 10^9.
 
-    Drops above the share count only if no queue of the direction can have been full.
+    Drops above the prediction count only if no queue of the direction can have been full. Left out are media,
+    half-duplex links, traces, and directions with correlated loss or duplication.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -64,8 +66,8 @@ def _of_direction(name: str, rows: pl.DataFrame, asked: list[tuple[int, Impairme
 
 def _furthest(mean: float, side: int) -> float:
     """Returns the count that a Poisson variable of this mean exceeds (side 1) or falls below (side -1) with a
-    chance of at most one in 10^9, by Chernoff's bound (Mitzenmacher and Upfal, section 4.2), which also holds
-    for the binomial law.
+    probability of at most 1 in 10^9, by Chernoff's bound (Mitzenmacher and Upfal, section 4.2), which also
+    holds for the binomial distribution. The lowest count is 0.
     """
     near, far = mean, 0.0 if side < 0 else mean + 2 * BEYOND + 4 * math.sqrt(mean * BEYOND)
     if side < 0 and mean < BEYOND:

@@ -1,5 +1,5 @@
-"""Compares the CPU times and sample times of the lab's kernel with the clock, and its nodes' counters and
-memory with what is possible.
+"""Checks the CPU times and sample times of kernels against the clock, that counters of light nodes never
+decrease, and that the nodes' memory fits the lab's kernel.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ ROUND_NS = 1_500_000_000  # a bit more than the interval of samples, 1 s
 
 def cores_have_time(e: Evidence) -> Found:
     """Checks that the times of /proc/stat (user, system, idle and others) add up to the time that passed,
-    times the number of cores.
+    times the number of cores, within 40 %, for the lab's kernel and the machine's.
+
+    In virtual time the tolerance grows by surplus idle time. Kernels with samples over less than 3 s are left
+    out.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -62,8 +65,8 @@ def cores_have_time(e: Evidence) -> Found:
 
 
 def samples_take_one_time(e: Evidence) -> Found:
-    """Checks that samples of nodes and of links cover the same time, in as many rounds, as samples of the
-    kernel; the last round may be incomplete.
+    """Checks that the samples of light nodes and of links cover the same time as those of the lab's kernel,
+    within 1.5 s, and have as many sample times, give or take one.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -86,7 +89,7 @@ def samples_take_one_time(e: Evidence) -> Found:
 
 
 def counters_only_grow(e: Evidence) -> Found:
-    """Checks that no counter of a light node decreases, except when an event changes the node."""
+    """Checks that no counter of a light node decreases between samples, except after an event on the node."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     count = fallen(e)
@@ -102,7 +105,7 @@ def _span(rows: pl.DataFrame | None) -> int | None:
 
 
 def nodes_fit_memory(e: Evidence) -> Found:
-    """Checks that in no sample all light nodes together use more memory than the lab's kernel has."""
+    """Checks that the light nodes together never use more memory in a sample than the lab's kernel has."""
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     there = e.manifest.host.get("memory_bytes")

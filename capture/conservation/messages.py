@@ -1,5 +1,5 @@
-"""Compares records of messages with the programs' own counts, the table with the records, and lost messages
-with dropped frames.
+"""Compares the records of messages with the counts of the agents' roles, the table of messages with the
+records, and lost datagrams with dropped frames.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _LIMITED = {"rate_limits_from", "obeys"}
 
 
 def table_has_records(e: Evidence) -> Found:
-    """Compares the messages, arrivals and replies in messages.parquet with the lines of raw/messages.csv."""
+    """Compares the numbers of messages, arrivals and replies in messages.parquet with the lines of
+    raw/messages.csv; compares nothing if the reduction left out lines.
+    """
     if e.recorded is None or e.messages is None:
         return Found(left_out=["the run has no records of messages"])
     if e.recorded.misfits:
@@ -49,7 +51,12 @@ def table_has_records(e: Evidence) -> Found:
 
 
 def records_are_counted(e: Evidence) -> Found:
-    """Compares the recorded messages, arrivals and replies with the totals that the agents' roles counted."""
+    """Compares the recorded messages and the sum of recorded arrivals and replies with the totals that the
+    agents' roles counted. Leaves out scheduled messages if a gateway limits senders.
+
+    Compares nothing in a lab with several hosts, VM nodes or programs of the user, or with events that end
+    programs.
+    """
     totals = e.manifest.totals
     if totals is None:
         return Found(left_out=["the run does not say what its programs counted"])
@@ -70,8 +77,8 @@ def records_are_counted(e: Evidence) -> Found:
 
 
 def lost_were_dropped(e: Evidence) -> Found:
-    """Checks that at most as many datagrams were lost as frames were dropped or still queued at the last
-    sample.
+    """Checks that at most as many datagrams were lost as links and stacks dropped frames, or links still
+    queued them at the last sample. Compares nothing if losses without a counted drop are possible.
     """
     if why := e.unsuitable or disrupted(e):
         return Found(left_out=[why])
@@ -90,11 +97,10 @@ def lost_were_dropped(e: Evidence) -> Found:
 
 
 def _lost(e: Evidence, last_ns: int) -> int | None:
-    """Returns the number of lost messages that were sent before the last sample; None if no flow sends
-    datagrams.
+    """Returns the number of lost datagram messages that were sent until `last_ns`; None if there are no
+    datagram messages.
 
-    A message to several receivers counts as lost, once, if none got it, since one dropped frame may be the
-    cause.
+    A message that several receivers lack counts once, since one dropped frame may be the cause.
     """
     rows = of_datagrams(e)
     if rows.is_empty():
@@ -104,7 +110,9 @@ def _lost(e: Evidence, last_ns: int) -> int | None:
 
 
 def of_datagrams(e: Evidence) -> pl.DataFrame:
-    """Returns the messages that roles of the agent sent to each other as datagrams, without a broker."""
+    """Returns the rows of sent messages between roles of the agent whose flow allows loss (datagrams);
+    without published messages.
+    """
     assert e.messages is not None
     roles = [session.endpoint for _, session in agents(e.plan)]
     of = expected.deliveries(e.plan).filter(~pl.col("lossless"))["flow"].unique()
@@ -115,7 +123,9 @@ def of_datagrams(e: Evidence) -> pl.DataFrame:
 
 
 def disrupted(e: Evidence) -> str:
-    """Returns why messages may be lost without a counted drop; "" if every loss is counted."""
+    """Returns the first reason why messages may be lost without a counted drop, such as CPU limits, bit
+    errors, disrupting events, VM nodes or a failed session; "" if every loss is counted.
+    """
     nodes, links = e.plan.nodes, e.plan.links
     ways = [link.way(way).impairment for link in links for way in WAYS]
     software = [s for node in nodes for s in node.software]
@@ -145,7 +155,7 @@ def _thrown_away(e: Evidence) -> int:
 
 
 def agents(plan: Plan) -> Iterator[tuple[Software, Session]]:
-    """Yields software and session of each role that the agent itself runs."""
+    """Yields software and session of each session that the agent itself runs, without those of programs."""
     return ((software, session) for _, software, session in plan.sessions() if not software.process)
 
 

@@ -1,4 +1,4 @@
-"""Compares the times at which captures saw messages with the times at which these were sent and received."""
+"""Compares the times at which captures saw messages with the times at which these were due and received."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ CAPTURE_TIMES = Rule(
     "the delays of the links in between",
     "times of the captured packets are wrong, so are figures made of them: repeat the run", "at least",
 )  # fmt: skip
-CLOCK_NS = 10_000_000  # the clock of captures may be off by that in real time (finding `clock-set`)
-OUTLIERS = 100  # of so many messages one may be captured again, after its receipt, as TCP repeats segments
+CLOCK_NS = 10_000_000  # the highest error of the captures' clock in real time (finding `clock-set`)
+OUTLIERS = 100  # of this many messages one is ignored: TCP may repeat it after its receipt
 Least = dict[str, int]  # place: the least delay from or to another
 
 
 def packets_pass_in_time(e: Evidence) -> Found:
-    """Checks that no capture sees a message sooner than the least delay from its sender, and that no receiver
-    gets it sooner than the least delay from the capture.
+    """Checks that no capture sees a message sooner after its due time than the least delay from its sender,
+    and that no receiver gets it sooner after the capture than the least delay from there.
 
-    Where messages wait nowhere, both bounds are close to the measured times, so a wrong clock breaks one of
-    them.
+    The shortest 1 % of the times of each flow are ignored. The tolerance is 10 ms, in virtual time 0.1 ms.
     """
     if why := e.unsuitable or doubtful(e) or _repeated(e.plan):
         return Found(left_out=[why])
@@ -55,8 +54,8 @@ def _repeated(plan: Plan) -> str:
 
 
 def _joined(messages: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
-    """Returns the captured messages with the time of their capture; `last_ns` is when the last receiver got
-    one, null if a receiver never did.
+    """Returns one row for each captured message with all its receivers and the time of its capture; `last_ns`
+    is the time when the last receiver got it, null if a receiver never got it.
     """
     received = pl.col("received_ns")
     every = messages.group_by("flow", "seq", "scheduled_ns").agg(
@@ -87,8 +86,8 @@ def _compared(
 
 
 def _least(rows: pl.DataFrame, end: str) -> Iterator[tuple[str, Any, int]]:
-    """Yields name, value of column `end` and the shortest time (`ns`) of each flow, without the
-    shortest 1 %.
+    """Yields, for each flow name and value of column `end`, both and the shortest `ns` after the shortest
+    1 % are removed.
     """
     of = rows.group_by("name", end).agg(pl.col("ns").sort())
     for name, who, times in of.sort("name").iter_rows():
@@ -100,7 +99,9 @@ _Pass = tuple[str, int, str]
 
 
 class _Places:
-    """The least delays between the places of a lab; each start is computed once."""
+    """Computes the least delays (ns) from senders to capture points and from there to receivers, over the
+    links of the plan.
+    """
 
     def __init__(self, e: Evidence) -> None:
         self._plan = e.plan
@@ -109,7 +110,8 @@ class _Places:
         self._known: dict[str, Least] = {}
 
     def passes(self, capture: Capture) -> list[_Pass] | str:
-        """Returns the ways past a capture point, or the reason why they are unknown.
+        """Returns the ways past a capture point (the place before it, the delay until there in ns, the place
+        behind it), or the reason why they are unknown.
 
         An interface shows outgoing frames after its own queue and incoming frames after the far end's queue.
         So at both ends of a link, the capture sees each direction after the link's delay.
@@ -128,21 +130,19 @@ class _Places:
         return [(capture.at, 0, capture.at)]
 
     def before(self, sender: str, passes: list[_Pass]) -> int | None:
-        """Returns the least delay (ns) from a sender to the capture of its frames; None if none can be
-        captured.
-        """
+        """Returns the least delay (ns) from a sender to the capture point; None if no way leads there."""
         home = self._homes.get(sender)
         found = [self._between(home, near) for near, _, _ in passes]
         sums = [ns + delay for ns, (_, delay, _) in zip(found, passes, strict=True) if ns is not None]
         return min(sums, default=None)
 
     def heads_on(self, sender: str, receivers: list[str], pattern: str, passes: list[_Pass]) -> bool:
-        """Returns whether the capture point is on a shortest way of the message to a receiver, so that it
-        does not only see copies that go elsewhere.
+        """Returns True if the capture point is on a shortest way of the message to at least one receiver.
+        Elsewhere it may see only copies of the message that go to other places.
 
         Bridges flood frames whose destination they do not know, and brokers also publish to programs that
-        record nothing. A published message therefore counts only on its way to the broker: at one end of that
-        way, or on a link with a delay.
+        record nothing. A published message (`pattern`) therefore counts only on its way to the sender's
+        broker: if the capture point is at one end of that way, or on a link with a delay.
         """
         home = self._homes.get(sender)
         aims = [self._homes.get(one) for one in receivers]

@@ -18,7 +18,10 @@ GO_BETWEENS = ("broker", "server")  # whose own node may pass messages on withou
 
 
 def node_carries_messages(e: Evidence) -> Found:
-    """Checks that each node's interfaces carried at least the payload that it exchanged with other nodes."""
+    """Checks that the interfaces of each light node sent and received at least the payload of the messages
+    that it exchanged with other nodes, and received that of bulk transfers. Nodes whose counters restarted
+    are left out.
+    """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     steps = node_steps(e)
@@ -39,8 +42,8 @@ def node_carries_messages(e: Evidence) -> Found:
 
 
 def _taken(e: Evidence, last_ns: int) -> pl.DataFrame:
-    """Returns the payload that each node received until the last sample, by messages (first arrivals) and
-    bulk transfers.
+    """Returns the payload bytes that each node received from other nodes until the last sample, by messages
+    (first arrivals) and bulk transfers.
     """
     rows = _between(e)
     parts = [] if rows is None else [
@@ -51,7 +54,9 @@ def _taken(e: Evidence, last_ns: int) -> pl.DataFrame:
 
 
 def _given(e: Evidence, last_ns: int) -> pl.DataFrame:
-    """Returns the payload of the messages that each node sent and that arrived until the last sample."""
+    """Returns the payload bytes of the messages that each node sent to other nodes and that arrived until the
+    last sample. A message to several receivers counts once.
+    """
     rows = _between(e)
     parts = []
     if rows is not None:
@@ -61,8 +66,10 @@ def _given(e: Evidence, last_ns: int) -> pl.DataFrame:
 
 
 def _between(e: Evidence) -> pl.DataFrame | None:
-    """Returns the messages between different nodes, with columns `from` and `to`; without messages that a
-    node with a broker or server publishes or gets by publication. None without messages.
+    """Returns the messages between different light nodes, with their names in columns `from` and `to`; None
+    without messages.
+
+    Leaves out published messages if the sender's or the receiver's node has a broker or server.
     """
     if e.messages is None:
         return None
@@ -102,7 +109,7 @@ def _summed(parts: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _homes(plan: Plan) -> dict[str, str]:
-    """Maps each endpoint to its light node."""
+    """Maps each endpoint on a light node to the name of this node."""
     return {s.endpoint: node.name for node, _, s in plan.sessions() if node.kind == "light"}
 
 

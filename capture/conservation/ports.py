@@ -1,4 +1,4 @@
-"""Finds in the plan which link directions leave and enter the interfaces of nodes."""
+"""Finds in the plan the link directions that leave and enter the interfaces of light nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Ports:
     """The interfaces of light nodes and the link directions at them.
 
     rows: node, device, link, direction and way ("tx": the direction leaves the node, "rx": it enters).
-    devices: for each node, its Ethernet interfaces with their segments.
+    devices: for each node, the segment of each of its Ethernet interfaces (without the tag of a VLAN).
     """
 
     rows: pl.DataFrame
@@ -28,8 +28,8 @@ class Ports:
         return set(self.rows.filter(node=node)["device"])
 
     def way_into(self, node: str, segment: str) -> tuple[str, str] | None:
-        """Returns the link and direction by which frames of the segment come to the node; None if the node
-        has no link or several interfaces there.
+        """Returns the link and direction by which frames of the segment reach the node; None if the node
+        has no interface or several there, or its interface has no counted link.
         """
         there = [device for device, place in self.devices[node].items() if place == segment]
         rows = self.rows.filter(pl.col("device").is_in(there), node=node, way="rx")
@@ -38,7 +38,9 @@ class Ports:
 
 
 def ports(plan: Plan) -> Ports:
-    """Returns the ports of light nodes, without half-duplex links and media, whose ends share one counter."""
+    """Returns the interfaces of all light nodes and the link directions at them; leaves out half-duplex links
+    and media, whose ends share one counter.
+    """
     owners = {node.netns: node.name for node in light_nodes(plan)}
     rows = []
     for link in plan.links:

@@ -20,8 +20,8 @@ FEWEST = 5  # fewest full samples of a direction
 
 
 def backlog_fits(e: Evidence) -> Found:
-    """Checks that the backlog of each FIFO queue is at most the largest limit that was ever
-    requested for it.
+    """Checks that the backlog of each link direction is at most what netem and the queue behind it hold with
+    the largest limit that the plan requests. Directions without a known limit are left out.
     """
     if e.unsuitable or e.links is None:
         return Found(left_out=[e.unsuitable or "no counters of links"])
@@ -37,8 +37,11 @@ def backlog_fits(e: Evidence) -> Found:
 
 
 def full_links_hold(e: Evidence) -> Found:
-    """Checks that a direction that carries its full rate and drops packets has a backlog in at least half of
-    these samples; directions with requested loss are left out.
+    """Checks that a link direction has a backlog in at least half of the samples in which it carries its full
+    rate and drops packets, if there are at least five such samples.
+
+    Left out are directions without a rate or with requested loss, traces, half-duplex links, and links that
+    the timeline changes.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -70,8 +73,11 @@ def _asked(plan: Plan) -> list[tuple[str, str, Impairment]]:
 
 
 def _limits(plan: Plan) -> dict[tuple[str, str], int]:
-    """Returns for each direction the most packets that netem and the queue behind it hold. Directions with a
-    queue of their own kind or without a limit are left out.
+    """Returns for each link direction the most packets that netem and the queue behind it hold: twice the
+    largest limit of the plan and its events, plus 2.
+
+    Left out are directions that share a transmitter, follow a trace or have bursty loss (gemodel), and
+    those that ever have a queue kind or no limit.
     """
     found: dict[tuple[str, str], int] = {}
     asked = _asked(plan)

@@ -1,6 +1,4 @@
-"""Lists all conservation checks of tables and of summary.json, and runs them. docs/checks.md
-explains each.
-"""
+"""Lists all conservation checks of tables and of summary.json, and runs them."""
 
 from __future__ import annotations
 
@@ -89,18 +87,20 @@ REMEDIES = {rule.name: rule.remedy for rule in (*TABLES, *SUMMARY)}
 
 
 def of_tables(evidence: Evidence) -> list[Check]:
-    """Runs every check of a run's tables, in the order of the registry."""
+    """Returns the results of all checks of a run's tables, in the order of TABLES."""
     return [judge(rule, compare(evidence)) for rule, compare in TABLES.items()]
 
 
 def of_summary(evidence: Evidence) -> list[Check]:
-    """Runs every check of the run's summary.json."""
+    """Returns the results of all checks of the run's summary.json, in the order of SUMMARY."""
     rows = rundir.read_summary(evidence.run_dir)
     return [judge(rule, compare(evidence, rows)) for rule, compare in SUMMARY.items()]
 
 
 def findings(checks: Iterable[Check], prefix: str = TRUST) -> list[Warned]:
-    """Returns a finding for each check that fails. These findings make the run suspect."""
+    """Returns a finding for each check with the verdict "fails"; its code is `prefix` and the check's name.
+    These findings make the run suspect.
+    """
     return [
         Warned(f"{prefix}{check.name}", check.text, REMEDIES[check.name], suspect=True)
         for check in checks if check.verdict == "fails"

@@ -1,5 +1,5 @@
-"""Checks that each frame that enters a segment leaves by another port, is dropped there, or waits
-in a queue.
+"""Counts the frames at the ports of segments, and checks that at least as many leave a segment, are dropped
+or queued as enter it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ NONE = pl.DataFrame(schema={"sample": pl.Int64, "packets": pl.Int64, "bytes": pl
 
 @dataclass(frozen=True)
 class Flow:
-    """Frames into and out of one segment, by sample; `out` includes frames that links dropped or queue."""
+    """Frames and bytes into and out of one segment, by sample; the frames of `out` include those that links
+    dropped or queued.
+    """
 
     into: pl.DataFrame
     out: pl.DataFrame
@@ -34,9 +36,10 @@ class Flow:
 
 @dataclass(frozen=True)
 class Port:
-    """Frames into the segment and out of it by one port, by sample.
+    """Frames and bytes into the segment and out of it by one port, by sample; the frames of `out` include
+    those that its link dropped or queued.
 
-    way: the link and direction by which they leave; None if the port has no link of its own.
+    way: the link and direction by which frames leave the segment; None if the port has no counted link.
     """
 
     into: pl.DataFrame
@@ -45,8 +48,10 @@ class Port:
 
 
 def segments_pass_on(e: Evidence) -> Found:
-    """Checks that at least as many frames leave each segment as enter it; broadcast frames leave by several
-    ports.
+    """Checks that at least as many frames leave each segment, are dropped or are queued as enter it, since
+    broadcast frames leave by several ports. In real time the tolerance is the busiest sample.
+
+    Segments with spanning tree and those whose frames are not all counted are left out.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -87,7 +92,9 @@ class Traffic:
         return Flow(added([port.into for port in found]), added([port.out for port in found]))
 
     def ports(self, segment: str) -> list[Port] | str:
-        """Returns the segment's ports to nodes and to links, or the reason why their frames are unknown."""
+        """Returns the segment's ports to light nodes and to links between segments, or the reason why their
+        frames are unknown.
+        """
         if self._nodes is None or self._links is None:
             return "no counters of nodes and links"
         if any(_shared(li) and segment in (li.a, li.b, li.name) for li in self._plan.links):
@@ -117,8 +124,8 @@ class Traffic:
         return empty if self._nodes is None else self._nodes.group_by("sample").agg(columns).sort("sample")
 
     def at_port(self, node: str, segment: str) -> pl.DataFrame | str:
-        """Returns the frames of both directions at the node's interface in the segment, or the reason why
-        they are unknown.
+        """Returns the frames and bytes of both directions at the node's interface in the segment, by sample,
+        or the reason why they are unknown.
         """
         if self._nodes is None or self._links is None:
             return "no counters of nodes and links"
@@ -127,11 +134,15 @@ class Traffic:
         return added([self._at(node, segment, way, waiting=False) for way in ("tx", "rx")])
 
     def taken(self, link: str, direction: str) -> pl.DataFrame:
-        """Returns the frames that one direction of a link sent, dropped or newly queued, by sample."""
+        """Returns by sample the frames that one direction of a link sent and dropped plus the growth of its
+        queue, and the bytes that it sent.
+        """
         return self._of_link(link, direction, waiting=True)
 
     def both_ways(self, link: str) -> pl.DataFrame | str:
-        """Returns the frames of both directions of a link together, or the reason why they are unknown."""
+        """Returns by sample the frames and bytes that both directions of a link sent together, or the reason
+        why they are unknown.
+        """
         if self._links is None:
             return "no counters of links"
         found = next((li for li in self._plan.links if li.name == link), None)
@@ -140,8 +151,8 @@ class Traffic:
         return added([self._of_link(link, way, waiting=False) for way in WAYS])
 
     def _at(self, node: str, segment: str, way: str, *, waiting: bool) -> pl.DataFrame:
-        """Counts frames of the node's interface in this segment: the node's total less those of its links in
-        other segments.
+        """Counts frames and bytes of the node's interface in this segment: the node's total less those of its
+        links in other segments. `way` is "tx" (sent) or "rx" (received).
 
         waiting: includes frames that the node's link in this segment dropped or queued.
         """
@@ -170,12 +181,14 @@ class Traffic:
 
 
 def _shared(link: Link) -> bool:
-    """Returns whether both ends of a link send by one transmitter (half duplex or a medium)."""
+    """Returns True if both ends of a link share one transmitter (a half-duplex link or a medium)."""
     return bool(link.forward.shared) or link.kind == "medium"
 
 
 def _unknown(plan: Plan, known: Ports, segment: str, here: set[str]) -> str:
-    """Returns why the frames of a port of the segment cannot be distinguished from others; "" if they can."""
+    """Returns the reason why the frames of the ports of the nodes `here` in the segment cannot be separated
+    from others; "" if they can.
+    """
     others = [n for n in plan.nodes if n.name not in known.devices]
     if any(i.segment == segment for n in others for i in n.interfaces):
         return "a virtual machine's ports are counted at other times"
@@ -194,7 +207,7 @@ def _negative(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def added(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """Adds up packets and bytes by sample; `whole` is true where every part has a whole row."""
+    """Adds up packets and bytes by sample; `whole` is true where every part has a row with `whole`."""
     every = pl.concat([NONE, *parts], how="vertical_relaxed")
     sums = every.group_by("sample").agg(pl.col("packets", "bytes").sum(), pl.col("whole").all(), n=pl.len())
     return sums.with_columns(whole=pl.col("whole") & (pl.col("n") == len(parts))).drop("n").sort("sample")

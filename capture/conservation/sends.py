@@ -22,8 +22,11 @@ FORWARDED = ("IpForwDatagrams", "Ip6OutForwDatagrams")
 
 
 def links_take_messages(e: Evidence) -> Found:
-    """Checks that the links of each node took at least one frame for each datagram that its programs sent.
-    Nodes with interfaces without a link are left out.
+    """Checks that the links out of each light node took (sent, dropped or queued) at least one frame for each
+    datagram that its programs sent to other nodes.
+
+    Nodes with an interface without a counted link, or whose link counters restarted, are left out. Nothing is
+    compared if messages may be lost without a counted drop.
     """
     if why := e.unsuitable or disrupted(e):
         return Found(left_out=[why])
@@ -47,8 +50,8 @@ def links_take_messages(e: Evidence) -> Found:
 
 
 def links_take_forwarded(e: Evidence) -> Found:
-    """Checks that the links of each node took at least one frame for each packet that the node's stack
-    forwarded.
+    """Checks that the links out of each light node took (sent, dropped or queued) at least one frame for each
+    packet that the node's stack forwarded.
 
     The links count from before the scenario, so their counts include the frames of the link proof. The stack
     counts the scenario alone, up to its end, which may be one sample after the links' last; so the busiest
@@ -78,8 +81,8 @@ TOTALS = ("packets", "dropped", "backlog_packets")
 
 
 def _taken(steps: pl.DataFrame, known: Ports, node: str) -> tuple[int, int] | str:
-    """Returns the frames of all links that lead out of the node, in total and in the busiest sample; or the
-    reason why not all are counted.
+    """Returns the frames that the links out of the node sent, dropped or queued, in total and in the busiest
+    sample; or the reason why not all are counted.
     """
     if not set(known.devices.get(node, ())) <= known.covered(node) or node not in known.devices:
         return "a node has interfaces without a link"

@@ -46,9 +46,10 @@ def repeats_have_reasons(e: Evidence) -> Found:
 
 
 def interfaces_have_packets(e: Evidence) -> Found:
-    """Checks that the interfaces of each node received at most the bytes of the packets that its stack
-    counted, with an Ethernet header each, within a tolerance for frames that are no packets. Nodes with
-    tagged interfaces are left out.
+    """Checks that the interfaces of each light node received at most the bytes of the IP packets that its
+    stack received, plus an Ethernet header for each frame, within a tolerance for other frames.
+
+    Nodes with VLAN interfaces are left out. Nothing is compared if programs send frames without IP.
     """
     if why := e.unsuitable or _bare(e.plan):
         return Found(left_out=[why])
@@ -68,8 +69,11 @@ def interfaces_have_packets(e: Evidence) -> Found:
 
 
 def links_have_packets(e: Evidence) -> Found:
-    """Checks that the links out of each node took at most as many frames as its stack sent packets, within a
-    tolerance.
+    """Checks that the links out of each light node sent, dropped or queued at most as many frames as its
+    stack sent packets, plus 1 % and 8 others.
+
+    Left out are links that duplicate frames, nodes with programs of the user, and stacks that count no
+    packets. Nothing is compared if programs send frames without IP.
     """
     if why := e.unsuitable or _bare(e.plan):
         return Found(left_out=[why])
@@ -108,7 +112,7 @@ def _bare(plan: Plan) -> str:
 
 
 def _tagged(plan: Plan) -> list[str]:
-    """Returns nodes with VLAN-tagged interfaces, whose counters may leave the tags out."""
+    """Returns the names of nodes with VLAN interfaces, whose byte counters may leave the tags out."""
     return [n.name for n in plan.nodes if any("." in i.name for i in n.interfaces)]
 
 

@@ -45,8 +45,9 @@ ROUNDING = 1e-6
 
 
 def events_are_planned(e: Evidence) -> Found:
-    """Checks, for a complete run, that each planned event has a line and was carried out, that none came
-    early, and that as many are late as the lab reported.
+    """Checks, for a complete run, that as many events are recorded and were carried out as planned, that
+    none came early, and that as many came over 100 ms late as the lab reported. Live changes and starts of
+    traces do not count.
     """
     if e.manifest.state != COMPLETE or not e.manifest.phases:
         return Found(left_out=["the run has not come to its end"])
@@ -67,8 +68,9 @@ def events_are_planned(e: Evidence) -> Found:
 
 
 def phases_are_planned(e: Evidence) -> Found:
-    """Checks, for a complete run, that ramp and hold last as planned and that the phases follow each other.
-    Runs with trials are left out, because trials determine the hold.
+    """Checks, for a complete run, that ramp and hold last as planned, that the phases follow each other, and
+    that the ramp begins at the manifest's t0_ns. Compares nothing in runs with trials, because trials
+    determine the hold.
     """
     phases = e.manifest.phases
     if e.manifest.state != COMPLETE or not {"ramp", "hold", "drain"} <= phases.keys():
@@ -86,7 +88,9 @@ def phases_are_planned(e: Evidence) -> Found:
 
 
 def proof_is_of_plan(e: Evidence) -> Found:
-    """Checks that the link proof requests the impairments of the plan, for directions without traces."""
+    """Checks that the delay, jitter, rate, loss, duplication and corruption that the link proof was measured
+    against are those of the plan; without traces, bursty loss (gemodel) and delays with slots.
+    """
     if not (proof := e.proof):
         return Found(left_out=["no link was proven"])
     asked = {
@@ -110,9 +114,11 @@ def _asked(proof: list[Proven], asked: dict[tuple[str, str], Impairment]) -> Ite
 
 
 def proof_words_are_intervals(e: Evidence) -> Found:
-    """Checks that as many proofs have their interval within the tolerance as have the verdict "holds".
+    """Checks that each proof with the verdict "holds" has its interval within its tolerance, and around the
+    measured value. Proofs with other verdicts may have either.
 
-    Proofs of earlier rules, which had no `directions`, are left out.
+    Proofs without an interval or a tolerance, of distributions, and of earlier rules, which had no
+    `directions`, are left out.
     """
     known = [(one, _within(one)) for one in e.proof if one.directions and one.quantity != "distribution"]
     told = [(one, within) for one, within in known if within is not None]
@@ -123,8 +129,8 @@ def proof_words_are_intervals(e: Evidence) -> Found:
 
 
 def _within(one: Proven) -> bool | None:
-    """Returns whether the interval is within the tolerance plus the machine's own share, and holds the
-    measured value; None without an interval or a tolerance.
+    """Returns True if the interval contains the measured value and lies within the tolerance plus the
+    machine's own share around the expected value; None without interval, tolerance or measured value.
     """
     if one.tolerance is None or one.low is None or one.high is None or one.measured is None:
         return None

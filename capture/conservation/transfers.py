@@ -36,8 +36,11 @@ BREAKING = ("link-down", "stop", "kill", "restart")  # events that may end a con
 
 
 def ends_agree(e: Evidence) -> Found:
-    """Checks that no receiver has more bytes than its sender, and that over TCP both have the same once the
-    transfer has ended. A run that broke off, or whose events break connections, only needs the first.
+    """Checks that no receiver has more bytes than its sender, and that over TCP both have the same if the
+    transfer's last record is at least 1.5 s before the scenario's end.
+
+    Only the first part applies to runs that did not complete, where a session failed, or whose events break
+    connections. Transfers with several receivers are left out.
     """
     if e.transfers is None:
         return Found(left_out=["no bulk transfers"])
@@ -58,8 +61,8 @@ def ends_agree(e: Evidence) -> Found:
 
 
 def nodes_sent_them(e: Evidence) -> Found:
-    """Checks that each node that runs only senders of transfers sent at most the bytes that its transfers
-    gave, without headers and retransmissions.
+    """Checks that each light node that runs only senders of transfers sent at most the bytes that its
+    transfers gave, less 138 bytes of headers per frame and 1514 per TCP retransmission.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -83,8 +86,8 @@ def nodes_sent_them(e: Evidence) -> Found:
 
 
 def records_are_a_second_apart(e: Evidence) -> Found:
-    """Compares the median time between records of each transfer at each end with 1 s; a single record may be
-    sooner or later.
+    """Checks that the median time between records of each transfer at each end is 1 s within 0.2 s. Ends with
+    fewer than four such times are left out.
     """
     if e.transfers is None:
         return Found(left_out=["no bulk transfers"])
@@ -99,6 +102,6 @@ def records_are_a_second_apart(e: Evidence) -> Found:
 
 
 def _senders(plan: Plan) -> dict[str, Software]:
-    """Maps the name of each flow of a bulk transfer to the software that sends it."""
+    """Maps the name of each flow whose sender is a role of kind `bulk` to this role."""
     roles = {session.endpoint: role for _, role, session in plan.sessions() if role.kind == KIND}
     return {f.name: roles[f.sender] for f in plan.flows if f.sender in roles}

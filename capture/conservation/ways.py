@@ -1,4 +1,6 @@
-"""Computes the least delay between the nodes and segments of a lab from the links of the plan."""
+"""Computes the least delay between the nodes and segments of a lab from the plan's links and the run's
+changes of them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def homes(plan: Plan) -> dict[str, str]:
 
 
 def brokers(plan: Plan) -> dict[str, str]:
-    """Maps each endpoint that has a broker in the lab to the broker's place, "node NAME"."""
+    """Maps each endpoint whose broker's address belongs to a node of the lab to this node's place, "node
+    NAME".
+    """
     owners = {card.address: f"node {node.name}" for node in plan.nodes for card in node.interfaces}
     return {
         session.endpoint: owners[broker]
@@ -46,8 +50,8 @@ def least_delays(e: Evidence) -> dict[tuple[str, str], int]:
 
 
 def ways(e: Evidence) -> Ways:
-    """Returns the least delay (ns) between neighbouring places over the whole run; 0 for interfaces without
-    an access link.
+    """Returns the least delay (ns) between neighbouring nodes and segments over the whole run; 0 between a
+    node and the segment of an interface without an access link.
     """
     least = least_delays(e)
     found: Ways = {}
@@ -71,7 +75,9 @@ def ways(e: Evidence) -> Ways:
 
 
 def _by_hand(e: Evidence) -> Iterator[tuple[str, str, Impairment]]:
-    """Yields link, direction and impairment of each `impair` event of the run."""
+    """Yields link, direction and impairment of each recorded `impair` event of the run, failed ones
+    included.
+    """
     if e.events is None:
         return
     rows = e.events.filter(pl.col("action") == "impair").select("targets", "args")
@@ -81,8 +87,8 @@ def _by_hand(e: Evidence) -> Iterator[tuple[str, str, Impairment]]:
 
 
 def soonest_ns(impairment: Impairment) -> int:
-    """Returns the least delay (ns) of an impairment: the delay less the greatest jitter; 0 with reordering or
-    slots.
+    """Returns the least delay (ns) of an impairment: the delay less its jitter for the uniform distribution,
+    else less four times the jitter, at least 0; 0 with reordering or slots.
     """
     if impairment.reorder or impairment.slot:
         return 0

@@ -28,17 +28,17 @@ class Bounds:
     at_most: float | None = None
 
     def hold(self, value: float) -> bool:
-        """Whether the value is in the range."""
+        """Returns True if the value is in the range."""
         return not self.under(value) and not self.over(value)
 
     def under(self, value: float) -> bool:
-        """Whether the value is below the range."""
+        """Returns True if the value is below the range."""
         return (self.above is not None and value <= self.above) or (
             self.at_least is not None and value < self.at_least
         )
 
     def over(self, value: float) -> bool:
-        """Whether the value is above the range."""
+        """Returns True if the value is above the range."""
         return (self.below is not None and value >= self.below) or (
             self.at_most is not None and value > self.at_most
         )

@@ -1,4 +1,4 @@
-"""Distinguishes IPv4 from IPv6, and finds addresses by which nodes reach each other.
+"""Distinguishes IPv4 from IPv6, and selects the address at which one node reaches another.
 
 Imports the standard library only.
 """
@@ -22,37 +22,39 @@ DEFAULT = "default"  # the same, of whichever family its neighbour has
 
 
 def family(text: str) -> Family:
-    """Returns the family of an address or a subnet in its usual text form."""
+    """Returns "IPv6" for an address or subnet with a colon, else "IPv4"."""
     return "IPv6" if ":" in text else "IPv4"
 
 
 def is_address(text: str) -> bool:
-    """Returns whether a text is an address and no name; names begin with a letter and have no colon."""
+    """Returns True if a text is an address and no name: it contains a colon or begins with a digit."""
     return ":" in text or text[:1].isdigit()
 
 
 def overlap(a: Subnet, b: Subnet) -> bool:
-    """Returns whether two subnets have addresses in common; False for subnets of different families."""
+    """Returns True if two subnets have addresses in common; False for subnets of different families."""
     if isinstance(a, IPv4Network):
         return isinstance(b, IPv4Network) and a.overlaps(b)
     return isinstance(b, IPv6Network) and a.overlaps(b)
 
 
 def speaks_ipv6(cards: Iterable[Interface], segments: Collection[str]) -> bool:
-    """Returns whether a node uses IPv6: it has an IPv6 address, or an interface on one of `segments`, which
-    enable IPv6.
+    """Returns True if a node with these interfaces uses IPv6: one of them has an IPv6 address, or is on one
+    of `segments`, the segments with IPv6.
     """
     return any(card.segment in segments or family(card.address) == "IPv6" for card in cards)
 
 
 def has_ipv6(cards: Iterable[Interface]) -> bool:
-    """Returns whether an interface has an IPv6 address."""
+    """Returns True if one of the interfaces has an IPv6 address."""
     return any(family(card.address) == "IPv6" for card in cards)
 
 
 def spoken_to(theirs: Iterable[Interface], ours: Iterable[Interface], subnets: Mapping[str, str]) -> str:
-    """Returns the address at which `ours` reach `theirs`: in a common subnet, else the first of a common
-    family, else their first. `subnets` maps segments, and links between nodes, to subnets.
+    """Returns the address at which a node with the interfaces `ours` reaches one with `theirs`: the first of
+    `theirs` in a common subnet, else the first of a common family, else the first.
+
+    `subnets` maps the names of segments, and of links between nodes, to subnets.
     """
     theirs, ours = list(theirs), list(ours)
     on = {subnets[card.segment] for card in ours}

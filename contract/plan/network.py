@@ -62,12 +62,16 @@ class Impairment:
 
     @property
     def present(self) -> bool:
-        """Whether the impairment needs a qdisc."""
+        """True if the impairment needs a qdisc: a field other than limit_packets and frame_bytes is not the
+        default.
+        """
         return self != Impairment(limit_packets=self.limit_packets, frame_bytes=self.frame_bytes)
 
     @property
     def tables(self) -> set[str]:
-        """Names of the distribution tables for delays and slots."""
+        """The name of the delay distribution (also "uniform" and other built-in ones), and of the slots'
+        table if there is one.
+        """
         return {self.distribution} | ({self.slot.table} if self.slot and self.slot.table else set())
 
 
@@ -107,12 +111,12 @@ class Interface:
 
     @property
     def device(self) -> str:
-        """The Ethernet interface below a tagged one."""
+        """The name of the Ethernet interface: `name` without the VLAN, eth0 for eth0.5."""
         return self.name.partition(".")[0]
 
     @property
     def vlan(self) -> int | None:
-        """The VLAN whose tag its frames carry (IEEE 802.1Q)."""
+        """The number of the VLAN whose tag its frames carry (IEEE 802.1Q); None for an untagged interface."""
         number = self.name.partition(".")[2]
         return int(number) if number else None
 
@@ -156,7 +160,7 @@ class Direction:
 
     @property
     def carrier(self) -> str:
-        """The device whose root qdisc carries the impairment."""
+        """The device whose root qdisc carries the impairment: `shared` in half duplex, else `device`."""
         return self.shared or self.device
 
 
@@ -181,22 +185,24 @@ class Link:
     cost: int = 1  # of the hop over it, for routes by cost and for routing daemons
 
     def way(self, name: str) -> Direction:
-        """Returns the link's direction of that name: "forward" or "reverse"."""
+        """Returns the link's direction `forward` for the name "forward", and `reverse` for any other."""
         return self.forward if name == "forward" else self.reverse
 
     @property
     def half_duplex(self) -> bool:
-        """Whether both directions share one transmitter."""
+        """True if both directions share one transmitter."""
         return self.forward.shared is not None
 
     @property
     def over_hosts(self) -> bool:
-        """Whether the link's ends are on two hosts, with a tunnel between them."""
+        """True if the link's ends are on two hosts, with a tunnel between them."""
         return self.forward.host != self.forward.far_host
 
     @property
     def through_core(self) -> bool:
-        """Whether the wire of a link between two nodes lies in the core, between a bridge for each end."""
+        """True for a link between two nodes whose wire lies in the core namespace, between a bridge for each
+        end.
+        """
         return self.kind == "nodes" and self.forward.far_netns == self.reverse.far_netns
 
 

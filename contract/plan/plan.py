@@ -163,17 +163,17 @@ class Plan:
     format: int = PLAN_FORMAT
 
     def sessions(self) -> Iterator[tuple[Node, Software, Session]]:
-        """Yields every session with its node and software."""
+        """Yields node, software and session of each software that has a session."""
         for node in self.nodes:
             yield from ((node, one, one.session) for one in node.software if one.session is not None)
 
     def homes(self) -> dict[str, str]:
-        """Returns the node of each session, by the session's endpoint."""
+        """Maps the endpoint of each session to the name of its node."""
         return {session.endpoint: node.name for node, _, session in self.sessions()}
 
     def impairments(self) -> Iterator[tuple[str, str, Impairment]]:
-        """Yields link, direction and impairment of everything that the plan requests, from the start or by
-        an event.
+        """Yields link, direction and impairment of each direction of each link from the start, plain wires
+        included, and of each `impair` event.
         """
         for link in self.links:
             yield from ((link.name, way, link.way(way).impairment) for way in WAYS)

@@ -96,7 +96,7 @@ class Discipline:
 
     @property
     def bands(self) -> tuple[Band, ...]:
-        """The bands of a kind that classifies packets; empty for other kinds."""
+        """The bands of `prio` or the classes of `htb`; empty for other kinds."""
         if self.prio is not None:
             return self.prio.bands
         return self.htb.classes if self.htb is not None else ()

@@ -10,8 +10,8 @@ pub const ACK: u16 = 0x10;
 
 /// A segment counts as a fast retransmission if it follows the last duplicate ACK by less than this.
 const FAST_NS: u64 = 20_000_000;
-/// A segment counts as out of order if it follows the newest segment by at most this; if the connection's
-/// round trip is known, that time replaces the constant.
+/// A repeated segment counts as out of order if it follows the newest segment by less than this; if the
+/// connection's round trip is known, that time replaces the constant.
 const OUT_OF_ORDER_NS: u64 = 3_000_000;
 
 /// The class of a TCP segment; the number of each variant is the index of its name in `columns::VERDICTS`.
@@ -73,13 +73,14 @@ fn after(a: u32, b: u32) -> bool {
 }
 
 impl Side {
-    /// Resets the next expected sequence number to the end of the contiguous data seen so far, when a SYN repeats
-    /// the connection's first SYN.
+    /// Resets the next expected sequence number to the end of the contiguous data seen so far; for a SYN that
+    /// repeats the connection's first SYN.
     pub fn restart(&mut self) {
         self.next_seq = self.to_be_acked;
     }
 
-    /// Classifies `segment`, sent in this direction, and updates the state; `reverse` is the other direction.
+    /// Classifies `segment`, sent in this direction, and updates the state of both directions; `reverse` is
+    /// the other direction. `round_trip_ns` is 0 if unknown.
     pub fn judge(&mut self, reverse: &mut Side, segment: &Segment, round_trip_ns: i64) -> Verdict {
         let probe = segment.len == 1 && segment.seq == self.next_seq && reverse.window == Some(0);
         let plain = segment.flags & (SYN | FIN | RST) == 0;
@@ -125,8 +126,9 @@ impl Side {
         }
     }
 
-    /// Updates the state after `segment`, from the other side, has acknowledged data of this side that the
-    /// capture lacks.
+    /// Updates the state if `segment`, from the other side, acknowledges more than the contiguous data of
+    /// this side: data beyond a gap in the capture now counts as contiguous. Without such data, the number of
+    /// duplicate ACKs becomes -1, which counts as many.
     fn note_ack_of_unseen(&mut self, segment: &Segment) {
         let unseen = self.to_be_acked != 0 && after(segment.ack, self.to_be_acked);
         if !unseen || segment.flags & ACK == 0 {
@@ -139,8 +141,8 @@ impl Side {
         }
     }
 
-    /// Classifies a segment with data, SYN or FIN: plain if it brings new data, otherwise the kind of
-    /// repetition or out of order.
+    /// Classifies a segment with data, SYN or FIN: spurious if all its data was acknowledged before, plain if
+    /// it brings new data, otherwise a fast retransmission, out of order, or another retransmission.
     fn repeated(&self, reverse: &Side, segment: &Segment, round_trip_ns: i64) -> Verdict {
         let since = |then: i64| segment.time_ns.wrapping_sub(then) as u64;
         let end = segment.seq.wrapping_add(segment.len);

@@ -21,8 +21,8 @@ pub struct Chunk {
     pub pages: Pages,
 }
 
-/// Returns the compressed page if it is at least 10 % smaller. Otherwise returns the page unchanged, which
-/// saves readers time, and sets `compression` to none.
+/// Returns the page compressed by LZ4 if that makes it more than 10 % smaller. Otherwise returns the page
+/// unchanged, which saves readers time, and sets `compression` to uncompressed.
 fn compress(raw: Vec<u8>, compression: &mut Compression) -> Vec<u8> {
     let small = lz4_flex::block::compress(&raw);
     if small.len() * 10 < raw.len() * 9 {
@@ -32,7 +32,8 @@ fn compress(raw: Vec<u8>, compression: &mut Compression) -> Vec<u8> {
     raw
 }
 
-/// Appends `chunk` as the next column of `group`, which has `rows` rows.
+/// Appends `chunk` as the next column of `group`, which has `rows` rows. Compresses its pages by LZ4 if that
+/// makes the data page more than 10 % smaller.
 pub fn append<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     descriptor: ColumnDescPtr,

@@ -74,7 +74,8 @@ impl Direction {
 /// The summary of a TCP connection; `side` 0 and 1 are the directions as the flow table numbers them.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// The direction that sent the first SYN, or the first packet if the capture has no SYN.
+    /// The direction that received the first SYN+ACK. Without a SYN+ACK: the one that sent the last SYN, or
+    /// the first packet if the capture has no SYN either.
     pub opener: usize,
     pub first_ns: i64,
     pub last_ns: i64,
@@ -108,7 +109,7 @@ impl Connection {
         self.directions[0].timed.len() + self.directions[1].timed.len()
     }
 
-    /// Frees the lists of timed segments after the connection's end.
+    /// Discards the timed segments of both directions and frees their memory.
     pub fn close(&mut self) {
         for direction in &mut self.directions {
             direction.timed = VecDeque::new();
@@ -125,8 +126,8 @@ impl Connection {
         direction.payload_bytes += u64::from(packet.payload_len);
     }
 
-    /// Analyses an unfragmented segment of direction `side`: handshake, end, round trips. `room` permits
-    /// timing one more segment.
+    /// Analyses an unfragmented segment of direction `side`: retransmission, handshake, end, round trips.
+    /// `room` permits timing one more segment.
     pub fn see(
         &mut self,
         side: usize,
@@ -172,8 +173,8 @@ impl Connection {
         }
     }
 
-    /// Handles a SYN+ACK from direction `side`: sets the opener to the other direction and measures the time
-    /// since the SYN. Ignored once the handshake is complete.
+    /// Handles a SYN+ACK from direction `side`: stores its time; for the first one, also sets the opener to
+    /// the other direction and measures the time since the SYN. Ignored once the handshake is complete.
     fn answered(&mut self, side: usize, time_ns: i64) {
         if self.synack_ack_ns.is_some() {
             return;

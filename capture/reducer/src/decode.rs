@@ -3,8 +3,9 @@
 use crate::network;
 use crate::packet::{ETHERTYPE, Packet, VLAN};
 
-/// Decodes the headers of a frame of `link_type` (numbers: tcpdump.org/linktypes.html) that had `wire_len`
-/// bytes when it was sent.
+/// Decodes link, network and transport headers of a frame of `link_type` (numbers:
+/// tcpdump.org/linktypes.html) that had `wire_len` bytes when it was sent. Decodes no header of an
+/// unsupported link type.
 pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Packet<'_> {
     let mut packet = Packet {
         wire_len,
@@ -24,7 +25,7 @@ pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Packet<'_> {
     packet
 }
 
-/// Returns whether the reducer can decode frames of this link type.
+/// Returns true if the reducer can decode frames of this link type.
 pub fn supports(link_type: u32) -> bool {
     matches!(
         link_type,
@@ -37,8 +38,8 @@ fn u16_at(data: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([bytes[0], bytes[1]]))
 }
 
-/// Decodes a link header whose EtherType is at offset `at`, with its VLAN tags if it has any, and the network
-/// header.
+/// Decodes a link header whose EtherType is at offset `at`, its VLAN tags, and the headers above. An 802.3
+/// length in place of the EtherType becomes `inner_len` and ends the decoding.
 #[inline]
 fn typed<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, mut at: usize) {
     let Some(mut kind) = u16_at(data, at) else {
@@ -67,8 +68,8 @@ fn typed<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, mut at: usize
     by_type(packet, data, wire, at);
 }
 
-/// Decodes the Linux "cooked" header, version 2: it begins with the EtherType and takes 20 bytes before the
-/// network header.
+/// Decodes the Linux "cooked" header, version 2, and the headers above: it has 20 bytes and begins with the
+/// EtherType.
 fn sll2<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     let Some(kind) = u16_at(data, 0) else { return };
     packet.ethertype = kind;

@@ -44,7 +44,7 @@ static ALL: [Dissector; 15] = [
     synphasor::DISSECTOR,
 ];
 
-/// The two directions of a connection, which may share state.
+/// The dissectors of the two directions of a connection, which may share state.
 pub type Streams = [Box<dyn Stream>; 2];
 /// Dissects a datagram: its captured bytes and its sent length; returns false if the datagram belongs to
 /// another protocol.
@@ -86,11 +86,11 @@ impl Dissector {
 pub trait Stream {
     /// Resets the state: a message begins with the next byte.
     fn begin(&mut self);
-    /// Returns whether `data` looks like the beginning of a message; `cut` if bytes that were not captured
-    /// follow it.
+    /// Returns true if `data` looks like the beginning of a message. `cut` is true if bytes that were not
+    /// captured follow `data`.
     fn plausible(&self, data: &[u8], cut: bool) -> bool;
     /// Parses captured bytes; adds to `notes` the types of messages that end in them and the number of header
-    /// bytes.
+    /// bytes. Returns false if the position is lost.
     fn parse(&mut self, data: &[u8], notes: &mut Notes) -> bool;
     /// Skips `count` bytes (at least one) that were not captured; returns false if the position is lost.
     fn skip(&mut self, count: u32, notes: &mut Notes) -> bool;
@@ -128,7 +128,7 @@ impl Notes {
     }
 }
 
-/// Returns whether a type from `Notes` is not `UNKNOWN`.
+/// Returns true if a type from `Notes` is not `UNKNOWN`.
 pub fn is_known(noted: u16) -> bool {
     noted & ((1 << KIND_BITS) - 1) != UNKNOWN
 }
@@ -140,7 +140,7 @@ pub fn number(name: &str) -> Option<u8> {
         .map(|place| place as u8)
 }
 
-/// Returns the names that `--app` accepts: protocols over TCP or UDP.
+/// Returns the names that `--app` accepts: the protocols that a TCP or UDP port can select.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let ported = |dissector: &&Dissector| dissector.streams.is_some() || over_udp(dissector);
     ALL.iter().filter(ported).map(|dissector| dissector.name)
@@ -171,7 +171,9 @@ pub fn streams(app: u8) -> Option<Streams> {
     ALL[usize::from(app)].streams.map(|make| make())
 }
 
-/// Dissects a packet by its EtherType, IP protocol, first bytes or UDP ports; ignores TCP and IP fragments.
+/// Dissects a packet other than TCP and fragments, and adds the result to `notes`; `notes` stays empty if no
+/// dissector accepts it. Over UDP the ports select the dissector, then the first bytes; without UDP the IP
+/// protocol does, or the EtherType if there is no IP header.
 pub fn datagram(ports: &Ports, packet: &Packet, notes: &mut Notes) {
     let by_layer = |dissector: &Dissector| {
         if packet.present & NET == 0 {

@@ -1,7 +1,8 @@
 //! Encodes columns as Parquet pages: delta for times, dictionary where values repeat, plain elsewhere.
 //!
-//! Parquet's own writer hashes every value for its dictionary, which would cost more than all the parsing. Values here
-//! are small numbers, so a table indexed by value suffices. The pages are standard (parquet.apache.org, "Encodings").
+//! Parquet's own writer hashes every value for its dictionary, which would cost more than all the parsing.
+//! Values here are small numbers, so a table indexed by value suffices. The pages are standard
+//! (parquet.apache.org, "Encodings").
 
 use parquet::basic::Encoding;
 
@@ -191,7 +192,7 @@ pub fn levels(present: &[u8], bit: u8) -> Vec<u8> {
     prefix_length(out)
 }
 
-/// Encodes repetition or definition levels of `width` bits.
+/// Encodes repetition or definition levels of `width` bits, preceded by their length.
 pub fn level_list(levels: &[u32], width: u32) -> Vec<u8> {
     let mut out = vec![0; 4];
     bit_packed(levels, width, &mut out);

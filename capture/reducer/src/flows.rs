@@ -67,8 +67,8 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Creates a table for `capacity` connections; `summed`: whether to summarise them for the table of
-    /// connections.
+    /// Creates a table for `capacity` connections. If `summed` is true, it summarises each connection for the
+    /// table of connections.
     pub fn new(capacity: usize, summed: bool) -> Self {
         let (index, slots) = (FoldMap::default(), Vec::new());
         Self {
@@ -85,7 +85,9 @@ impl Flows {
         }
     }
 
-    /// Analyses a packet with a TCP header, and dissects its payload.
+    /// Returns the connection's number and the class of a packet with a TCP header, adds the result of
+    /// dissecting its payload to `notes`, and updates the connection's state and summary. A fragment, or a
+    /// packet of unknown payload length, is only numbered and counted.
     pub fn see(
         &mut self,
         packet: &Packet,
@@ -135,7 +137,8 @@ impl Flows {
         self.streams - 1
     }
 
-    /// Returns the slot of the connection `key`; creates the connection if it is new.
+    /// Returns the slot of the connection `key`; creates the connection if it is new, and evicts another if
+    /// the table is full.
     fn slot(&mut self, key: Key, ports: &Ports) -> usize {
         if let Some(&slot) = self.index.get(&key) {
             self.slots[slot as usize].used = true;
@@ -211,8 +214,8 @@ impl Flow {
         self.connection.as_ref().map_or(0, |found| found.timed())
     }
 
-    /// Adds a packet to the connection's summary, if there is one. `verdict` is None for a fragment, which is
-    /// counted but not analysed.
+    /// Adds a packet to the connection's summary, which it creates if needed. `verdict` is None for a packet
+    /// that is counted but not analysed, such as a fragment.
     fn sum_up(
         &mut self,
         side: usize,
@@ -240,8 +243,8 @@ impl Flow {
         })
     }
 
-    /// Returns whether a SYN with number `seq` opens a new connection between the same ports, because the
-    /// direction began with another number.
+    /// Returns true if a SYN with number `seq` in direction `side` opens a new connection between the same
+    /// ports, because this direction began with another number.
     fn is_over(&self, side: usize, seq: u32) -> bool {
         let base = self.sides[side].base_seq;
         base.is_some_and(|base| base != seq)

@@ -6,7 +6,8 @@
 
 use crate::dissect::{Notes, Stream};
 
-/// A distance between sequence numbers beyond any TCP window: such a segment belongs to another connection.
+/// A distance between sequence numbers beyond which a segment belongs to another connection; it exceeds
+/// usual TCP windows.
 const FAR: i32 = 16 << 20;
 const MAX_WAITING_BYTES: usize = 256 << 10;
 const MAX_WAITING: usize = 256;
@@ -50,7 +51,8 @@ impl Follower {
         self.early_bytes
     }
 
-    /// Starts the stream after a SYN with this sequence number. A repeated SYN changes nothing.
+    /// Starts the stream after a SYN with this sequence number, and discards early segments. A SYN that
+    /// repeats the last one changes nothing.
     pub fn open(&mut self, seq: u32) {
         if self.first != Some(seq) {
             self.drop_early();
@@ -128,7 +130,7 @@ impl Follower {
         }
     }
 
-    /// Processes early segments that begin before `seq`, then skips to `seq`, then processes those that follow it.
+    /// Processes early segments that begin before `seq`, skips to `seq`, and processes those that follow it.
     fn catch_up(&mut self, seq: u32, notes: &mut Notes) {
         while let Some(first) = self.early.first().map(|early| early.seq) {
             if distance(first, seq) >= 0 {
@@ -150,7 +152,8 @@ impl Follower {
         }
     }
 
-    /// Processes early segments whose turn has come. Their header bytes do not count for the present packet.
+    /// Processes the early segments that begin at or before the next expected byte. Their message types are
+    /// added to `notes`, their header bytes are not.
     fn drain(&mut self, notes: &mut Notes) {
         let header = notes.header;
         while let (Some(early), Some(next)) = (self.early.first(), self.next) {

@@ -1,7 +1,7 @@
 //! `vnet-reduce IN.pcap OUT.parquet` reduces a packet capture to a Parquet table with one row per packet.
 //!
-//! docs/contracts/packets.md describes the columns. Memory does not grow with the file: a small window reads the input,
-//! rows leave in groups of 262,144, and the table of connections has a fixed size.
+//! docs/contracts/packets.md describes the columns. Memory does not grow with the file: a small window reads
+//! the input, rows leave in groups of at most 262,144, and the table of connections has a fixed size.
 
 mod analysis;
 mod chunk;
@@ -30,7 +30,8 @@ mod window;
 pub use reduce::fuzz;
 use std::process::ExitCode;
 
-/// Runs the reducer with the arguments of the command line.
+/// Runs the reducer with the arguments of the command line, and prints the summary as JSON. The exit code is
+/// 2 for invalid arguments and 1 for other errors; messages go to standard error.
 pub fn main() -> ExitCode {
     let options = match options::parse(std::env::args().skip(1)) {
         Ok(Some(options)) => options,

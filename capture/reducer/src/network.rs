@@ -28,7 +28,7 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// Formats an address as tshark prints it.
+/// Formats an IPv4 or IPv6 address as tshark prints it.
 pub fn text(address: u128) -> String {
     if address >> 64 == V4 >> 64 {
         std::net::Ipv4Addr::from(address as u32).to_string()
@@ -37,8 +37,8 @@ pub fn text(address: u128) -> String {
     }
 }
 
-/// Decodes an IPv4 header and the transport header after it. `wire`: the number of bytes that the frame
-/// had from the IPv4 header on, which limits the header's length field.
+/// Decodes an IPv4 header, and the transport header after it except in later fragments. `wire`: the number of
+/// bytes that the frame had from the IPv4 header on, which limits the header's length field.
 #[inline]
 pub fn ipv4<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     if data.len() < 20 || data[0] >> 4 != 4 || data[0] & 0xf < 5 {
@@ -62,8 +62,8 @@ pub fn ipv4<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     }
 }
 
-/// Decodes an IPv6 header, its extension headers and the transport header after them; `wire` as for
-/// `ipv4`.
+/// Decodes an IPv6 header, its extension headers, and the transport header after them except in later
+/// fragments. `wire`: the number of bytes that the frame had from the IPv6 header on.
 pub fn ipv6<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     if data.len() < 40 || data[0] >> 4 != 6 {
         return;

@@ -59,7 +59,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
     }))
 }
 
-/// Parses `NAME=PORT[,PORT]...` of option `--app`; `Ports::new` checks the name later.
+/// Parses `NAME=PORT[,PORT]...` of option `--app` into name and ports; does not check the name.
 fn app(value: Option<String>) -> Result<(String, Vec<u16>), String> {
     let value = value.ok_or("--app needs NAME=PORT[,PORT]...")?;
     let (name, ports) = value

@@ -10,8 +10,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// Creates the temporary file. Returns an error if `path` exists and is no regular file, or cannot be
-    /// written.
+    /// Creates the temporary file beside `path` and returns it with its writer. Returns an error if `path`
+    /// exists and is no regular file, or if the temporary file cannot be created.
     pub fn create(path: &str) -> Result<(Self, BufWriter<File>), String> {
         // The rename at the end would replace a device by a file.
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {

@@ -9,11 +9,11 @@ use crate::window::{Window, word};
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
-/// Properties of the capture file: of its pcap header, or of a pcapng file's interfaces.
+/// Properties of the capture file: of its pcap header, or of a pcapng file's first interface.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Header {
     swapped: bool,
-    /// Whether times are finer than microseconds (pcapng: on every interface).
+    /// True if times are finer than microseconds (pcapng: on every interface so far).
     pub nanosecond: bool,
     pub snaplen: u32,
     pub link_type: u32,
@@ -99,7 +99,8 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// Returns the header as known so far: a pcapng file may declare interfaces between packets.
+    /// Returns the properties of the file as known so far: a pcapng file may declare interfaces between
+    /// packets, and before the first one its snaplen and link type are 0.
     pub fn header(&self) -> Header {
         match &self.format {
             Format::Pcap(header) => *header,
@@ -176,7 +177,8 @@ fn next_of_pcap<R: Read>(window: &mut Window<R>, header: Header) -> io::Result<N
     }))
 }
 
-/// Consumes pcapng blocks up to one with a packet and returns its frame, whose bytes stay in the window.
+/// Consumes pcapng blocks before the next one with a packet, and returns that packet's frame, whose bytes
+/// stay in the window; `End` at the file's end, `Cut` if the file is cut or damaged.
 fn next_of_pcapng<R: Read>(window: &mut Window<R>, section: &mut Section) -> io::Result<Next> {
     loop {
         if !window.has(pcapng::LEAST)? {

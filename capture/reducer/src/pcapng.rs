@@ -50,7 +50,7 @@ impl Resolution {
         }
     }
 
-    /// Returns whether the unit is finer than a microsecond.
+    /// Returns true if the unit is finer than a microsecond.
     fn fine(self) -> bool {
         match self {
             Self::Decimal(exponent) => exponent > 6,
@@ -70,7 +70,8 @@ impl Resolution {
 }
 
 impl Interface {
-    /// Converts a time of this interface to Unix nanoseconds, limited to 64 bits.
+    /// Converts a time in this interface's unit to Unix nanoseconds, adding the interface's offset; limits
+    /// the result to 64 bits.
     #[inline]
     fn time_ns(&self, units: u64) -> i64 {
         let offset = i128::from(self.offset_s) * 1_000_000_000;
@@ -95,7 +96,7 @@ impl Section {
         self.first
     }
 
-    /// Returns whether all interfaces so far have times finer than microseconds; false before the first one.
+    /// Returns true if all interfaces so far have times finer than microseconds; false before the first one.
     pub fn nanosecond(&self) -> bool {
         self.first.is_some() && !self.coarse
     }

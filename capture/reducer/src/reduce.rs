@@ -16,7 +16,7 @@ use crate::summary::Summary;
 use crate::table::Table;
 
 /// Reduces the capture file `options.input` ("-": standard input) to the requested tables, which appear under
-/// their names only when complete.
+/// their names only when complete, and returns the summary. Reads a damaged or cut file up to the damage.
 pub fn run(options: &Options) -> Result<Summary, String> {
     let source: Box<dyn Read> = if options.input == "-" {
         Box::new(io::stdin().lock())
@@ -37,8 +37,8 @@ pub fn run(options: &Options) -> Result<Summary, String> {
     Ok(summary)
 }
 
-/// Reduces the bytes of a capture file to both tables and discards them; the flow table holds three
-/// connections, so that it evicts some.
+/// Reduces the bytes of a capture file to a table of packets, and discards the table; does nothing if the
+/// bytes do not begin as a capture file. The flow table holds three connections, so that it evicts some.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let Ok(reader) = Reader::new(bytes) else {
@@ -88,7 +88,8 @@ impl ConnectionTable {
     }
 }
 
-/// Adds every frame of `reader` as a row to `table`.
+/// Adds every frame of `reader` as a row to `table`, and every TCP connection as a row to `connections`, if
+/// that table is requested. Returns the summary.
 fn rows<R: Read, W: Write + Send>(
     mut reader: Reader<R>,
     options: &Options,

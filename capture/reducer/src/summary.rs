@@ -13,7 +13,7 @@ pub struct Summary {
     pub captured_bytes: u64,
     /// Frames captured only in part.
     pub snapped: u64,
-    /// Frames whose network header is of no known type.
+    /// Frames without a decoded network header.
     pub unknown: u64,
     pub first_ns: Option<i64>,
     pub last_ns: Option<i64>,
@@ -31,8 +31,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Formats the summary as one JSON object. `truncated` is whether the file was cut, and `cut` where
-    /// and why, or null.
+    /// Formats the summary as one JSON object with all its fields, and `truncated`: true if the file was cut.
     pub fn json(&self) -> String {
         let time = |value: Option<i64>| value.map_or("null".to_string(), |value| value.to_string());
         let numbers = [
@@ -66,7 +65,7 @@ impl Summary {
         let link = |(kind, count): (&u32, &u64)| format!("\"{kind}\": {count}");
         let links: Vec<String> = self.unknown_links.iter().map(link).collect();
         fields.push(format!("\"unknown_links\": {{{}}}", links.join(", ")));
-        // The text contains only letters, digits, brackets and blanks, so it needs no escapes.
+        // The text contains no quotation marks, backslashes or control characters, so it needs no escapes.
         let cut = self
             .cut
             .as_ref()

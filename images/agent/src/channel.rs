@@ -6,10 +6,11 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 const CHUNK: usize = 16_384;
 
-/// The result of a read: the complete lines, and whether the peer has closed the stream.
+/// The result of a read: the complete lines without empty ones, and true in `closed` if the peer has closed
+/// the stream or reading failed.
 pub struct Incoming {
     pub lines: Vec<String>,
-    /// Whether any byte arrived, even one of an incomplete line.
+    /// True if any byte arrived, even one of an incomplete line.
     pub data: bool,
     pub closed: bool,
 }
@@ -40,8 +41,8 @@ impl Channel {
         self.fd.as_raw_fd()
     }
 
-    /// Reads the available data and returns the complete lines; at most 1 MiB, so that one busy peer does not
-    /// starve the others.
+    /// Reads the available data, at most 1 MiB so that one busy peer does not starve the others, and returns
+    /// the complete lines. Keeps an incomplete line for the next call.
     pub fn read(&mut self) -> Incoming {
         let (mut closed, mut data) = (false, false);
         for _ in 0..64 {

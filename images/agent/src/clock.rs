@@ -26,8 +26,8 @@ pub fn real_ns() -> i64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// Returns Unix time minus CLOCK_MONOTONIC, as fixed by the first call (at the launcher's start; forked
-/// processes inherit it).
+/// Returns Unix time minus CLOCK_MONOTONIC in nanoseconds, as the first call or the last `rebase` fixed it;
+/// forked processes inherit the value.
 pub fn offset_ns() -> i64 {
     match OFFSET.load(Ordering::Relaxed) {
         UNKNOWN => rebase(),
@@ -45,8 +45,8 @@ pub fn set_real_ns(ns: i64) -> std::io::Result<()> {
     crate::os::check(unsafe { libc::clock_settime(libc::CLOCK_REALTIME, &time) }).map(drop)
 }
 
-/// Recomputes and returns the offset after the clock of a VM was set; call it before anything uses the old
-/// offset.
+/// Recomputes, stores and returns Unix time minus CLOCK_MONOTONIC in nanoseconds. Needed after the clock of a
+/// VM was set, before anything uses the old offset.
 pub fn rebase() -> i64 {
     let offset = real_ns() - mono_ns();
     OFFSET.store(offset, Ordering::Relaxed);

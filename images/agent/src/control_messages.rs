@@ -47,7 +47,8 @@ impl Inbox {
             .collect()
     }
 
-    /// Returns all complete messages that have arrived; a malformed line becomes an error.
+    /// Accepts new connections, and returns all complete messages that have arrived; a malformed line becomes
+    /// an error. Forgets peers that closed the connection or have sent 64 KiB without a newline.
     pub fn take<T: DeserializeOwned>(&mut self) -> Vec<Res<T>> {
         while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {
@@ -115,7 +116,8 @@ impl Outbox {
         }
     }
 
-    /// Replaces the state; `send` sends it if it differs from the previous one.
+    /// Replaces the state to send; `send` sends it if it differs from the previous one. Returns an error if
+    /// the message has no JSON form.
     pub fn set(&mut self, message: &impl Serialize) -> Res<()> {
         let line = serde_json::to_string(message).map_err(|e| e.to_string())? + "\n";
         if line != self.latest {
@@ -133,8 +135,9 @@ impl Outbox {
         stream.map(AsRawFd::as_raw_fd)
     }
 
-    /// Sends as much as the connection accepts: a changed state, or the latest state on a new connection.
-    /// Returns true once a state is completely sent, and an error if the connection failed.
+    /// Sends as much as the connection accepts: a changed state, or the latest state on a new connection,
+    /// which it opens if there is none, at most once a second. Returns true once a state is completely sent,
+    /// and an error if the connection failed.
     pub fn send(&mut self) -> Res<bool> {
         let sent = self.proceed();
         if sent.is_err() {
@@ -176,8 +179,8 @@ impl Outbox {
     }
 }
 
-/// Returns whether the neighbour has closed the connection. Neighbours send nothing here, so any readable
-/// event means the end.
+/// Returns true if the connection is readable or has failed. Neighbours send nothing over it, so this means
+/// that the neighbour has closed it.
 fn is_closed(stream: &TcpStream) -> bool {
     !matches!(stream.peek(&mut [0u8; 1]), Err(e) if e.kind() == ErrorKind::WouldBlock)
 }

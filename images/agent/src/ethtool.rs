@@ -15,9 +15,9 @@ const GET_GRO: u32 = 0x2b;
 const SET_GRO: u32 = 0x2c;
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 
-/// Which offloads of an interface are on. multi_segment: TCP hands packets of several segments to the qdisc,
-/// which counts and loses each as one. Since Linux 4.17 it does so whatever the other offloads are
-/// (net/core/sock.c: sk_setup_caps), unless gso_max_segs is 1.
+/// The offloads of an interface; true: on. multi_segment: TCP may hand packets of several segments to the
+/// qdisc, which counts and loses each packet as one. Since Linux 4.17 it does so whatever the other offloads
+/// are (net/core/sock.c: sk_setup_caps), unless gso_max_segs is 1.
 #[derive(Debug, Serialize, PartialEq, Eq)]
 pub struct Offloads {
     pub tso: bool,
@@ -39,7 +39,7 @@ pub fn control_socket() -> Res<OwnedFd> {
         .map_err(|e| format!("control socket: {e}"))
 }
 
-/// Returns an `ifreq` that names the interface.
+/// Returns an `ifreq` that names the interface, with at most 15 bytes of the name.
 pub fn request(name: &str) -> libc::ifreq {
     // SAFETY: all zero is a valid ifreq.
     let mut ifr: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -59,8 +59,8 @@ fn call(sock: &OwnedFd, name: &str, cmd: u32, data: u32) -> Res<u32> {
     Ok(value.data)
 }
 
-/// Switches off all offloads of an interface, and returns their state as the kernel reports it; an error if
-/// one stays on.
+/// Switches off TSO, GSO and GRO of an interface, sets its gso_max_segs to 1, and returns the state of its
+/// offloads as the kernel reports it; an error if one stays on.
 pub fn switch_off(sock: &OwnedFd, netlink: &mut Netlink, name: &str) -> Res<Offloads> {
     for (ask, set) in [(GET_TSO, SET_TSO), (GET_GSO, SET_GSO), (GET_GRO, SET_GRO)] {
         // A driver without an offload refuses even to switch it off.

@@ -15,7 +15,7 @@ use crate::os::{self, Res};
 use serde::de::DeserializeOwned;
 use std::os::fd::RawFd;
 
-/// The interval at which the broker retries unsent messages.
+/// The longest time between two attempts of the broker to send unsent messages.
 const RETRY_NS: i64 = 1_000_000_000;
 
 /// Runs a gateway, which sets the shares of a link, until the process ends; `file` holds its settings.
@@ -66,7 +66,8 @@ fn settings<T: DeserializeOwned>(file: &str) -> Res<T> {
     serde_json::from_slice(&text).map_err(|e| format!("{file}: {e}"))
 }
 
-/// Waits until a descriptor of `read` is readable, one of `written` is writable, or the monotonic clock reaches `until_ns`.
+/// Waits until a descriptor of `read` is readable, one of `written` is writable, or the monotonic clock
+/// reaches `until_ns`.
 fn wait((read, written): (Vec<RawFd>, Vec<RawFd>), until_ns: i64) -> Res<()> {
     let left = (until_ns - clock::mono_ns()).max(0);
     let polled = |fd: RawFd, events| libc::pollfd {

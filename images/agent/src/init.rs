@@ -34,8 +34,8 @@ const ENDINGS: [(i32, i32); 4] = [
     (libc::SIGINT, libc::RB_AUTOBOOT),
 ];
 
-/// Sets up the VM, runs the agent, and switches the VM off when it ends. Returns only outside a VM, with an
-/// error.
+/// Sets up the VM, runs the agent, and switches the VM off when the agent ends; a signal of ENDINGS switches
+/// it off or reboots it. Returns only with an error: if this is not process 1, or if that fails.
 pub fn run() -> ExitCode {
     if std::process::id() != 1 {
         eprintln!("vnet-agent: init: not process 1; only a kernel starts it");
@@ -51,7 +51,7 @@ pub fn run() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Writes a line to the console; the driver's error report contains its last lines.
+/// Writes a line to the console; the driver's error report contains the console's last lines.
 fn log(text: &str) {
     println!("vnet-init: {text}");
 }
@@ -97,8 +97,8 @@ fn spawn(program: &str, args: &[&str]) -> Res<i32> {
     crate::node::spawn(&mut command).map_err(|e| format!("{program}: {e}; the image is broken"))
 }
 
-/// Starts the guest agent if the VM has its port and returns its pid; without it only vNET's agent controls
-/// the VM.
+/// Starts the guest agent if the VM has its port, and returns its pid; None without the port or after an
+/// error, which it logs.
 fn start_guest_agent() -> Option<i32> {
     devices::name_ports();
     if !std::path::Path::new(GUEST_AGENT_PORT).exists() {
@@ -108,7 +108,8 @@ fn start_guest_agent() -> Option<i32> {
     spawn(GUEST_AGENT, &args).map_err(|text| log(&text)).ok()
 }
 
-/// Reaps child processes until the agent ends or a signal arrives; returns how the VM must end.
+/// Reaps child processes, and starts a shell when somebody presses Enter on the console, until the agent ends
+/// or a signal of ENDINGS arrives, which ends the agent. Returns the argument of reboot(2) that ends the VM.
 fn watch(
     signals: &std::os::fd::OwnedFd,
     agent: i32,

@@ -198,8 +198,9 @@ impl Stream for Amqp {
         *self = Self::default();
     }
 
-    /// Returns true for a chain of whole frames, for a frame with a known method, and for the beginning of a
-    /// heartbeat.
+    /// Returns true for one or more whole frames, also if an incomplete frame follows them. A single
+    /// incomplete frame must show a known method, or bytes that were not captured must follow it (`cut`).
+    /// Returns false if a method is unknown or an end octet is missing.
     fn plausible(&self, data: &[u8], cut: bool) -> bool {
         let mut rest = data;
         while !rest.is_empty() {

@@ -22,8 +22,8 @@ pub const DISSECTOR: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// The most requests without a response whose methods are kept; the responses to further requests are parsed
-/// as responses to GET.
+/// The most requests without a response whose methods are kept; the methods of further requests are lost.
+/// Responses without a kept method are parsed as responses to GET.
 const PIPELINE: usize = 64;
 const SWITCHING_PROTOCOLS: u16 = 101;
 
@@ -134,7 +134,8 @@ impl Http {
         }
     }
 
-    /// Returns how the length of the present response's body is determined (RFC 9112, 6.3).
+    /// Returns how the length of the present response's body is determined (RFC 9112, 6.3), and removes the
+    /// method of its request from `pending`, unless the response is interim.
     fn response_body(&mut self) -> Body {
         let interim = self.kind < 200 && self.kind != SWITCHING_PROTOCOLS;
         if interim {

@@ -1,8 +1,8 @@
 //! Dissects sampled values (IEC 61850-9-2) and GOOSE (IEC 61850-8-1) on Ethernet: APPID, length, two reserved
 //! words, and an APDU in the basic encoding rules.
 //!
-//! Process data is payload: the samples of sampled values, the data set's values of GOOSE. Everything else is header. A
-//! frame that cannot be parsed is MALFORMED, since the EtherType identifies the protocol.
+//! Process data is payload: the samples of sampled values, the data set's values of GOOSE. Everything else is
+//! header. A frame that cannot be parsed is MALFORMED, since the EtherType identifies the protocol.
 
 use super::{Dissector, Notes};
 
@@ -31,7 +31,8 @@ const REPETITION: u16 = 3;
 type Content = (u16, usize);
 
 /// Adds a frame's message type and header length to `notes`; bytes beyond the length that the frame states
-/// count as data. Returns true, since the EtherType identifies the protocol.
+/// are not header. A frame that `read` cannot parse is MALFORMED and all header. Always returns true, since
+/// the EtherType identifies the protocol.
 fn note_frame(
     data: &[u8],
     length: usize,
@@ -95,13 +96,14 @@ impl<'a> Values<'a> {
         ))
     }
 
-    /// Returns whether all captured bytes have been parsed.
+    /// Returns true if all captured bytes have been parsed.
     fn is_whole(&self) -> bool {
         self.bytes.is_empty()
     }
 }
 
-/// Parses a savPdu (the APDU of sampled values): noASDU, then ASDUs with one sample each; None if malformed.
+/// Parses a savPdu, the APDU of sampled values. Returns the type SAMPLES and the total length of the samples
+/// of all its ASDUs; None if malformed.
 fn samples(apdu: &mut Values) -> Option<Content> {
     let (0x60, _, mut pdu) = apdu.next()? else {
         return None;
@@ -122,8 +124,8 @@ fn samples(apdu: &mut Values) -> Option<Content> {
     pdu.is_whole().then_some((1, content))
 }
 
-/// Parses a goosePdu (the APDU of GOOSE): names and numbers, then the values of the data set; None if
-/// malformed.
+/// Parses a goosePdu, the APDU of GOOSE. Returns the type STATE if its sqNum is 0, else REPETITION, and the
+/// length of the data set's values; None if malformed or without sqNum.
 fn states(apdu: &mut Values) -> Option<Content> {
     let (0x61, _, mut pdu) = apdu.next()? else {
         return None;

@@ -99,7 +99,7 @@ impl Part {
         }
     }
 
-    /// Returns how many bytes of the part can be consumed at once.
+    /// Returns the most bytes of the part that can be consumed at once.
     fn step(self) -> u32 {
         match self {
             Self::Header | Self::Payload => u32::MAX,
@@ -136,8 +136,8 @@ impl Mqtt {
         }
     }
 
-    /// Returns the part of a PUBLISH after the length of its topic: the topic and the packet identifier, if
-    /// it has one, else what follows them.
+    /// Returns the part of a PUBLISH that follows the length of its topic: the topic with the packet
+    /// identifier, if these have any bytes, else the next part. Only QoS above 0 has an identifier.
     fn after_topic(&self, first: u8, topic: u32) -> Part {
         let identifier = if first & 0b110 == 0 { 0 } else { 2 };
         match topic + identifier {
@@ -185,8 +185,8 @@ impl Mqtt {
         }
     }
 
-    /// Skips `count` bytes of the body that were not captured and returns the next part; after a field of
-    /// unknown length all bytes count as payload.
+    /// Skips `count` bytes of the body that were not captured, counts their header bytes, and returns the
+    /// next part. Where the length of the header is not known, all bytes count as payload.
     fn unseen(part: Part, count: u32, notes: &mut Notes) -> Part {
         notes.header += match part {
             Part::Header | Part::BeforeLevel(_) | Part::Level => count,

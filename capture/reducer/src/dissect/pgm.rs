@@ -37,7 +37,7 @@ fn type_name(kind: u16) -> String {
 }
 
 /// Dissects a datagram; everything except the data of ODATA and RDATA counts as header. Returns false if it
-/// is not PGM.
+/// is not PGM: the packet type is unknown, or the length does not fit the stated length of the data.
 fn datagram(data: &[u8], length: usize, notes: &mut Notes) -> bool {
     let (Some(head), true) = (data.get(..HEADER), length >= HEADER) else {
         return false;

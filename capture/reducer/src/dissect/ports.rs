@@ -11,8 +11,8 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Gives each protocol its usual ports, or if `named` has the protocol only the ports listed there.
-    /// Returns an error for a name of no protocol over TCP or UDP.
+    /// Assigns the ports in `named` to the protocols named there, and to all others their usual ports.
+    /// Returns an error if a name is not that of a protocol over TCP or UDP.
     pub fn new(named: &[(String, Vec<u16>)]) -> Result<Self, String> {
         let nobody = || vec![NOBODY; 1 << 16].into_boxed_slice();
         let (mut tcp, mut udp) = (nobody(), nobody());

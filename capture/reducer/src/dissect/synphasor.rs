@@ -1,8 +1,8 @@
 //! Dissects synchrophasors (IEEE C37.118.2): frames of sync word, size, stream, time, content and checksum,
 //! one per datagram or consecutive in a stream.
 //!
-//! The measurements of a data frame are data, everything else is header. A frame with a wrong checksum is BAD_CHECKSUM,
-//! whatever its type. A frame that was captured only in part cannot be checked.
+//! The measurements of a data frame are data, everything else is header. A frame with a wrong checksum is
+//! BAD_CHECKSUM, whatever its type. The checksum of a frame that was captured only in part is not checked.
 
 use super::head::Head;
 use super::{Dissector, Notes, Stream};
@@ -67,8 +67,8 @@ fn header_bytes(kind: u16, size: u32, from: u32, to: u32) -> u32 {
     to - from - if kind == DATA { content } else { 0 }
 }
 
-/// Dissects a datagram; padding beyond the frame's size counts as data. Returns false if it is no
-/// synchrophasor frame.
+/// Dissects a datagram; bytes beyond the frame's size are not header. A frame whose size is impossible is
+/// MALFORMED. Returns false if the first two bytes are not those of a synchrophasor frame.
 fn datagram(data: &[u8], length: usize, notes: &mut Notes) -> bool {
     if !matches!(data, [SYNC, kind, _, _, ..] if kind >> 4 < LAST as u8) {
         return false;
@@ -105,7 +105,8 @@ struct Frame {
 }
 
 impl Frames {
-    /// Consumes the next `count` bytes of the frame.
+    /// Consumes the next `count` bytes of the frame, counts its header bytes, and at the frame's end adds its
+    /// type. `crc` is the checksum up to there, None if bytes were not captured.
     fn pass(&mut self, mut frame: Frame, count: u32, crc: Option<u16>, notes: &mut Notes) {
         let to = frame.at + count;
         notes.header += header_bytes(frame.kind, frame.size, frame.at, to);

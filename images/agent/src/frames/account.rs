@@ -47,7 +47,9 @@ impl Account {
         }
     }
 
-    /// Counts a frame that arrived at `at_ns`, by its stamp.
+    /// Counts a frame that arrived at `at_ns`: as corrupted without a valid stamp, as foreign with another
+    /// trial or number, as duplicate if it arrived before, else as received. Only a received frame counts for
+    /// reordering, times and latency.
     pub fn take(&mut self, at_ns: i64, bytes: &[u8]) {
         let Some(stamp) = frame::read(bytes) else {
             self.corrupted += 1;
@@ -85,12 +87,12 @@ impl Account {
         self.latency.add(latency_ns.max(0) as u64);
     }
 
-    /// Reduces the number of expected frames to the number that the sender has sent.
+    /// Reduces the number of expected frames to `count`, the number of sent frames, if that is less.
     pub fn sent(&mut self, count: u32) {
         self.count = self.count.min(count);
     }
 
-    /// Returns whether all expected frames have arrived.
+    /// Returns true if at least as many frames have arrived as are expected.
     pub fn complete(&self) -> bool {
         self.received >= u64::from(self.count)
     }

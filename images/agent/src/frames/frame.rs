@@ -30,7 +30,8 @@ pub struct Stamp {
     pub sent_ns: i64,
 }
 
-/// Builds a frame of `size` bytes (including FCS) as a packet socket sends it, with an empty stamp.
+/// Builds a frame of `size` bytes (including FCS) from MAC `from` to MAC `to`, as a packet socket sends it:
+/// without FCS and with an empty stamp.
 pub fn template(size: usize, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
     let mut bytes = vec![0u8; size - FCS];
     let ip_length = (size - FCS - IP) as u16;
@@ -48,7 +49,8 @@ pub fn template(size: usize, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
     bytes[UDP..UDP + 2].copy_from_slice(&SOURCE_PORT.to_be_bytes());
     bytes[UDP + 2..UDP + 4].copy_from_slice(&ECHO_PORT.to_be_bytes());
     bytes[UDP + 4..UDP + 6].copy_from_slice(&(ip_length - 20).to_be_bytes());
-    // UDP checksum 0 means none (RFC 768). The stamp has its own; a full one would cost a pass over each frame.
+    // UDP checksum 0 means none (RFC 768). The stamp has its own; a full one would take a pass over each
+    // frame.
     for (i, byte) in bytes.iter_mut().enumerate().skip(SEEN) {
         *byte = i as u8; // appendix C.2.6.4: an incrementing pattern
     }
@@ -63,7 +65,7 @@ pub fn stamp(bytes: &mut [u8], stamp: Stamp) {
     bytes[STAMP + 14..SEEN].copy_from_slice(&check(stamp).to_be_bytes());
 }
 
-/// Returns the stamp of a frame; None if the frame is too short or its stamp corrupted.
+/// Returns the stamp of a frame; None if the frame is too short or the stamp's checksum is wrong.
 pub fn read(bytes: &[u8]) -> Option<Stamp> {
     let seen = bytes.get(STAMP..SEEN)?;
     let stamp = Stamp {
@@ -93,7 +95,7 @@ fn ip_checksum(header: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Parses a MAC address such as "02:00:00:00:00:01".
+/// Parses a MAC address such as "02:00:00:00:00:01"; an error if the text has not six hexadecimal bytes.
 pub fn mac(text: &str) -> Res<[u8; 6]> {
     let parts: Vec<u8> = text
         .split(':')

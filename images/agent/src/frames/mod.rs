@@ -81,8 +81,9 @@ impl Frames {
             .map(|h| h.process.raw())
     }
 
-    /// Reads the answer of the helper process with this descriptor; returns it with the id of the request, or
-    /// None if it is not complete.
+    /// Reads the answer of the helper process with this descriptor; returns it with the id of the request
+    /// that waits for it, or None if it is not complete or no request waits. Forgets the helper process,
+    /// unless the answer is that a receiver is armed.
     pub fn on_ready(&mut self, fd: RawFd) -> Option<(Value, Res<Value>)> {
         for slot in [&mut self.sender, &mut self.receiver] {
             let Some(helper) = slot.as_mut().filter(|h| h.process.raw() == fd) else {
@@ -149,8 +150,8 @@ impl Frames {
         Ok(())
     }
 
-    /// Asks the receiver for its counts, which it returns once all frames have arrived or `wait_ns` have
-    /// passed.
+    /// Asks the receiver for its counts, which it returns soon after all `sent` frames have arrived, or after
+    /// `wait_ns`. Returns an error if a field is missing or no armed receiver is idle.
     fn collect(&mut self, id: &Value, request: &Value) -> Res<()> {
         let wait_ns = request["wait_ns"].as_i64().filter(|w| *w >= 0).ok_or(
             "frames: collect: wait_ns is missing; write how long to wait for the last frames",

@@ -14,7 +14,8 @@ impl Pace {
         Self { rate_fps, count }
     }
 
-    /// Returns the number of frames that are due `passed_ns` after the first.
+    /// Returns the number of frames, the first included, that are due `passed_ns` after the first; at most
+    /// the frames of the trial.
     pub fn due(&self, passed_ns: i64) -> u32 {
         let Some(rate) = self.rate_fps else {
             return self.count;
@@ -23,7 +24,7 @@ impl Pace {
         due.min(f64::from(self.count)) as u32
     }
 
-    /// Returns when frame `seq` is due, in nanoseconds after the first.
+    /// Returns the time at which frame `seq` is due, in nanoseconds after the first; 0 if back to back.
     pub fn at_ns(&self, seq: u32) -> i64 {
         self.rate_fps
             .map_or(0, |rate| (f64::from(seq) * 1e9 / rate).ceil() as i64)

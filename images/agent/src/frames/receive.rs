@@ -22,9 +22,9 @@ const BROADCAST: [u8; 6] = [0xFF; 6];
 /// (4 ms).
 const COPIES_NS: i64 = 20_000_000;
 
-/// Receives a trial. Calls `armed` with the receiver's MAC once reception has started. Ends after `until` has
-/// delivered a waiting time: when that time has passed, or `COPIES_NS` after all frames have arrived. Returns
-/// the counts.
+/// Receives a trial and returns its counts. Calls `armed` with the receiver's MAC once reception has started.
+/// Ends after the pipe `until` has delivered a waiting time and the number of sent frames: when that time has
+/// passed, or 20 ms after all frames have arrived if that is earlier.
 pub fn run(spec: &Listen, until: &OwnedFd, armed: &dyn Fn(String)) -> Res<Value> {
     let mut ring = Ring::open(&spec.iface, spec.ring_bytes.unwrap_or_else(ring_bytes))?;
     let mut account = Account::new(spec.trial, spec.count);

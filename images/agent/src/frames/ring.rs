@@ -19,7 +19,8 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Starts reception on `iface`; rounds `bytes` up to whole blocks.
+    /// Starts reception on `iface` with a ring of `bytes`, rounded up to whole blocks of 256 KiB, at least
+    /// two.
     pub fn open(iface: &str, bytes: usize) -> Res<Self> {
         let socket = socket::receiver()?;
         let version = libc::tpacket_versions::TPACKET_V3 as i32;
@@ -100,7 +101,8 @@ impl Ring {
 /// it.
 fn walk(block: *mut u8, each: &mut dyn FnMut(i64, &[u8])) -> bool {
     let head: *mut libc::tpacket_block_desc = block.cast();
-    // SAFETY: the layout is that of the kernel's headers, and the kernel does not touch a block with status USER.
+    // SAFETY: the layout is that of the kernel's headers, and the kernel does not touch a block with status
+    // USER.
     unsafe {
         let status = &raw mut (*head).hdr.bh1.block_status;
         if status.read_volatile() & libc::TP_STATUS_USER == 0 {

@@ -32,14 +32,16 @@ struct Sent {
     last_ns: i64,
 }
 
-/// Sends all frames of a trial; returns the fields of the answer to `send`.
+/// Sends the frames of a trial, for at most `longest_ns`; returns the counts and times as the fields of the
+/// answer to `send`.
 pub fn run(spec: &Send) -> Res<Value> {
     os::reduce_timer_slack();
     let socket = socket::sender(&spec.iface, spec.bypass)?;
     let template = frame::template(spec.size, frame::mac(&spec.to)?, packet::own(&socket)?.0);
     let mut batch = Batch::new(&template);
     let sent = exchange(spec, &socket, &mut batch)?;
-    // Closing a packet socket waits for an RCU grace period, so leave it to the end of the process, after the answer.
+    // Closing a packet socket waits for an RCU grace period, so leave it to the end of the process, after the
+    // answer.
     std::mem::forget(socket);
     Ok(json!({
         "sent": sent.frames, "refused": sent.refused, "waits": sent.waits, "late_ns": sent.late_ns,
@@ -81,8 +83,9 @@ fn exchange(spec: &Send, socket: &OwnedFd, batch: &mut Batch) -> Res<Sent> {
     Ok(sent)
 }
 
-/// Passes a batch to the kernel. Frames that the queue of the sender's own interface refuses count as
-/// sent, and as `refused`.
+/// Passes the first `wanted` frames of a batch to the kernel. A frame that the interface refuses counts as
+/// sent and as `refused`; with `bypass` it is sent again until `end_ns`. Waits while the socket is full;
+/// returns an error if that takes more than two seconds or the kernel reports another error.
 fn offer(
     spec: &Send,
     socket: &OwnedFd,

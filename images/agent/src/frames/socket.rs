@@ -19,7 +19,8 @@ pub fn sender(iface: &str, bypass: bool) -> Res<OwnedFd> {
     Ok(socket)
 }
 
-/// Opens a socket that receives test frames only, each cut after the stamp.
+/// Opens a socket, not yet bound, that receives only UDP over IPv4 with the ports of test frames, each frame
+/// cut after the stamp.
 pub fn receiver() -> Res<OwnedFd> {
     let socket = packet::socket(0)?;
     let stop = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter {

@@ -85,7 +85,7 @@ impl Broker {
         self.demands.insert(alarm.gateway, alarm.demands_bps);
     }
 
-    /// Returns when to call `on_time` next; None without an alarm.
+    /// Returns the monotonic time in ns at which to call `on_time` next; None without an alarm.
     pub fn deadline(&self) -> Option<i64> {
         self.answer_at_ns
     }
@@ -106,7 +106,8 @@ impl Broker {
     }
 
     /// Raises the reservations of the gateways that have sent alarms to the demanded rates, as far as the
-    /// link of each gateway carries them, and sends them to these gateways.
+    /// link of each gateway carries them, and sends each of these gateways all its reservations. Never lowers
+    /// a reservation; ignores flows without one.
     fn reserve(&mut self) -> Res<()> {
         for (name, demands) in std::mem::take(&mut self.demands) {
             let known = self.settings.gateways.get_mut(&name);

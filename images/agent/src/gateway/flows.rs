@@ -35,15 +35,17 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Returns the highest share that `restore` gives back to the flow.
+    /// Returns the highest share that `restore` gives back to the flow: the smaller of its reservation and
+    /// its limit downstream, at least its minimum.
     fn restorable(&self) -> u64 {
         self.reserved.min(self.allowed).max(self.minimum)
     }
 }
 
-/// Recomputes the shares after demands have changed. High real-time flows return the rate that they no longer
-/// need to its former owners; those that need more take free rate first, then rate of their victims, in
-/// order, down to the victims' minimum. The sum of all reservations is the capacity.
+/// Recomputes the shares (`assigned`) after demands have changed. High real-time flows return the rate that
+/// they no longer need; those that need more take free rate first, then rate of flows of the other classes,
+/// best effort first, down to their minimum. Demands are served first, then wishes, then kept rates. The
+/// capacity is the sum of all reservations.
 pub fn reassign(flows: &mut [Flow]) {
     let capacity = flows.iter().map(|f| f.reserved).sum();
     apply_limits(flows);
@@ -54,8 +56,8 @@ pub fn reassign(flows: &mut [Flow]) {
     restore(flows, capacity);
 }
 
-/// Raises the share of each high real-time flow to `wanted`, first from free rate, then from its victims
-/// (algorithm 2).
+/// Raises the share of each high real-time flow to `wanted`, first from free rate, then from its victims down
+/// to their minimum (algorithm 2). The share stays lower if both are used up.
 fn serve(flows: &mut [Flow], capacity: u64, wanted: impl Fn(&Flow) -> u64) {
     for i in high(flows) {
         let free = capacity.saturating_sub(flows.iter().map(|f| f.assigned).sum());
@@ -93,8 +95,8 @@ fn victims(flows: &[Flow], of: usize) -> Vec<usize> {
     found
 }
 
-/// Cuts the share of each flow other than high real-time to the most that `restore` would give it, since
-/// the links downstream would lose more.
+/// Cuts the share of each flow other than high real-time to the smaller of its reservation and its limit
+/// downstream, but not below its minimum.
 fn apply_limits(flows: &mut [Flow]) {
     for flow in flows.iter_mut().filter(|f| f.class != Class::HighRealTime) {
         flow.assigned = flow.assigned.min(flow.restorable());
@@ -110,7 +112,8 @@ fn release(flows: &mut [Flow]) {
     }
 }
 
-/// Gives free rate back to the flows other than high real-time, low real time first.
+/// Gives free rate back to the flows other than high real-time, low real time first, up to the smaller of
+/// each flow's reservation and its limit downstream, at least its minimum.
 fn restore(flows: &mut [Flow], capacity: u64) {
     let mut order: Vec<usize> = (0..flows.len())
         .filter(|b| flows[*b].class != Class::HighRealTime)

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-/// Relative changes of a rate below 1/1000 are ignored.
+/// Changes of a rate by at most 1/1000 of it are ignored.
 const NEGLIGIBLE: u64 = 1000;
 
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ pub struct Settings {
     release_ns: i64,
     /// The gateway's name at the broker.
     name: String,
-    /// Whether the gateway reassigns shares and informs neighbours; otherwise only the broker acts.
+    /// True if the gateway reassigns shares and informs neighbours; otherwise only the broker changes shares.
     cooperate: bool,
     broker: Option<SocketAddr>,
     /// Settings for the classes whose packets the gateway queues itself; None: the kernel queues all packets.
@@ -72,7 +72,7 @@ struct Shares<'a> {
     shares_bps: BTreeMap<&'a str, u64>,
 }
 
-/// A message to the broker: the demands of the flows whose wish exceeds their reservation.
+/// A message to the broker: the wishes of the high real-time flows whose wish exceeds their reservation.
 #[derive(Serialize)]
 struct Alarm<'a> {
     gateway: &'a str,
@@ -96,7 +96,8 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Opens the link's interface and starts from the present rates of its classes.
+    /// Opens the link's interface, the overlay if there is one, and the port for messages; starts from the
+    /// present rates of the link's classes. Returns an error if the interface or a flow's class is absent.
     pub fn open(mut settings: Settings) -> Res<Self> {
         let mut netlink = Netlink::open()?;
         let device = &settings.device;
@@ -169,7 +170,8 @@ impl Gateway {
         (self.settings.phase_ns, self.settings.period_ns)
     }
 
-    /// Returns when the overlay sends its next packet; None without an overlay or a waiting packet.
+    /// Returns the monotonic time in ns at which the overlay sends its next packet; None without an overlay
+    /// or a waiting packet.
     pub fn deadline(&self) -> Option<i64> {
         self.overlay.as_ref().and_then(Overlay::deadline)
     }
@@ -179,7 +181,8 @@ impl Gateway {
         self.overlay.iter_mut().try_for_each(|o| o.forward(now))
     }
 
-    /// Reads messages of neighbours and the broker, and applies them at once.
+    /// Reads messages of neighbours and the broker, and adjusts the shares at once if there is one. Logs a
+    /// malformed message.
     pub fn on_message(&mut self) -> Res<()> {
         let mut received = false;
         for message in self.inbox.take::<Message>() {
@@ -207,7 +210,8 @@ impl Gateway {
         }
     }
 
-    /// Measures the arrivals of a period and adjusts the shares; the caller calls it once per period.
+    /// Measures the arrivals since the last call, adjusts the shares, and sends messages to neighbours and
+    /// the broker. To be called once per period.
     pub fn on_period(&mut self) -> Res<()> {
         self.measure()?;
         self.act()
@@ -337,7 +341,7 @@ fn highest_wish(wishes: &mut VecDeque<u64>, now: u64, periods: usize) -> u64 {
     wishes.iter().copied().max().unwrap_or(now)
 }
 
-/// Returns the leaf classes of a link, in the order of their handles.
+/// Returns the classes that are no other's parent, in the order of their handles.
 fn leaf_classes(all: Vec<HtbClass>) -> Vec<HtbClass> {
     let parents: Vec<u32> = all.iter().map(|class| class.parent).collect();
     let mut leaves: Vec<HtbClass> = all

@@ -97,7 +97,7 @@ impl Overlay {
         self.tap.as_raw_fd()
     }
 
-    /// Returns when to send the next packet; None if no packet waits.
+    /// Returns the monotonic time in ns at which to send the next packet; None if no packet waits.
     pub fn deadline(&self) -> Option<i64> {
         let waiting = self.lanes.iter().filter(|lane| lane.waits());
         waiting.map(|lane| lane.free_ns).min()
@@ -109,8 +109,8 @@ impl Overlay {
         }
     }
 
-    /// Adds the packets that wait in this queue or were dropped from it to `counters`, the kernel's counters
-    /// of the flow's class. Logs new drops.
+    /// Adds the packets that wait in the queue of class `flow`, or were dropped from it, to `counters`, the
+    /// kernel's counters of this class. Logs new drops under `name`.
     pub fn account(&mut self, flow: usize, name: &str, counters: &mut QdiscCounters) {
         for lane in self.lanes.iter_mut().filter(|lane| lane.flow == flow) {
             let own = lane.queue.counters();
@@ -126,7 +126,8 @@ impl Overlay {
         }
     }
 
-    /// Reads arrived packets into their queues, and sends those that may leave by `now_ns`.
+    /// Reads at most 64 arrived packets into their queues, and sends those that may leave by `now_ns`. Drops
+    /// packets whose ports belong to no queue.
     pub fn forward(&mut self, now_ns: i64) -> Res<()> {
         self.take(now_ns)?;
         for lane in &mut self.lanes {
@@ -198,8 +199,8 @@ impl Lane {
     }
 }
 
-/// Returns destination and source port of an IPv4 packet without options, the only kind that the filters
-/// divert; None for others.
+/// Returns destination and source port of an Ethernet frame, with or without a VLAN tag, that holds an IPv4
+/// packet without options, the only kind that the filters divert; None for others.
 fn ports(frame: &[u8]) -> Option<[u16; 2]> {
     let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
     let tag = if word(12)? == 0x8100 { 4 } else { 0 };
@@ -240,7 +241,7 @@ fn send(socket: &OwnedFd, index: i32, frame: &[u8]) -> Res<()> {
     }
 }
 
-/// Runs the lines with `tc -batch`.
+/// Runs the lines with `tc -batch`; returns the text of its error output if it fails.
 fn run_tc(lines: &[String]) -> Res<()> {
     let wrong = |e: std::io::Error| format!("tc: {e}; iproute2 is needed");
     let mut child = Command::new("tc")

@@ -59,7 +59,8 @@ impl<P> Queue<P> {
         self.counters
     }
 
-    /// Adds a packet, or drops it if its flow has reached its limit.
+    /// Adds a packet, or drops and counts it if its flow has reached its limit. `deadline_ns` is on the same
+    /// clock as the time of `pop`.
     pub fn push(&mut self, flow: u16, deadline_ns: i64, bytes: u64, packet: P) {
         let of_flow = self.of_flow.entry(flow).or_default();
         if *of_flow >= self.limit {
@@ -84,7 +85,7 @@ impl<P> Queue<P> {
     }
 
     /// Removes the next packet, and returns its length in bytes and the packet; None if the queue is
-    /// empty. If `drops_late`, it first drops packets whose deadline has passed.
+    /// empty. If `drops_late`, it drops and counts the packets before it whose deadline has passed.
     pub fn pop(&mut self, now_ns: i64) -> Option<(u64, P)> {
         while let Some((_, waiting)) = self.waiting.pop_first() {
             *self.of_flow.entry(waiting.flow).or_default() -= 1;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 const PORTS: &str = "/sys/class/virtio-ports";
 const NAMES: &str = "/dev/virtio-ports";
 
-/// Links every port that has a name and is not linked yet. Ports appear one by one while the kernel sets the
-/// device up, so `wait_for_port` calls this repeatedly.
+/// Makes a link under /dev/virtio-ports to every port that has a name and is not linked yet; logs errors.
+/// Ports appear one by one while the kernel sets the device up, so `wait_for_port` calls this repeatedly.
 pub fn name_ports() {
     let Ok(ports) = std::fs::read_dir(PORTS) else {
         return; // the device does not exist yet

@@ -13,8 +13,8 @@ const PCI: &str = "/sys/bus/pci/devices";
 const NETWORK: &str = "0x02";
 const VIRTIO: &str = "0x1af4";
 
-/// Loads the modules of the file `list`: one path per line, dependencies first. Does nothing without the
-/// file, as for a kernel without modules.
+/// Loads the modules of the file `list`, one path per line, in its order; a module that is loaded already is
+/// no error. Does nothing without the file, as for a kernel without modules.
 pub fn load_listed(list: &str) -> Res<()> {
     let Ok(text) = std::fs::read_to_string(list) else {
         return Ok(());
@@ -35,7 +35,8 @@ fn load(path: &str) -> Res<()> {
     }
 }
 
-/// Loads a driver for each PCI network device that has none and is not virtio, by its alias, as udev does.
+/// Loads a driver for each PCI network device that has none and is not virtio, by its alias, as udev does;
+/// logs failures.
 pub fn load_for_pci() {
     let Ok(devices) = std::fs::read_dir(PCI) else {
         return; // the VM has no PCI

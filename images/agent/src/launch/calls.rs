@@ -45,7 +45,7 @@ impl Call {
         self.waiting.contains(node)
     }
 
-    /// Adds one node's answer; returns true once all nodes have answered.
+    /// Adds one node's answer or error; returns true once all nodes have answered.
     pub fn take(&mut self, node: &str, mut answer: Value) -> bool {
         self.waiting.remove(node);
         if answer["ok"] != json!(true) {
@@ -78,7 +78,8 @@ impl Call {
         self.waiting.is_empty()
     }
 
-    /// Returns the merged answer for the client; a failure if any node failed.
+    /// Returns the merged answer for the client, with the fields of `extra`; a failure with the errors of all
+    /// nodes if any node failed.
     pub fn answer(mut self) -> Value {
         if !self.errors.is_empty() {
             return failure(&self.client_id, &self.errors.join("\n"));
@@ -150,8 +151,8 @@ impl Calls {
         self.open.get(&id).and_then(|c| c.waiting.first().cloned())
     }
 
-    /// Adds one node's answer to the call with this id; returns the merged answer once all nodes have
-    /// answered, else None.
+    /// Adds one node's answer to the call with this id. Removes the call and returns the merged answer once
+    /// all nodes have answered, else None; also None if the call is not pending.
     pub fn take(&mut self, id: u64, node: &str, answer: Value) -> Option<Value> {
         if self.open.get_mut(&id)?.take(node, answer) {
             return self.open.remove(&id).map(Call::answer);

@@ -91,8 +91,9 @@ fn open_port(path: &str) -> Res<Channel> {
 }
 
 impl Launcher {
-    /// Updates the state of the port's host end from the poll `events` of the port and from `data`, whether
-    /// data has arrived.
+    /// Updates the state of the port's host end from the poll `events` of the port; `data` is true if data
+    /// has arrived. Drops unsent output if data arrives with a hang-up although the host's end counted as
+    /// open. Does nothing for a socket.
     pub(super) fn notice_host(&mut self, events: u32, data: bool) {
         let hung_up = events & libc::EPOLLHUP as u32 != 0;
         let (ControlSocket::Port { host }, Some(client)) =
@@ -115,8 +116,8 @@ impl Launcher {
         }
     }
 
-    /// Waits, edge triggered, for the host's end to open; a level-triggered port with a closed host end is
-    /// always ready.
+    /// Makes epoll report the port edge triggered, so that it wakes the launcher when the host's end opens; a
+    /// level-triggered port with a closed host end is always ready.
     fn watch_for_host(&self) {
         let Some(fd) = self.client.as_ref().map(Channel::raw) else {
             return;
@@ -149,12 +150,13 @@ impl Launcher {
         }
     }
 
-    /// Returns whether the launcher waits for the host's end of its port to open.
+    /// Returns true if the launcher has a port and waits for the notice that its host's end is open.
     pub(super) fn waits_for_host(&self) -> bool {
         matches!(&self.control_socket, ControlSocket::Port { host } if *host != HostEnd::Open)
     }
 
-    /// Returns whether a client would receive what is sent now.
+    /// Returns true if there is a client that receives data sent now: a socket's client, or a port whose
+    /// host's end is not closed.
     pub(super) fn has_reader(&self) -> bool {
         self.client.is_some()
             && !matches!(

@@ -12,8 +12,8 @@ const READY_NS: i64 = 60_000_000_000;
 const END_NS: i64 = 3_000_000_000;
 
 impl Launcher {
-    /// Creates the core namespace and all nodes of the request; after an error it removes what it has
-    /// created.
+    /// Creates the core namespace, if the request names one, and all nodes of the request, and returns their
+    /// pids. After an error it removes the namespace and the nodes that it has created.
     pub(super) fn create(&mut self, request: &Value) -> Res<Map<String, Value>> {
         let specs: Vec<CreateNode> = parse("create", request["nodes"].clone())?;
         self.at_most_one_on_host(&specs)?;
@@ -41,8 +41,8 @@ impl Launcher {
         outcome
     }
 
-    /// Builds the sandbox for these nodes. Without `sandbox` in the request, nodes have the launcher's
-    /// rights, as in a VM of their own.
+    /// Builds the launcher's sandbox from `spec`, if it has none yet, and prepares the mounts of these nodes.
+    /// Does nothing if `spec` is null: the nodes then have the launcher's rights, as in a VM of their own.
     fn build_sandbox(&mut self, spec: &Value, specs: &[CreateNode]) -> Res<()> {
         if spec.is_null() {
             return Ok(());
@@ -73,8 +73,8 @@ impl Launcher {
         Ok(true)
     }
 
-    /// Refuses a second node in the launcher's own namespaces, since both would share one host name and one
-    /// set of interfaces.
+    /// Returns an error if more than one node, existing ones included, would have the launcher's own network
+    /// namespace, since they would share one host name and one set of interfaces.
     fn at_most_one_on_host(&self, specs: &[CreateNode]) -> Res<()> {
         let here = self.nodes.iter().filter(|(_, n)| n.netns.is_none());
         let new = specs.iter().filter(|s| s.netns.is_none());
@@ -144,7 +144,8 @@ impl Launcher {
         Ok(Map::from_iter([("pids".to_owned(), Value::Object(pids))]))
     }
 
-    /// Ends the nodes that the request names; without names all nodes, and removes the core namespace.
+    /// Ends the nodes that the request names; without names ends all nodes and helper processes and removes
+    /// the core namespace.
     pub(super) fn destroy(&mut self, request: &Value) -> Res<Map<String, Value>> {
         if request["nodes"].is_null() {
             self.destroy_all()?;
@@ -155,7 +156,8 @@ impl Launcher {
         Ok(Map::new())
     }
 
-    /// Ends all helper processes and nodes and removes the core namespace; continues after an error and returns it.
+    /// Ends all helper processes and nodes and removes the core namespace; continues after an error and
+    /// returns it.
     pub(super) fn destroy_all(&mut self) -> Res<()> {
         if let Some((sampler, _)) = self.sampler.take() {
             sampler.end();
@@ -205,7 +207,7 @@ pub(super) fn remove_netns(name: Option<&str>) -> Res<()> {
     name.map_or(Ok(()), netns::remove)
 }
 
-/// Waits for a child process to end; kills it after the deadline (monotonic clock).
+/// Waits for child process `pid` to end; kills it once the monotonic clock has passed the deadline.
 fn await_end(name: &str, pid: i32, deadline_ns: i64) {
     let mut killed = false;
     loop {

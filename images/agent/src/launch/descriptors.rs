@@ -1,7 +1,8 @@
 //! Keeps the launcher's per-node descriptors out of the table that a new node copies.
 //!
-//! A fork copies the whole descriptor table, and the child closes all but two. With thousands of nodes that took a
-//! quarter of the time to create another. So a new node first shares the table, then copies its low part only.
+//! A fork copies the whole descriptor table, and the child closes all but two. With thousands of nodes that
+//! took a quarter of the time to create another. So a new node first shares the table, then copies its low
+//! part only.
 
 use crate::os;
 use std::io;
@@ -10,7 +11,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 /// The lowest number of the launcher's per-node descriptors.
 const HIGH: RawFd = 512;
 
-/// Moves a descriptor to the high part of the table; keeps its number if that part is full.
+/// Moves a descriptor to the high part of the table, from number 512 on, and returns it; keeps its number if
+/// that part is full.
 pub fn move_high(fd: OwnedFd) -> OwnedFd {
     // SAFETY: the descriptor is open; no other owner has the new one.
     unsafe {
@@ -21,13 +23,14 @@ pub fn move_high(fd: OwnedFd) -> OwnedFd {
     }
 }
 
-/// Returns whether all these descriptors lie in the low part, so that a child that needs them may share the
-/// table.
+/// Returns true if all these descriptors lie in the low part, below 512, so that a child that needs them may
+/// share the table.
 pub fn all_low(needed: &[RawFd]) -> bool {
     needed.iter().all(|fd| *fd < HIGH)
 }
 
-/// Gives a child that shares the table its own copy of the low part, without the high part.
+/// Gives the calling process, which shares its parent's descriptor table, a copy of the low part of its own,
+/// without the high part.
 pub fn unshare_low() -> io::Result<()> {
     // SAFETY: plain numbers.
     os::check(unsafe {

@@ -76,7 +76,7 @@ impl Directories {
         Ok(dir.to_string_lossy().into_owned())
     }
 
-    /// Removes the node's directory with its files, if it exists.
+    /// Removes the node's directory with its files, if it exists; prints errors.
     pub fn remove(&self, node: &str) {
         let dir = self.directory(node);
         if let Err(e) = fs::remove_dir_all(&dir)
@@ -86,7 +86,8 @@ impl Directories {
         }
     }
 
-    /// Removes the directory that held the nodes' directories; it must be empty.
+    /// Removes the directory that held the nodes' directories, if it exists and is empty; prints an error
+    /// otherwise.
     pub fn remove_root(&self) {
         if let Err(e) = fs::remove_dir(&self.nodes)
             && e.kind() != std::io::ErrorKind::NotFound

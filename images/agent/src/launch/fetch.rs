@@ -22,8 +22,9 @@ pub struct Fetch {
     length: u64,
 }
 
-/// Reads a chunk of a regular file. Returns `data` (base64) and the file's present `size`, which is null if
-/// the file does not exist.
+/// Reads at most `length` bytes of a regular file from `offset` on. Returns `data` (base64; "" beyond the
+/// end) and the file's present `size`, which is null if the file does not exist. Returns an error for a
+/// length of 0 or above 48 KiB.
 pub fn fetch(spec: &Fetch) -> Res<Map<String, Value>> {
     let path = spec.path.as_str();
     if spec.length == 0 || spec.length > LONGEST {
@@ -56,8 +57,8 @@ fn chunk(data: &str, size: Option<u64>) -> Map<String, Value> {
     ])
 }
 
-/// Reads the lab's clock once, so that the client can bound the reading by the times of its request and of
-/// the answer.
+/// Returns the lab's time (`now_ns`) and the name of the kernel's clock source (`source`, "" if unknown). It
+/// reads the clock once, so that the client can bound it by the times of its request and of the answer.
 pub fn clock() -> Map<String, Value> {
     let now = clock::lab_ns();
     // Informative only; a kernel without /sys gives no name.

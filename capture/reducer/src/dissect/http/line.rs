@@ -57,7 +57,7 @@ impl Line {
         self.kept.is_empty()
     }
 
-    /// Returns whether the bytes so far can be the beginning of a start line.
+    /// Returns true if the bytes so far can be the beginning of a start line.
     pub fn may_start(&self) -> bool {
         let begins = |word: &[u8]| {
             let common = word.len().min(self.kept.len());
@@ -83,7 +83,8 @@ impl Line {
         (self.kept.len() > method.len()).then_some(Start::Request(place as u16 + 1))
     }
 
-    /// Parses a header field that determines the body's length; None for any other line.
+    /// Parses a header field that determines the body's length: Content-Length with a number, or
+    /// Transfer-Encoding that ends with "chunked"; None for any other line.
     pub fn field(&self) -> Option<Field> {
         let colon = self.kept.iter().position(|&byte| byte == b':')?;
         let (name, value) = (&self.kept[..colon], self.kept[colon + 1..].trim_ascii());

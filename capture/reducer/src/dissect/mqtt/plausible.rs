@@ -1,7 +1,8 @@
 //! Recognises the beginning of an MQTT control packet in streams whose beginning was not captured.
 
-/// Returns whether `data` begins with a chain of plausible control packets; `cut` if bytes that were not
-/// captured follow it.
+/// Returns true if `data` is a chain of plausible control packets, the last of which may be incomplete. If
+/// it ends inside a fixed header, a whole packet must precede that. `cut` is true if bytes that were not
+/// captured follow `data`.
 pub fn beginning(data: &[u8], cut: bool) -> bool {
     let mut rest = data;
     while !rest.is_empty() {
@@ -31,8 +32,8 @@ fn fixed_header(data: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// Returns whether flags and remaining length are possible for the packet type (MQTT 3.1.1 and 5, section 2.1
-/// and each packet's section).
+/// Returns true if flags and remaining length are possible for the packet type (MQTT 3.1.1 and 5, section 2.1
+/// and each packet's section), for a CONNECT also its protocol name, for a PUBLISH also its topic.
 fn fits(first: u8, length: usize, body: &[u8]) -> bool {
     let (kind, flags) = (first >> 4, first & 0xf);
     match kind {
@@ -49,8 +50,8 @@ fn fits(first: u8, length: usize, body: &[u8]) -> bool {
     }
 }
 
-/// Returns whether a PUBLISH begins with a possible topic: a length, then text without wildcards or control
-/// characters.
+/// Returns true if a PUBLISH of remaining length `length` begins with a possible topic: a length that fits,
+/// then bytes without wildcards or control characters, as far as `body` shows them.
 fn topic_fits(length: usize, body: &[u8]) -> bool {
     let &[high, low, ref rest @ ..] = body else {
         return length >= 2;
