@@ -100,6 +100,7 @@ def test_senders_that_stood_still_together_count_once() -> None:
     together = [gap("a", 1, 1.15), gap("b", 1.01, 1.15), gap("c", 1.02, 1.14)]
     assert finding(together, 20 * S) is None, "0.15 of 20 s"
     assert "2 senders (a, b)" in str(finding([*together[:2], gap("a", 3, 3.1)], 20 * S))
+    assert finding([gap("a", 1, 1.12), gap("b", 1.06, 1.18)], 20 * S) is None, "0.18 of 20 s, 0.06 twice"
 
 
 def test_no_messages_no_finding(tmp_path: Path) -> None:

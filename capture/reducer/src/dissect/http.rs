@@ -22,13 +22,39 @@ pub const DISSECTOR: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// The most requests without a response whose methods are kept; the methods of further requests are lost.
-/// Responses without a kept method are parsed as responses to GET.
+/// The most requests without a response whose methods are kept. The responses to further requests are parsed
+/// as responses to GET.
 const PIPELINE: usize = 64;
 const SWITCHING_PROTOCOLS: u16 = 101;
 
 /// The methods of requests without a response so far, shared by both directions.
-type Pending = Rc<RefCell<VecDeque<u16>>>;
+type Pending = Rc<RefCell<Methods>>;
+
+#[derive(Default)]
+struct Methods {
+    kept: VecDeque<u16>,
+    /// The number of requests after the kept ones, whose methods are not known.
+    beyond: u64,
+}
+
+impl Methods {
+    fn push(&mut self, method: u16) {
+        if self.beyond == 0 && self.kept.len() < PIPELINE {
+            self.kept.push_back(method);
+        } else {
+            self.beyond += 1;
+        }
+    }
+
+    /// Removes the oldest request and returns its method; None if it was not kept, or if there is no request.
+    fn pop(&mut self) -> Option<u16> {
+        let method = self.kept.pop_front();
+        if method.is_none() {
+            self.beyond = self.beyond.saturating_sub(1);
+        }
+        method
+    }
+}
 
 fn streams() -> super::Streams {
     let pending = Pending::default();
@@ -110,10 +136,7 @@ impl Http {
         match start {
             Start::Request(method) => {
                 self.kind = method;
-                let mut pending = self.pending.borrow_mut();
-                if pending.len() < PIPELINE {
-                    pending.push_back(method);
-                }
+                self.pending.borrow_mut().push(method);
             }
             Start::Response(status) => self.kind = status,
         }
@@ -141,7 +164,7 @@ impl Http {
         if interim {
             return Body::None;
         }
-        let method = self.pending.borrow_mut().pop_front();
+        let method = self.pending.borrow_mut().pop();
         let tunnel = method == Some(line::CONNECT) && self.kind < 300;
         if tunnel || self.kind == SWITCHING_PROTOCOLS {
             Body::Endless
@@ -227,5 +250,26 @@ impl Stream for Http {
             self.content(count.into(), notes);
         }
         inside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn responses_keep_the_order_of_requests_beyond_the_kept_methods() {
+        let mut methods = Methods::default();
+        for _ in 0..PIPELINE + 2 {
+            methods.push(line::HEAD);
+        }
+        assert_eq!(methods.pop(), Some(line::HEAD));
+        methods.push(line::CONNECT); // after two that were not kept, so that it is not kept either
+        let rest: Vec<_> = (1..PIPELINE + 3).map(|_| methods.pop()).collect();
+        assert!(rest[..PIPELINE - 1].iter().all(|m| *m == Some(line::HEAD)));
+        assert_eq!(rest[PIPELINE - 1..], [None, None, None]);
+        methods.push(line::CONNECT);
+        assert_eq!(methods.pop(), Some(line::CONNECT));
+        assert_eq!(methods.pop(), None);
     }
 }

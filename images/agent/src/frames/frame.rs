@@ -97,11 +97,11 @@ fn ip_checksum(header: &[u8]) -> u16 {
 
 /// Parses a MAC address such as "02:00:00:00:00:01"; an error if the text has not six hexadecimal bytes.
 pub fn mac(text: &str) -> Res<[u8; 6]> {
-    let parts: Vec<u8> = text
+    let parts: Option<Vec<u8>> = text
         .split(':')
-        .filter_map(|p| u8::from_str_radix(p, 16).ok())
+        .map(|p| u8::from_str_radix(p, 16).ok())
         .collect();
-    parts.try_into().map_err(|_| {
+    parts.and_then(|p| p.try_into().ok()).ok_or_else(|| {
         format!(
             "frames: mac \"{text}\": six bytes in hexadecimal are needed; write 02:00:00:00:00:01"
         )
@@ -156,5 +156,6 @@ mod tests {
         assert_eq!(mac_text([2, 0, 0, 0, 0, 15]), "02:00:00:00:00:0f");
         assert!(mac("02:00:00:00:00").is_err());
         assert!(mac("02:00:00:00:00:xx").is_err());
+        assert!(mac("zz:02:00:00:00:00:01").is_err());
     }
 }
