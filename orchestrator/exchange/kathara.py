@@ -1,4 +1,6 @@
-"""Imports labs of Kathará (and Netkit): machines, and the collision domains of lab.conf between them."""
+"""Imports labs of Kathará (and Netkit): machines with their startup scripts and daemons, and the collision
+domains of lab.conf between them.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ _SWITCH = re.compile(r"/(p4|sdn|ovs|openvswitch)\b")
 
 
 def read(path: Path) -> Network:
-    """Returns the network of a lab's directory, or of its lab.conf. Raises TopologyError with the lines of
-    what cannot be imported.
+    """Returns the network of a lab, named by its directory or its lab.conf. Raises TopologyError with the
+    lines of all parts that cannot be imported, or if there is no lab.conf.
     """
     file = path / LAB if path.is_dir() else path
     if not file.is_file():
@@ -118,7 +120,9 @@ class _Reader:
         self._problems += found.problems
 
     def _join(self, names: dict[str, str]) -> None:
-        """Makes a wire of each collision domain with two members, and a LAN of any other."""
+        """Makes a wire of each collision domain with two members, and a LAN of any other, also one with one
+        member.
+        """
         domains: dict[str, list[End]] = {}
         lines: dict[str, int] = {}
         for theirs, device in self._devices.items():

@@ -1,7 +1,8 @@
-"""Imports topologies of netlab: nodes by device and module, links in all their forms.
+"""Imports topologies of netlab: nodes by device and module, links in all their forms, and validation tests as
+notes.
 
-The plan and the routers do what netlab would generate (addresses from pools, configurations from
-templates). Network and protocols are imported, the settings of protocols are left out.
+The plan and the routers do what netlab would generate (addresses from pools, configurations from templates).
+Network and protocols are imported, the settings of protocols are left out.
 """
 
 from __future__ import annotations
@@ -35,9 +36,8 @@ TC = {
 
 
 def read(path: Path, stand_ins: bool = False) -> Network:
-    """Returns the network of a topology; TopologyError with the lines of what cannot be imported.
-
-    With `stand_ins`, vNET's routers replace other devices, as with netlab's own option `-d`.
+    """Returns the network of a topology file. Raises TopologyError with the lines of all parts that cannot be
+    imported. With `stand_ins`, vNET's routers replace other devices, as with netlab's own option `-d`.
     """
     return _Reader(path, read_document(str(path), bounded(path)), stand_ins).network()
 
@@ -94,7 +94,9 @@ class _Reader:
         self._problems.append(self._document.problem(self._place(path), value, rule, remedy))
 
     def _place(self, path: Place) -> Place:
-        """Returns the path under which the file has a key, which may be part of a dotted key."""
+        """Returns the path under which the document stores a key's line: `path`, or the first key whose
+        dotted form begins with it; `path` if there is none.
+        """
         if path in self._document.lines:
             return path
         wanted = ".".join(map(str, path))
@@ -108,7 +110,10 @@ class _Reader:
         return Origin(self._document.file, self._document.problem(self._place(path), "", "", "").line)
 
     def _with_groups(self, path: Place, theirs: str, own: dict[str, Any]) -> dict[str, Any]:
-        """Returns the node's keys merged, at every level, over those of its groups; modules are added."""
+        """Returns the node's keys merged, at every level, over those of its groups; joins the lists of
+        modules. Groups that netlab fills itself (by device and AS number) come below. Reports unknown keys of
+        groups as left out.
+        """
         given, unknown = self._groups.data_of(theirs, NODE.__contains__)
         for group, key in unknown:
             self._leave(("groups", group), f"group {group}: {key}: no counterpart")
@@ -250,7 +255,10 @@ class _Reader:
         return mtu if isinstance(mtu, int) else None
 
     def _addresses(self, path: Place, prefix: Any, ends: list[End], own: list[dict[str, Any]]) -> None:
-        """Gives the ends addresses of the link's prefix, from the lowest, unless the file sets them."""
+        """Gives the ends addresses of the link's prefix (IPv4), the lowest free ones unless the file sets
+        them. Does nothing for the prefix `none`; reports `true` and `false`, for which the plan gives a
+        subnet; refuses a wrong subnet or address.
+        """
         prefix = mapping(self._data.get("prefix")).get(str(prefix), prefix)  # by its name
         text = str(prefix.get("ipv4") if isinstance(prefix, dict) else prefix)
         if text.lower() in ("none", "true", "false"):
@@ -286,8 +294,8 @@ class _Reader:
         return found
 
     def _ways_out(self) -> None:
-        """Gives hosts a default route to the first router on their network, if routers run protocols, since
-        the plan then makes no routes.
+        """Gives each host a default route to the first node that forwards on one of its networks, if a
+        machine runs routing software, since the plan then makes no routes.
         """
         if not any(machine.software for machine in self._network.machines.values()):
             return
@@ -300,7 +308,9 @@ class _Reader:
 
 
 def _validation(name: str, test: dict[str, Any]) -> str:
-    """Returns a netlab validation test as a note: what to run, and on which nodes."""
+    """Returns a netlab validation test as a line for the report: what to check by hand, and on which
+    nodes.
+    """
     where = ", ".join(words(test.get("nodes"))) or "no node"
     for key in ("exec", "show", "plugin", "config", "wait"):
         if key in test:

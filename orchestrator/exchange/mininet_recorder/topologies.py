@@ -1,4 +1,4 @@
-"""Replaces Mininet's class Topo, which scripts subclass, and the topologies that Mininet ships."""
+"""Replaces Mininet's class Topo, which scripts subclass, and the topologies that Mininet provides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from .stubs import Recorded
 
 
 class Topo(Recorded):
-    """Records the nodes and links that `build` adds, in order."""
+    """Records the nodes and links that `build` or the script adds, in order, with the default parameters
+    `hopts`, `sopts` and `lopts` of hosts, switches and links.
+    """
 
     def __init__(self, *args: Any, **params: Any) -> None:
         self.steps: list[tuple[str, tuple[Any, ...], dict[str, Any], int]] = []
@@ -53,20 +55,24 @@ class Topo(Recorded):
         return [args[0] for step, args, _, _ in self.steps if step in steps]
 
     def hosts(self, sort: bool = True) -> list[str]:
-        """Returns the names of the hosts so far."""
+        """Returns the names of the hosts so far; sorted, or in the order of the script without `sort`."""
         return sorted(self._names("addHost")) if sort else self._names("addHost")
 
     def switches(self, sort: bool = True) -> list[str]:
-        """Returns the names of the switches so far."""
+        """Returns the names of the switches so far; sorted, or in the order of the script without `sort`."""
         return sorted(self._names("addSwitch")) if sort else self._names("addSwitch")
 
     def nodes(self, sort: bool = True) -> list[str]:
-        """Returns the names of hosts and switches so far."""
+        """Returns the names of hosts and switches so far; sorted, or in the order of the script without
+        `sort`.
+        """
         found = self._names("addHost", "addSwitch")
         return sorted(found) if sort else found
 
     def links(self, sort: bool = False, withKeys: bool = False, withInfo: bool = False) -> list[Any]:
-        """Returns the ends of each link so far, followed by its parameters if `withInfo` is set."""
+        """Returns the ends of each link so far in the order of the script, followed by its parameters if
+        `withInfo` is set. `sort` and `withKeys` have no effect.
+        """
         found = [(args, keys) for step, args, keys, _ in self.steps if step == "addLink"]
         return [(*args, keys) if withInfo else args for args, keys in found]
 
@@ -82,8 +88,8 @@ class Topo(Recorded):
         raise KeyError(name)
 
     def linkInfo(self, src: str, dst: str, key: Any = None) -> dict[str, Any]:
-        """Returns the parameters of the first link between two nodes, which the script may change; KeyError
-        if there is none.
+        """Returns the parameters of the first link between two nodes in either order, which the script may
+        change; KeyError if there is none. `key` has no effect.
         """
         for step, args, keys, _ in self.steps:
             if step == "addLink" and set(args) == {src, dst}:
@@ -122,7 +128,7 @@ class LinearTopo(Topo):
 
 
 class TreeTopo(Topo):
-    """A tree of switches with hosts as leaves."""
+    """A tree of switches, `depth` levels with `fanout` children at each switch, with hosts as leaves."""
 
     def build(self, depth: int = 1, fanout: int = 2) -> None:
         self.numbers = {"s": 0, "h": 0}
