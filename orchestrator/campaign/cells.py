@@ -47,7 +47,9 @@ def one_by_one(
 
 
 def _run_cell(request: Request, directory: Path, number: int, cell: Cell, observe: Observe) -> str:
-    """Runs cell `number` and returns its end state; first waits until no other lab uses its name."""
+    """Runs cell `number` and returns its end state; first waits until no other lab uses its name. Waits and
+    runs it again if another lab takes the name in between.
+    """
     prepared = prepare(request, directory, cell.loaded)
     while True:
         _wait_for_name(prepared.state_dir.name, observe)
@@ -110,7 +112,9 @@ def _ended(
 
 
 def planned(cell: Cell) -> Json:
-    """The fields of a cell that campaign.json and the journal have in common."""
+    """Returns the fields of a cell that campaign.json and the journal have in common: name, topology, levels,
+    the point of a search, repetition and seed.
+    """
     return {
         "cell": cell.name,
         "topology": cell.topology,
@@ -122,9 +126,8 @@ def planned(cell: Cell) -> Json:
 
 
 def recover(directory: Path) -> None:
-    """Settles the cells that a killed campaign left running.
-
-    Takes down their labs, and marks their runs as interrupted in manifest and journal.
+    """Ends the cells that a killed campaign left running: takes down their labs, and marks their runs as
+    interrupted in manifest and journal.
     """
     for line in journal.in_flight(directory):
         _recover(directory, line)

@@ -12,7 +12,7 @@ from orchestrator.topology import Cell
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a campaign: campaign.json keeps them, and a resumed campaign must have the same."""
+    """The settings of a campaign. campaign.json holds them, and a resumed campaign must have the same."""
 
     file: Path
     parameters: Mapping[str, str]

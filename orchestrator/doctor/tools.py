@@ -51,8 +51,8 @@ def findings() -> list[Finding]:
 
 
 def look(tool: Tool) -> Finding:
-    """Returns a finding on whether the program is installed and prints its version. A shared library is not
-    run; its file name states the version.
+    """Returns a finding on whether the program is installed and prints its version: `missing` if it is absent
+    and `needed`, else `limited`. A shared library is not run; its file name states the version.
     """
     path = find_tool(tool.name)
     if path is None:

@@ -22,10 +22,9 @@ def kvm(
     device: Path = KVM, probe: tuple[str, ...] = kvm_probe.COMMAND, deadline_s: float = DEADLINE_S,
     known: accel.Acceleration | None = None,
 ) -> Finding:  # fmt: skip
-    """Returns a finding on whether KVM runs one instruction, which does not prove that a whole system boots.
-
-    `known`: the result of the first lab with virtual machines, which boots one as a test; None if no such lab
-    ran yet.
+    """Returns a finding on whether KVM runs one instruction within `deadline_s`, which does not prove that a
+    whole system boots. `known`: the result of the first lab with virtual machines, which boots one as a test;
+    None if no such lab ran yet.
     """
     slow = "virtual machines are emulated (TCG): slower by ten and more, CPU figures not comparable"
     if not device.exists():

@@ -10,7 +10,9 @@ from ..topology.loading import read_bytes
 
 
 def bounded(path: Path) -> bytes:
-    """Returns the file's content; TopologyError if it cannot be read, or exceeds the size limit."""
+    """Returns the content of a regular file. Raises TopologyError if it cannot be read, is a pipe or a
+    device, or is larger than LARGEST_FILE bytes.
+    """
     content = read_bytes(path)
     if len(content) > LARGEST_FILE:
         rule = f"is larger than {LARGEST_FILE} bytes"

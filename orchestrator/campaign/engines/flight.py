@@ -42,7 +42,7 @@ class Flight:
     unfit: dict[str, str] = field(default_factory=dict)
 
     def begins(self, attempt: str, machine: str, run_dir: str) -> None:
-        """Notes that an execution of the cell, the first or a repeated one, begins on a machine."""
+        """Records that an execution of the cell, the first or a repeated one, begins on a machine."""
         self.attempt, self.machine, self.began, self.named = attempt, machine, time.monotonic(), False
         self.line = {
             **planned(self.cell),
@@ -63,19 +63,23 @@ class Flight:
 
 
 class Stragglers:
-    """Finds late cells: they run for LATE times the median of the complete cells, and at least LEAST_S."""
+    """Finds late cells: they run for LATE times the median of the complete cells, and at least LEAST_S.
+    Before FEWEST cells are complete, none is late.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._took: list[float] = []
 
     def took(self, result: Result) -> None:
-        """Notes the duration of a cell; ignores cells that are not complete."""
+        """Records the duration of a complete cell; ignores other results."""
         if result.state == "complete":
             self._took.append(result.wall_s)
 
     def late(self, flight: Flight) -> str | None:
-        """Returns a message if the cell is late; None if it is not, or if it was reported before."""
+        """Returns a message if the cell is late, once for each execution; None if it is not late, has not
+        begun, or was reported before.
+        """
         if flight.named or not flight.line or len(self._took) < FEWEST:
             return None
         usual, so_far = statistics.median(self._took), self._clock() - flight.began

@@ -33,7 +33,9 @@ UNSENT = frozenset({CAPTURES})  # files that stay on the worker's machine
 
 @dataclass
 class _Here:
-    """The cells that this worker process runs, and the sittings that received a stop signal."""
+    """The cells that this worker process runs, by sitting and cell, and the sittings (commands that run a
+    campaign) that received a stop signal.
+    """
 
     jobs: dict[str, Job] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
@@ -48,7 +50,9 @@ async def admit(dask_worker: Worker) -> None:
 
 
 def stop(sitting: str, number: int) -> None:
-    """Sends the signal `number` to all cells of a sitting on this worker, and starts no more of it."""
+    """Sends the signal `number` to all running cells of a sitting on this worker, and lets no further cell of
+    it start.
+    """
     HERE.stopped.add(sitting)
     for name, job in list(HERE.jobs.items()):
         if name.startswith(f"{sitting} "):
@@ -129,7 +133,9 @@ def topic(sitting: str) -> str:
 
 
 def _watch(job: Job) -> Callable[[], None]:
-    """Returns a function that signals the cell once its task is cancelled, and again after HARD_S."""
+    """Returns a function that sends SIGTERM to the cell once its task no longer executes here (it was
+    cancelled), and once more after HARD_S.
+    """
     worker = get_worker()
     key = worker.get_current_task()
     asked: list[float] = []

@@ -36,9 +36,9 @@ class Workers:
         self._seen: set[str] = set()  # boot ids of the machines that were reported
 
     def look(self) -> bool:
-        """Admits or leaves out new workers, forgets lost ones; returns whether it admitted one.
-
-        Raises EngineError if one of the first workers has other versions or inputs than needed.
+        """Admits or leaves out new workers, and forgets lost ones; returns whether it admitted one. While
+        none is admitted or left out, raises EngineError if a new one has other versions or inputs than
+        needed.
         """
         present = set(self._client.nthreads())
         first = not self.admitted and not self._left_out
@@ -62,7 +62,9 @@ class Workers:
         return not self.admitted.keys().isdisjoint(fresh)
 
     def wait(self, patience_s: float, over: Callable[[], bool]) -> None:
-        """Waits until a worker is admitted or `over()` holds; EngineError after `patience_s` seconds."""
+        """Returns when a worker is admitted or `over()` holds; raises EngineError after `patience_s` seconds,
+        or as `look`.
+        """
         deadline = time.monotonic() + patience_s
         self.look()
         while not self.admitted and not over():
