@@ -21,9 +21,9 @@ MOST_NAMED = 2  # most links that are listed with one reason
 
 
 def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
-    """Prints the results in a run or campaign directory, and the path `page` if it is not None.
-
-    failures: also list the failed link checks; leave them out if warnings have listed them.
+    """Prints the results in a run or campaign directory: expectations, headline table, verdicts and monitors,
+    and the path `page` if it is not None. failures: also list the failed link checks; leave them out if
+    warnings have listed them.
     """
     from reports.headline import result
 
@@ -35,7 +35,9 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
 
 
 def expectations(judged: Summary) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs: how the expectations came out, then each that does not hold."""
+    """Returns (line, colour) pairs: the number of expectations by verdict, then each one that fails or is
+    open; empty without expectations.
+    """
     from reports.judged import answer
 
     found = judged.expectations
@@ -49,9 +51,8 @@ def expectations(judged: Summary) -> list[tuple[str, str]]:
 
 
 def verdicts(judged: Summary, *, failures: bool = True) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs on the link checks; empty if there are none.
-
-    failures: also list the failed ones.
+    """Returns (line, colour) pairs on the link checks: numbers, tolerances and reasons of open ones; empty if
+    there are none. failures: also list the failed ones, MOST_FAILED at most.
     """
     counted = Counter(judged.counts.get("proof", {}))
     if not counted:
@@ -76,7 +77,7 @@ def others(judged: Summary) -> list[tuple[str, str]]:
 
 
 def explained(directory: Path) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs: the sentences of a run's monitors that reached their thresholds."""
+    """Returns (line, colour) pairs: name and sentence of each monitor of a run that reached its threshold."""
     found = manifest.load(directory).monitors
     return [(f"{one['name']}: {one['text']}", "yellow") for one in found if one.get("state") == "reached"]
 

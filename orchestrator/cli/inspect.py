@@ -60,7 +60,9 @@ def _nodes(nodes: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _limits(limits: dict[str, Any]) -> str:
-    """Returns enforced limits, one in a line: `CPU 0.5 cores (1298 MHz)`, `memory 64 MB`; `-` for none."""
+    """Returns the enforced limits of a node, one in a line: `CPU 0.5 cores (1298 MHz)`, `memory 64 MB`; `-`
+    without any.
+    """
     words = []
     if limits.get("cpu_cores"):
         clock = f" ({limits['cpu_mhz']:.0f} MHz)" if limits.get("cpu_mhz") else ""

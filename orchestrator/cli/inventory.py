@@ -96,7 +96,9 @@ def words(value: Any) -> Any:
 
 
 def _groups(node: dict[str, Any]) -> list[str]:
-    """Returns the Ansible groups of a node: by role, group, kind and segment, with `_` instead of `-`."""
+    """Returns the names of a node's Ansible groups: `role_`, `group_`, `kind_` and `segment_` with the name,
+    and `_` in place of `-`.
+    """
     segments = [card["segment"] for card in node["interfaces"]]
     words = [f"group_{node['group']}", f"kind_{node['kind']}", *(f"segment_{name}" for name in segments)]
     return [word.replace("-", "_") for word in dict.fromkeys([*_roles(node), *words])]

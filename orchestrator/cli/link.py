@@ -129,10 +129,9 @@ def _impairments(
 
 
 def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict[str, Any]:
-    """Returns the new impairment: the present one `now` (an empty one if `clear`) with `changes`.
-
-    The queue limit fits the new rate and delay unless it is in `changes`. Raises CliError if the kernel
-    cannot have this combination.
+    """Returns the new impairment: the present one `now` (an empty one if `clear`) with `changes`. A new loss
+    replaces a loss in bursts. The queue limit fits the new rate and delay unless it is in `changes`. Raises
+    CliError if the kernel cannot have this combination, or the queue has no such class.
     """
     import dataclasses
 
@@ -153,7 +152,9 @@ def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict
 
 
 def _class_changed(wanted: Impairment, name: str, changes: dict[str, Any]) -> Impairment:
-    """Returns the impairment with new values of the queue class `name`; CliError without such a class."""
+    """Returns the impairment with new values of the queue class `name`. Raises CliError without such a class,
+    or for rates in a queue that is not htb.
+    """
     import dataclasses
 
     from orchestrator.plan.queues import with_bands
@@ -174,7 +175,9 @@ def _some(names: dict[str, Any]) -> str:
 
 
 def said(answer: dict[str, Any]) -> list[str]:
-    """Returns lines on the state of a link after a change, from the lab's answer."""
+    """Returns lines on the state of a link after a change, from the lab's answer: the impairment of each
+    changed direction, and `down` or, if nothing else changed, `up`.
+    """
     from contract.codec import build
     from contract.plan import Impairment
     from orchestrator.plan.summary import impairment_words

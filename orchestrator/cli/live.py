@@ -29,9 +29,8 @@ from orchestrator.cli.progress import (
 
 
 class LiveView:
-    """Redraws the progress 8 times a second; prints warnings, errors and timeline events above it.
-
-    transient: remove the progress at the end. `clock` gives seconds.
+    """Redraws the progress 8 times a second; prints warnings, errors, signals and timeline events above it.
+    transient: remove the progress at the end. `clock` returns seconds.
     """
 
     def __init__(

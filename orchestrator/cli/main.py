@@ -94,14 +94,15 @@ SHORT = {
 
 
 class ReaderGoneError(Exception):
-    """The reader of the output (such as head or less) has ended.
-
-    Replaces BrokenPipeError, of which click would make exit status 1.
+    """The reader of the output (such as head or less) has ended. Replaces BrokenPipeError, for which click
+    would return exit status 1.
     """
 
 
 class LazyGroup(click.Group):
-    """A group of commands that imports the module of a command when the command runs, but not to list it."""
+    """A group of commands that imports the module of a command when the command runs, but not to list it.
+    Turns a BrokenPipeError into ReaderGoneError, or into CliError if the reader of the output is still there.
+    """
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -162,7 +163,9 @@ def vnet() -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command line, by default that of the process; prints failures, and returns the exit status."""
+    """Runs one command line, by default that of the process; prints failures, and returns the exit status:
+    DONE if the reader of the output has ended, INTERRUPTED after Ctrl-C.
+    """
     keep_others_out()
     try:
         status = vnet.main(args=argv, prog_name="vnet", standalone_mode=False)

@@ -1,5 +1,5 @@
-"""Computes the progress of a running lab or run from its events, estimates how long it still takes, and puts
-both into words; prints nothing.
+"""Computes the progress of a lab or run from its events, estimates the time left, and puts both into words;
+prints nothing.
 """
 
 from __future__ import annotations
@@ -65,18 +65,24 @@ class Progress:
 
 
 def timed(plan: Any, time: str = "real") -> Progress:
-    """Returns the progress of a run that has not begun, with the lengths of ramp and hold only."""
+    """Returns the progress of a run that has not begun, with the lengths of ramp and hold of the plan, and
+    without estimates of the other phases.
+    """
     length_s = {"ramp": plan.ramp_ns / NS, "hold": plan.hold_ns / NS}
     return Progress(length_s=length_s, virtual=time == "virtual")
 
 
 def planned(plan: Any, time: str = "real", last: str = "report") -> Progress:
-    """Returns the progress of a run that has not begun, estimated up to the phase `last`; `plan`: a Plan."""
+    """Returns the progress of a run that has not begun, with the lengths of ramp and hold and estimates of
+    the other phases up to `last`; `plan`: a Plan.
+    """
     return replace(timed(plan, time), expected_s=expected_s(plan, last))
 
 
 def rising(plan: Any) -> Progress:
-    """Returns the progress of a lab that is to come up and to stay; `plan` is a Plan."""
+    """Returns the progress of a lab that is to come up without a run, with estimates of its phases; `plan`: a
+    Plan.
+    """
     return Progress(expected_s=expected_s(plan, SETUP[-1]))
 
 
@@ -136,7 +142,9 @@ def _closed(phases: tuple[PhaseState, ...], now_s: float) -> tuple[PhaseState, .
 
 
 def share(phase: PhaseState, progress: Progress, now_s: float) -> float | None:
-    """Returns the share of a phase that is done, 0 to 1, by clock or count; None if neither is known."""
+    """Returns the share of a phase that is done, 0 to 1: in real time by the clock for ramp and hold, else by
+    the count; None without a count.
+    """
     length = progress.length_s.get(phase.name, 0.0)
     if length > 0 and not progress.virtual:
         return min(1.0, (now_s - phase.started_s) / length)
@@ -208,7 +216,7 @@ def signal_text(event: Mapping[str, Any]) -> str:
 
 
 def warning_text(event: Mapping[str, Any]) -> str:
-    """Returns the text of a warning with its remedy."""
+    """Returns the text of a warning, else its code, with its remedy if there is one."""
     remedy = f"; {event['remedy']}" if event.get("remedy") else ""
     return f"{event.get('text', event.get('code', ''))}{remedy}"
 
@@ -232,7 +240,7 @@ def expected_s(plan: Any, last: str) -> dict[str, float]:
 
 
 def _by_chance(plan: Any) -> bool:
-    """Whether a link of the plan drops, delays or alters packets at random."""
+    """Returns whether a link of the plan drops, delays or alters packets at random."""
     ways = [way for link in plan.links for way in (link.forward, link.reverse) if way is not None]
     return any(getattr(way.impairment, name) for way in ways for name in CHANCE)
 

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 
 class QuantityType(click.ParamType["int | float"]):
-    """Converts texts such as `20 ms`, `1 %` or `250 kbit/s` to numbers; refuses a number without a unit."""
+    """Converts texts such as `20 ms`, `1 %` or `250 kbit/s` to numbers; refuses a number without a unit.
+    kind: name of the quantity; whole: return an integer.
+    """
 
     def __init__(self, kind: str, whole: bool) -> None:
         self.name = kind
@@ -43,14 +45,14 @@ class AgeType(QuantityType):
 
 
 class CpuType(click.ParamType["tuple[float | None, float | None]"]):
-    """Converts `500 MHz` or `0.5 cores` to a pair (mhz, cores); one of them is None."""
+    """Converts `500 MHz` or `0.5 cores` to a pair (MHz, cores), one of which is None."""
 
     name = "cpu"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float | None, float | None]:
-        """Returns (MHz, cores); the one that the text does not give is None."""
+        """Returns (MHz, cores); the one that the text does not state is None."""
         from orchestrator.language import units
 
         try:

@@ -26,7 +26,7 @@ class Running:
 
 
 def find(lab: str) -> Running:
-    """Returns the lab of that name; raises CliError with the names of all labs if it does not exist."""
+    """Returns the running lab of that name; raises CliError with the names of all labs if there is none."""
     from orchestrator.lab.cleanup import running_labs
     from orchestrator.lab.state import state_root
 

@@ -16,7 +16,9 @@ Output = Callable[[str, str, bytes], None]  # node, stream, data
 
 @dataclass
 class Ended:
-    """The result of a command on a node: output and exit status, or why the command could not start."""
+    """The result of a command on a node: output and exit status, or the reason why the command could not
+    start.
+    """
 
     node: str
     status: int | None = None
@@ -68,7 +70,9 @@ def _take(message: Message, flying: dict[int, Ended], ended: dict[str, Ended], o
 
 
 class Prefixer:
-    """Assembles pieces of output into lines, and passes each with the node's name before it to `write`."""
+    """Assembles pieces of output into lines, and passes each to `write` after the node's name, padded to
+    `width`.
+    """
 
     def __init__(self, write: Callable[[str], None], width: int) -> None:
         self._write = write

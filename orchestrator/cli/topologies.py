@@ -111,7 +111,9 @@ def kernel_option(command: F) -> F:
 
 
 def known_kernel(given: str) -> str:
-    """Returns the kernel that `--kernel` names; CliError if there is none of that name."""
+    """Returns the kernel that `--kernel` names, also `ssh://HOST`; CliError if there is no such kernel or the
+    address is malformed.
+    """
     if given.startswith("ssh:"):
         return _machine(given)
     if given not in NAMES:
@@ -142,7 +144,9 @@ def time_option(command: F) -> F:
 
 
 def fits_in(time_mode: str) -> Callable[[Plan], None]:
-    """Returns a function that raises TopologyError for a plan that does not fit this machine."""
+    """Returns a function that raises TopologyError for a plan that cannot run on this machine in time mode
+    `time_mode`.
+    """
     from orchestrator.run.prepare import insist_it_fits
 
     return functools.partial(insist_it_fits, time=time_mode)
@@ -198,7 +202,9 @@ def place_options(below: str) -> Callable[[F], F]:
 
 
 def lab_options(command: F) -> F:
-    """Adds the argument FILE and the options that all commands that make a lab have."""
+    """Adds the argument FILE and the options that all commands that make a lab have; the command refuses
+    virtual time with the machine's own kernel or another machine.
+    """
 
     @functools.wraps(command)
     def called(*arguments: Any, time_mode: str, kernel: str, **named: Any) -> Any:

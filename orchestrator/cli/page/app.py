@@ -43,10 +43,9 @@ PCAP = "application/vnd.tcpdump.pcap"
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of `vnet serve`.
-
-    hosts: names with ports by which browsers reach the server; secure: those of them that use TLS. every_s:
-    interval of queries to a watched lab.
+    """The options of `vnet serve`. token: secret that requests must have. hosts: names with ports by which
+    browsers reach the server; secure: those of them that use TLS. results: directory of runs and campaigns.
+    read_only: refuse changes, shells and consoles. every_s: interval of queries to a watched lab, in seconds.
     """
 
     token: str
@@ -59,7 +58,7 @@ class Settings:
 
 
 def application(settings: Settings) -> tuple[ASGIApp, Watches]:
-    """Returns the ASGI application, behind its access control, and the labs that it watches."""
+    """Returns the ASGI application behind its access control, and the object that watches labs for it."""
     watches = Watches(state_root, settings.every_s)
     pages = Pages(settings, watches)
     routes = [
@@ -150,7 +149,9 @@ class Pages:
         return JSONResponse({"size": answer["size"], "offset": offset, "data": answer.get("data", "")})
 
     async def drawing(self, request: Request) -> Response:
-        """Returns the drawing of a watched lab; the parameters `unfold` name groups to unfold (* for all)."""
+        """Returns the drawing of a watched lab; the parameters `unfold` name groups to unfold (* for all).
+        Answers 409 if no page watches the lab.
+        """
         watch = self._watches.of(request.path_params["lab"])
         found = await watch.drawn(request.query_params.getlist("unfold")) if watch is not None else None
         return _refused("no page watches this lab") if found is None else JSONResponse(found)
@@ -168,7 +169,9 @@ class Pages:
             return _refused(str(error))
 
     async def run_campaign(self, request: Request) -> Response:
-        """Begins a campaign, or resumes or stops the one at the body's `path`; returns its {path}."""
+        """Begins a campaign, or resumes or stops the one at the body's `path`; returns its {path}. Answers
+        409 with the reason if it refuses, 404 without such a campaign.
+        """
         action = request.path_params["action"]
         try:
             wanted = await self._wanted(request, action in ("begin", "resume", "stop"))
@@ -251,7 +254,7 @@ class Pages:
         await console(socket, state_root() / lab, node)
 
     async def capture(self, request: Request) -> Response:
-        """Sends the file of a capture of a running lab, as long as it is now."""
+        """Sends the file of a capture of a running lab, up to its present size; 404 if there is none."""
         name = request.path_params["name"]
         if NAME.fullmatch(name) is None:
             return _refused("no such capture", 404)
@@ -268,7 +271,7 @@ class Pages:
         return StreamingResponse(_parts(at, path, size), media_type=PCAP, headers=headers)
 
     async def run(self, request: Request) -> Response:
-        """Returns the data of a finished run that its replay needs first (`replay.about`)."""
+        """Returns the data that the replay of a finished run needs before its frames (`replay.about`)."""
         from orchestrator.cli.page import replay
 
         unfolded = request.query_params.getlist("unfold")

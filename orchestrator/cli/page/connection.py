@@ -39,10 +39,9 @@ class Connection:
     def send(
         self, op: str, on_event: Listener | None = None, **fields: Any
     ) -> tuple[int, asyncio.Future[Message]]:
-        """Sends a request; returns its id and a future of its answer.
-
-        `on_event` gets the events of this request. The future has a ControlError if the lab refuses the
-        request.
+        """Sends a request; returns its id and a future of its answer. `on_event` gets the events of this
+        request. Raises ControlError if the lab has closed the connection; the future has one if the lab
+        refuses the request.
         """
         self._last_id += 1
         number = self._last_id

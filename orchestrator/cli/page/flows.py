@@ -134,7 +134,9 @@ class Flows:
             _keep(self._came, key, received)
 
     def _judge(self) -> None:
-        """Judges messages LOST_NS after their scheduled time: counts each receiver without one as a loss."""
+        """Judges messages LOST_NS after their scheduled time: counts each receiver that does not have the
+        message as a loss. Messages before a skip of records are not judged.
+        """
         if self._since_ns is None:
             self._since_ns = self._newest_ns
             self._open.clear()

@@ -31,7 +31,9 @@ class Nodes:
     last: dict[str, tuple[int, list[int]]] = field(default_factory=dict)
 
     def feed(self, lines: Iterable[str]) -> None:
-        """Takes new lines in the order of the file, and updates the rates."""
+        """Reads new lines in the order of the file, and updates the rates; the first sample of a node gives
+        none.
+        """
         for line in lines:
             if (parsed := _fields(line, NODE_FIELDS)) is None:
                 continue
@@ -63,7 +65,9 @@ class Links:
     last: dict[tuple[str, str], tuple[int, list[int]]] = field(default_factory=dict)
 
     def feed(self, lines: Iterable[str]) -> None:
-        """Takes new lines in the order of the file, and updates the rates."""
+        """Reads new lines in the order of the file, and updates the rates; the first sample of a direction
+        gives none.
+        """
         for line in lines:
             if (parsed := _fields(line, LINK_FIELDS)) is None:
                 continue

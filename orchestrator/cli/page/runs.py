@@ -25,7 +25,7 @@ TYPES = {
 
 
 def single(results: Path) -> tuple[Path, str]:
-    """Returns the results directory and ""; or, if `results` is a run or campaign, parent and name."""
+    """Returns (results directory, ""); or (parent, name) if `results` is itself a run or campaign."""
     if any((results / name).is_file() for name in ("campaign.json", "manifest.json")):
         whole = results.resolve()
         return whole.parent, whole.name
@@ -117,7 +117,9 @@ def _run(directory: Path) -> dict[str, Any]:
 
 
 def suspect(run_dir: Path) -> bool:
-    """Whether manifest and seal make the run suspect; does not read files again that have not changed."""
+    """Returns whether manifest and seal make the run suspect; does not read files again that have not
+    changed.
+    """
     files = sorted([run_dir / "manifest.json", run_dir / seal.NAME, *run_dir.glob("*.parquet")])
     return _suspect(run_dir, tuple(map(_stamp, files)))
 
