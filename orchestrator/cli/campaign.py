@@ -281,8 +281,8 @@ def as_data(directory: Path, summary: Summary) -> dict[str, Any]:
 
 
 def _known(directory: Path) -> list[str]:
-    """Returns lines on the precision that each combination of levels has reached, for a campaign with
-    `until`; empty for another one.
+    """Returns lines on how many combinations of levels are known as exactly as `until` requires, and which
+    are not; empty for a campaign without `until`.
     """
     from orchestrator.campaign.journal import read_campaign
     from reports.enough import summed_up

@@ -1,4 +1,5 @@
-//! Tests properties of schedules.
+//! Tests properties of schedules: order, counts, shares of senders, bursts, and independence of the start
+//! time.
 
 use super::*;
 use crate::proto::Rate;
