@@ -33,9 +33,8 @@ def one_by_one(
     boot: str, settings: Settings, directory: Path, todo: Todo, total: int, observe: Observe
 ) -> bool:
     """Runs the cells of `todo` (number, cell) in order, until one is interrupted; returns whether one was.
-
-    boot: `each`: virtual machines boot in each cell; `once`: cells share snapshots of booted ones. total:
-    number of all cells of the campaign, for the events.
+    Goes on after a failed cell. boot: `each`: virtual machines boot in each cell; `once`: cells share
+    snapshots of booted ones. total: number of all cells of the campaign, for the events.
     """
     with snapshots(directory, settings, [cell for _, cell in todo], boot) as places:
         for number, cell in todo:
@@ -93,7 +92,9 @@ def _executed(
 
 
 def _begun(directory: Path, number: int, cell: Cell, state: str) -> Json:
-    """Makes the run directory of a cell and notes in the journal that it has begun; returns that line."""
+    """Makes the run directory of a cell and writes to the journal that it has begun, with the name of its
+    state directory (`state`); returns that line.
+    """
     run_dir = make_dir(directory / "runs", cell.name)
     place = {"number": number, "run_dir": str(run_dir.relative_to(directory)), "lab": state}
     line = {**planned(cell), **place}

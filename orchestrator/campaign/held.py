@@ -105,7 +105,9 @@ def insist_it_has_ended(held: Entry) -> None:
 
 
 def _entries(directory: Path, depth: int) -> Iterator[tuple[Path, str]]:
-    """Yields path and kind of each run and campaign at most `depth` levels below; follows no links."""
+    """Yields (path, kind) of each run and campaign at most `depth` levels below; does not search inside
+    these, and follows no links.
+    """
     if (directory / "campaign.json").is_file():
         yield directory, CAMPAIGN
     elif (directory / manifest.NAME).is_file() or (directory / "plan.json").is_file():
@@ -117,7 +119,7 @@ def _entries(directory: Path, depth: int) -> Iterator[tuple[Path, str]]:
 
 
 def _held(path: Path, kind: str) -> Entry | None:
-    """Reads the facts of the entry at `path`; None if there is no directory."""
+    """Returns the entry at `path` with its facts; None if there is no directory."""
     if not path.is_dir():
         return None
     marks = sorted(path.rglob(manifest.NAME)) if kind == CAMPAIGN else [path / manifest.NAME]

@@ -64,7 +64,9 @@ def insist_it_is_free(directory: Path) -> None:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Replaces `path` atomically by the value as JSON, and syncs file and directory to disk."""
+    """Replaces `path` atomically by the value as JSON, and syncs file and directory to disk. Writes NAME.new
+    first.
+    """
     fresh = path.with_name(path.name + ".new")
     with fresh.open("w") as file:
         file.write(json.dumps(value, indent=2) + "\n")
@@ -197,7 +199,9 @@ FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def begin(directory: Path, line: Mapping[str, Any]) -> None:
-    """Writes the note that a cell is running; `slot` in the line distinguishes parallel cells."""
+    """Writes the note that a cell is running (running.json); `slot` in the line is a part of its name, so
+    that parallel cells have notes of their own.
+    """
     write_json(_note(directory, line), line)
 
 
@@ -215,9 +219,8 @@ def end(directory: Path, line: Mapping[str, Any]) -> str | None:
 
 
 def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
-    """Returns why the run of an ended cell is suspect; None if it is not.
-
-    Takes the reason from the line, or from the run's manifest if the line has none yet.
+    """Returns why the run of an ended cell is suspect; None if it is not. Takes the reason from the line, or
+    from the run's manifest if the line has none yet; an unreadable manifest is such a reason.
     """
     if "suspect" in line:
         return None if line["suspect"] is None else str(line["suspect"])

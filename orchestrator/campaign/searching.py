@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 
 def further(campaign: Campaign, directory: Path) -> list[Trial]:
-    """Returns the next trial for each topology and setting of the factors whose search has not ended.
-
-    Leaves out combinations with a run that is not complete. Empty if no search continues.
+    """Returns the next trial for each topology and combination of other factors' levels whose search
+    continues. Leaves out combinations with a run that is not complete. Empty if no search continues.
     """
     if not campaign.searches:
         return []

@@ -1,4 +1,6 @@
-"""Implements `vnet doctor`, which shows what a machine can do, and the commands that repair the rest."""
+"""Implements `vnet doctor`, which shows what this machine, or hosts reached by ssh, can do, and the commands
+that enable the rest.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Prints the result of a run or campaign: the headline table, the verdicts, and the path of the page."""
+"""Prints the result of a run or campaign: expectations, headline table, verdicts, and the path of the
+page.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def verdicts(judged: Summary, *, failures: bool = True) -> list[tuple[str, str]]
 
 
 def others(judged: Summary) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs with the numbers of verdicts on guarantees, checks of the run, claims."""
+    """Returns (line, colour) pairs with the numbers of verdicts on guarantees, checks of the run and claims;
+    link checks and expectations have lines of their own.
+    """
     return [
         (f"{SUBJECTS.get(of, f'{of}s')}: {_counted(counted)}", _colour(counted))
         for of, found in judged.counts.items()
@@ -83,7 +87,9 @@ def explained(directory: Path) -> list[tuple[str, str]]:
 
 
 def _open(proof: Sequence[Proven]) -> list[str]:
-    """Returns a line for each reason of verdicts `cannot tell`, with the links; MOST_FAILED lines at most."""
+    """Returns a line for each reason of verdicts `cannot tell`, with up to MOST_NAMED links; MOST_FAILED
+    lines at most, then the number of further ones.
+    """
     links: dict[str, list[str]] = {}
     for one in proof:
         if one.verdict == verdict.OPEN:

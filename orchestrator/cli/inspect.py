@@ -1,4 +1,6 @@
-"""Implements `vnet inspect`, which shows nodes, programs and links, as read back, of a running lab."""
+"""Implements `vnet inspect`, which shows the nodes, programs and links of a running lab; the values of links
+are read back from the kernel.
+"""
 
 from __future__ import annotations
 

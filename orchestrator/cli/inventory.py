@@ -87,7 +87,9 @@ def inventory(lab: str, state_dir: str, status: dict[str, Any], nodes: dict[str,
 
 
 def words(value: Any) -> Any:
-    """Returns the value with each text that Ansible would evaluate as a template marked as unsafe."""
+    """Returns the value, in which each text that Ansible would evaluate as a template is marked as unsafe, at
+    every level of mappings and lists.
+    """
     if isinstance(value, str):
         return {"__ansible_unsafe": value} if any(opening in value for opening in TEMPLATES) else value
     if isinstance(value, dict):

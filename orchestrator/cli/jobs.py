@@ -125,7 +125,7 @@ class JobsView:
 
 
 class CellView:
-    """Shows the progress of cells that run one after another, below a line with the name of each."""
+    """Shows the progress of cells that run one after another, each below a line with its number and name."""
 
     def __init__(self) -> None:
         self._display = ExitStack()  # closes the progress display of the running cell

@@ -121,7 +121,9 @@ def link_command(
 def _impairments(
     control: Control, link: str, sides: list[str], changes: dict[str, Any], clear: bool
 ) -> dict[str, dict[str, Any]]:
-    """Returns the fields of the request: side -> its new impairment. CliError if the lab has no such link."""
+    """Returns the fields of the request: each of `sides` -> its new impairment (see `completed`). Raises
+    CliError if the lab has no such link.
+    """
     links = asked(control, "inspect")["links"]
     if link not in links:
         raise CliError(f'link "{link}": the lab has no such link; its links: {_some(links)}')

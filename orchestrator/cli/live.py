@@ -58,7 +58,9 @@ class LiveView:
         self._live.stop()
 
     def __call__(self, event: Mapping[str, Any]) -> None:
-        """Updates the progress by an event of the lab; prints warnings, events, signals and errors."""
+        """Updates the progress by an event of the lab; prints warnings, timeline events, signals and
+        errors.
+        """
         self.progress = fold(self.progress, event, self._now())
         kind = event.get("event")
         if kind == "warning":

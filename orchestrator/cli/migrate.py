@@ -1,4 +1,6 @@
-"""Implements `vnet migrate`, which replaces retired keys of topology files by their present names."""
+"""Implements `vnet migrate`, which replaces retired keys of topology and campaign files by their present
+names.
+"""
 
 from __future__ import annotations
 

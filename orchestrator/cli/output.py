@@ -1,4 +1,6 @@
-"""Writes the output of commands: text and tables for people, JSON for scripts."""
+"""Writes the output of commands: text and tables for people, JSON for scripts, with control characters
+escaped.
+"""
 
 from __future__ import annotations
 

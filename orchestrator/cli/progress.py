@@ -60,7 +60,7 @@ class Progress:
 
     @property
     def current(self) -> PhaseState | None:
-        """The present phase; None before the first one, and when the last one has ended."""
+        """The present phase; None before the first one and after the end of the last one."""
         return self.phases[-1] if self.phases and self.phases[-1].ended_s is None else None
 
 
@@ -152,9 +152,8 @@ def share(phase: PhaseState, progress: Progress, now_s: float) -> float | None:
 
 
 def counts(phase: PhaseState) -> str:
-    """Returns the count of a phase, such as `12/350`; empty before it has counted something.
-
-    In virtual time, a timed phase counts the lab's seconds.
+    """Returns the count of a phase, such as `12/350`; empty if it has no total or has counted nothing. In
+    virtual time, a timed phase counts the lab's seconds.
     """
     return f"{phase.done:g}/{phase.total:g}" if phase.total and phase.done else ""
 
@@ -186,7 +185,9 @@ def duration(seconds: float) -> str:
 
 
 def line(before: Progress, after: Progress, event: Mapping[str, Any], now_s: float) -> str:
-    """Returns the line for an event that changes `before` to `after`; empty if the event needs none."""
+    """Returns the line for an event that changes `before` to `after`: a warning, signal, error, timeline
+    event or new phase; empty for other events.
+    """
     kind = event.get("event")
     if kind == "warning":
         return f"warning: {warning_text(event)}"
@@ -200,7 +201,9 @@ def line(before: Progress, after: Progress, event: Mapping[str, Any], now_s: flo
 
 
 def status(progress: Progress, now_s: float) -> str:
-    """Returns a line on the current phase; empty if there is none."""
+    """Returns a line on the current phase: its name, count and text, the traffic and the time left; empty
+    without a current phase.
+    """
     phase = progress.current
     if phase is None:
         return ""
@@ -209,7 +212,9 @@ def status(progress: Progress, now_s: float) -> str:
 
 
 def signal_text(event: Mapping[str, Any]) -> str:
-    """Returns a sentence on the effect of a Ctrl-C, the first or a later one."""
+    """Returns a sentence on the effect of the event's Ctrl-C: the first tears the lab down, a later one stops
+    at once.
+    """
     if event.get("press", 1) == 1:
         return "interrupting: the lab is torn down, measurements are kept (Ctrl-C again: stop at once)"
     return "stopped at once; removing the rest of the lab"
@@ -222,7 +227,9 @@ def warning_text(event: Mapping[str, Any]) -> str:
 
 
 def event_text(event: Mapping[str, Any]) -> str:
-    """Returns a timeline event in words: its label, else action and targets, and its error if it failed."""
+    """Returns a timeline event in words: its label, else its action and up to three targets; also its error
+    if it failed.
+    """
     targets = event.get("targets") or []
     shown = ", ".join(targets[:3]) + (f" and {len(targets) - 3} more" if len(targets) > 3 else "")
     text = str(event.get("label") or f"{event.get('action', '')} {shown}".strip())
@@ -276,7 +283,9 @@ def _speed(progress: Progress, known: list[PhaseState]) -> float | None:
 
 
 def _rest_s(phase: PhaseState, length_s: float, timed: bool, now_s: float) -> float:
-    """Estimates the remaining seconds of a phase: by its count if that is large enough, else its length."""
+    """Estimates the remaining seconds of a phase: by its count once that is at least ENOUGH of the total,
+    else by its length.
+    """
     if phase.ended_s is not None:
         return 0.0
     if timed and not phase.done:

@@ -20,7 +20,9 @@ class QuantityType(click.ParamType["int | float"]):
         self._whole = whole
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float:
-        """Returns the value in its internal unit: ns, bit/s, bytes, or a share of 1."""
+        """Returns the value in its internal unit: ns, bit/s, bytes, or a share of 1; click.BadParameter for
+        other text.
+        """
         from orchestrator.language import units
 
         kind = self._kind()
@@ -68,7 +70,7 @@ class DateType(click.ParamType["int"]):
     name = "date"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Returns the moment in Unix ns."""
+        """Returns the moment in Unix ns; click.BadParameter for other text."""
         from orchestrator.language.dates import date_ns
         from orchestrator.language.units import UnitError
 

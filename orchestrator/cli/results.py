@@ -137,7 +137,9 @@ def _chosen(directory: Path, older: int | None, larger: int | None, words: tuple
 
 
 def _each(found: list[Entry], done: str, act: Callable[[Entry], object]) -> int:
-    """Calls `act` with each entry, prints errors and goes on; returns DONE, or FAILED after an error."""
+    """Calls `act` with each entry, prints errors and goes on, then prints how many entries are `done`;
+    returns DONE, or FAILED after an error.
+    """
     from orchestrator.campaign.held import EntryError
 
     went: list[Entry] = []

@@ -41,7 +41,9 @@ def find(lab: str) -> Running:
 
 
 def connect(lab: str) -> Control:
-    """Connects to a running lab; CliError with a remedy if it died, has virtual time or does not answer."""
+    """Connects to a running lab. Raises CliError with a remedy if it does not exist, has died, runs in
+    virtual time or does not answer.
+    """
     from orchestrator.lab.state import read_lab
 
     running = find(lab)

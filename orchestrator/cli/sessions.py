@@ -144,7 +144,7 @@ def _open_input(control: Control, selector: selectors.BaseSelector, stdin: int |
 
 
 def _arrived(control: Control, selector: selectors.BaseSelector, session: int) -> list[Message]:
-    """Waits up to 0.5 s for input and messages; forwards the input, and returns the messages."""
+    """Waits up to 0.5 s for input and messages; forwards input to the session, and returns the messages."""
     arrived: list[Message] = []
     for key, _ in selector.select(timeout=0.5):
         if key.fd == control.fileno():

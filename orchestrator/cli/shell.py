@@ -1,4 +1,4 @@
-"""Implements `vnet shell`, which opens a terminal on a node."""
+"""Implements `vnet shell`, which opens a terminal on a node of a running lab."""
 
 from __future__ import annotations
 

@@ -23,7 +23,9 @@ file_argument = click.argument("file", type=click.Path(path_type=Path))
 
 
 def read_by(name: str, read: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Returns a decorator that passes the value of the option `name` through `read`."""
+    """Returns a decorator that replaces the value of the option `name` by `read(value)` before the command
+    receives it.
+    """
 
     def decorate(command: F) -> F:
         @functools.wraps(command)
@@ -61,7 +63,9 @@ def lab_option(command: F) -> F:
 
 
 def hosts_option(command: F) -> F:
-    """Adds the option `--hosts NAME,NAME...` for multi-host labs; the command receives a tuple of names."""
+    """Adds the option `--hosts NAME,NAME...` for multi-host labs; the command receives a tuple of names,
+    empty without the option. CliError for an empty or repeated name.
+    """
     return named_hosts("Hosts that carry the lab together, in place of the file's")(command)
 
 
@@ -86,7 +90,9 @@ def _hosts(given: str) -> tuple[str, ...]:
 
 
 def pairs_of(given: tuple[str, ...]) -> dict[str, str]:
-    """Returns the names and values of NAME=VALUE texts; CliError for a text of another form."""
+    """Returns the names and values of NAME=VALUE texts; CliError for a text of another form or a repeated
+    name.
+    """
     pairs: dict[str, str] = {}
     for text in given:
         name, sign, value = text.partition("=")
@@ -101,7 +107,9 @@ def pairs_of(given: tuple[str, ...]) -> dict[str, str]:
 
 
 def kernel_option(command: F) -> F:
-    """Adds the option `--kernel`; its help does not list the kernel `fake`, which is for tests."""
+    """Adds the option `--kernel`, by default `auto`; its help does not list the kernel `fake`, which is for
+    tests. CliError for an unknown kernel.
+    """
     return click.option(
         "--kernel",
         default="auto",
@@ -177,9 +185,8 @@ def refuse_host_clock(time_mode: str, kernel: str) -> None:
 
 
 def place_options(below: str) -> Callable[[F], F]:
-    """Returns a decorator that adds `--out` and `--results`; the command receives a Place.
-
-    below: the path below `--results` that the command makes, for the help.
+    """Returns a decorator that adds `--out` and `--results`; the command receives a Place. CliError if both
+    are given. below: the path below `--results` that the command makes, for the help.
     """
 
     def decorate(command: F) -> F:

@@ -1,4 +1,6 @@
-"""Implements `vnet verify`, which repeats a run in virtual time, or checks a crate of others."""
+"""Implements `vnet verify`, which repeats a run in virtual time, checks the seal of one in real time, or
+checks the files and verdicts of a crate.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,9 @@ def repeats(directory: Path) -> bool:
 
 
 def _of_crate(crate: Path, as_json: bool) -> int:
-    """Checks a crate and prints the result; returns DONE if all files and verdicts are as it states."""
+    """Checks a crate and prints the result; returns DONE if all files and verdicts are as the crate states,
+    else FAILED.
+    """
     from dataclasses import asdict
 
     from reports.crate.pack import CrateError, check

@@ -67,9 +67,9 @@ def look(tool: Tool) -> Finding:
 
 
 def first_line(tool: Tool, path: str) -> str | None:
-    """Returns the first line that the version command prints; None if it does not run or prints nothing.
-
-    The command may be another program, since some programs have no argument that prints their version.
+    """Returns the first line that the version command prints, on either output; None if it does not run,
+    takes more than 10 s or prints nothing. The command may be another program, since some programs have no
+    argument that prints their version.
     """
     program, *arguments = tool.version
     argv = [path if program == tool.name else program, *arguments]

@@ -29,7 +29,7 @@ def nested(value: Any) -> dict[str, Any]:
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Merges two mappings at every level; values of `above` win."""
+    """Merges two mappings at every level; a value of `above` that is no mapping replaces that of `below`."""
     found = dict(below)
     for key, value in above.items():
         both = isinstance(value, dict) and isinstance(found.get(key), dict)

@@ -339,7 +339,9 @@ def _kept(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unpacked(result: Result, run_dir: Path) -> Result:
-    """Unpacks the run directory that a worker sent. Returns the result, as failed if that is not possible."""
+    """Unpacks the run directory that a worker sent into `run_dir`. Returns the result; as failed, with the
+    reason, if it cannot be unpacked.
+    """
     assert result.packed is not None
     try:
         unpack(io.BytesIO(result.packed), run_dir)

@@ -22,11 +22,10 @@ LEAST_S = 10.0  # a cell is not late before it has run so long
 
 @dataclass
 class Flight:
-    """One cell that an engine runs.
-
-    sent: how often its task was submitted. line: its line in the journal, empty until it has begun. attempt:
-    identifies the present execution. began: monotonic time in seconds. named: it was reported as late. unfit:
-    each machine (by boot id) that cannot carry it -> the reason.
+    """One cell that an engine runs. sent: how often its task was submitted. line: its line in the journal,
+    empty until it has begun. attempt: identifies the present execution. began: monotonic time in seconds.
+    named: the cell was reported as late. unfit: each machine (by boot id) that cannot carry the cell -> the
+    reason.
     """
 
     number: int

@@ -37,7 +37,7 @@ class Note:
     wall_s: float = 0.0
 
     def of(self, process: Owned) -> Note:
-        """Returns a copy of the note with the process that runs the cell."""
+        """Returns a copy of the note with `process` as the process that runs the cell."""
         return replace(self, process=process)
 
     def ended(self, state: str, error: str | None, wall_s: float) -> Note:
@@ -54,7 +54,9 @@ def read_note(place: Path, cell: str) -> Note | None:
 
 
 def write_note(place: Path, cell: str, note: Note) -> None:
-    """Replaces the note atomically; does nothing if the campaign has removed its directory."""
+    """Replaces the note on a cell atomically; does nothing if the campaign has removed the directory of the
+    notes.
+    """
     try:
         replace_file(_path(place, cell), codec.to_json(note))
     except FileNotFoundError:

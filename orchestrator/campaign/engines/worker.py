@@ -45,7 +45,9 @@ HERE = _Here()
 
 
 async def admit(dask_worker: Worker) -> None:
-    """Gives the worker its one RESOURCE, so that the scheduler sends it cells, one at a time."""
+    """Gives the worker one unit of RESOURCE, which each cell needs, so that the scheduler sends it one cell
+    at a time.
+    """
     await dask_worker.set_resources(**{RESOURCE: 1.0})
 
 
@@ -60,9 +62,9 @@ def stop(sitting: str, number: int) -> None:
 
 
 def run_cell(task: Task) -> Result:
-    """Runs and reduces a cell; returns its result, or an earlier one if it has ended in this sitting.
-
-    First ends what a lost worker left of the cell on this machine.
+    """Runs and reduces a cell; returns its result, or the earlier one if it has ended in this sitting
+    (command that runs the campaign). First ends what a lost worker left of the cell on this machine. Runs
+    nothing after a stop signal for the sitting: the result is `interrupted`.
     """
     place = _place(task)
     shared = str(place) == task.directory
@@ -162,7 +164,7 @@ def _result(place: Path, note: Note, shared: bool) -> Result:
 
 
 def pack(run_dir: Path) -> bytes:
-    """Returns the run directory without its captures as the bytes of a gzipped tar."""
+    """Returns the files of the run directory, without its captures, as the bytes of a gzipped tar."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as tar:
         for path in sorted(run_dir.iterdir()):

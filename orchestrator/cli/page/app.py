@@ -129,9 +129,9 @@ class Pages:
         return JSONResponse({"labs": labs, **found, **more})
 
     async def fetch(self, request: Request) -> Response:
-        """Returns {size, offset, data} of the file `path` of a running lab's run; `data` is base64.
-
-        A negative `offset` counts from the end of the file.
+        """Returns {size, offset, data} of a part of the file `path` of a running lab's run, from `offset`
+        (default 0); `data` is base64. A negative `offset` counts from the end of the file. Answers 409 with
+        the reason if there is no such lab or the lab refuses.
         """
         query = request.query_params
         try:
@@ -157,7 +157,9 @@ class Pages:
         return _refused("no page watches this lab") if found is None else JSONResponse(found)
 
     async def change(self, request: Request) -> Response:
-        """Applies the change {what} to a running lab; answers 409 with the lab's text if it refuses."""
+        """Applies the change {what}, a key of CHANGES, to a running lab and returns its answer; answers 409
+        with the reason if the lab refuses, and other statuses as `_wanted`.
+        """
         what = request.path_params["what"]
         try:
             wanted = await self._wanted(request, what in CHANGES)
@@ -236,7 +238,7 @@ class Pages:
             await socket.close()
 
     async def shell(self, socket: WebSocket) -> None:
-        """Joins the page to a shell on a node, unless the server is read-only."""
+        """Joins the page to a shell on a node; closes the connection at once if the server is read-only."""
         lab, node = socket.path_params["lab"], socket.path_params["node"]
         if self._settings.read_only or NAME.fullmatch(lab) is None:
             await socket.close(1008)
@@ -245,7 +247,9 @@ class Pages:
         await terminal(socket, state_root() / lab / "control.sock", lab, node)
 
     async def console(self, socket: WebSocket) -> None:
-        """Joins the page to a virtual machine's serial line, unless the server is read-only."""
+        """Joins the page to a virtual machine's serial line; closes the connection at once if the server is
+        read-only.
+        """
         lab, node = socket.path_params["lab"], socket.path_params["node"]
         if self._settings.read_only or NAME.fullmatch(lab) is None or NAME.fullmatch(node) is None:
             await socket.close(1008)
@@ -278,7 +282,9 @@ class Pages:
         return await self._of_directory(request, "manifest.json", lambda found: replay.about(found, unfolded))
 
     async def replayed(self, request: Request) -> Response:
-        """Returns `count` frames of the replay of a finished run, from frame number `from` on."""
+        """Returns `count` frames of the replay of a finished run, from frame number `from` on; 409 with the
+        reason if it cannot, 404 without such a run.
+        """
         from orchestrator.cli.page import replay
 
         try:
@@ -308,7 +314,9 @@ class Pages:
             return _refused(str(error))
 
     async def file(self, request: Request) -> Response:
-        """Sends a file below the results directory, as a download unless browsers show its type."""
+        """Sends a file below the results directory, as a download unless its type is in TYPES; 404 if there
+        is none or it may not be shown.
+        """
         found = await asyncio.to_thread(self._allowed, request.path_params["path"])
         if found is None:
             return _refused("no such file below the results directory", 404)

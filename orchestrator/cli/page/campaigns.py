@@ -107,8 +107,9 @@ class Campaigns:
 
 
 def how_it_runs(place: Path) -> Json:
-    """Returns {running, ours, said} of a campaign: whether a process runs it, whether a page has started that
-    process, and else the last output of the process that a page had started.
+    """Returns {running, ours, said} of a campaign. running: a process runs it. ours: that process was started
+    by a page. said: the last output of the last process that a page has started, "" while it runs or without
+    one.
     """
     ours = _runner(place) is not None
     return {"running": ours or locked(place), "ours": ours, "said": "" if ours else _said(place)}

@@ -15,7 +15,9 @@ Listener = Callable[[Message], None]
 
 
 class Connection:
-    """A connection to a lab. `on_event` gets events for all clients; `closed` is set when the lab closes."""
+    """A connection to a lab. `on_event` receives the events that are for all clients; `closed` is set when
+    the lab closes the connection.
+    """
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, on_event: Listener

@@ -42,7 +42,9 @@ class Gate:
 
     @property
     def cookie(self) -> str:
-        """The name of the token's cookie; it has a port, since cookies do not distinguish ports."""
+        """The name of the token's cookie. It contains the port, since browsers send a cookie to all ports of
+        a host.
+        """
         ports = (port for host in sorted(self.hosts) if (port := host.rpartition(":")[2]).isdigit())
         return "vnet-" + next(ports, "page")
 
@@ -82,9 +84,8 @@ class Gate:
         return hmac.compare_digest(given.encode(), self.token.encode())
 
     def _admitted(self, scope: Scope) -> Response:
-        """Returns a redirection to the same path without the token, which sets it as a cookie.
-
-        No script and no other site can use the cookie.
+        """Returns the answer to a request with the token in its address: a redirection to the same path
+        without the token, which sets the token as a cookie. No script and no other site can use the cookie.
         """
         # A path with two slashes in front would lead to another host.
         response = RedirectResponse("/" + str(scope["path"]).lstrip("/\\"), 303)

@@ -11,7 +11,9 @@ SECOND_NS = 10**9
 
 
 def _fields(line: str, count: int) -> tuple[int, list[str]] | None:
-    """Returns time and fields of a line with `count` fields; None for the header and for malformed lines."""
+    """Returns (time in ns, fields) of a line with `count` fields; None for the header and for malformed
+    lines.
+    """
     fields = line.split(",")
     if len(fields) != count or not fields[0].isdigit():
         return None

@@ -51,9 +51,8 @@ def allowed(results: Path, path: str, only: str = "") -> Path | None:
 
 
 def runs(results: Path, only: str = "") -> dict[str, Any]:
-    """Returns {runs, more, campaigns} below `results`, or below its directory `only`, the newest first.
-
-    more: number of runs beyond the MOST that are listed.
+    """Returns {runs, more, campaigns} below `results`, or below its directory `only`, the newest first, MOST
+    of each at most. more: number of further runs.
     """
     found: list[dict[str, Any]] = []
     campaigns: list[dict[str, Any]] = []
@@ -71,7 +70,9 @@ def runs(results: Path, only: str = "") -> dict[str, Any]:
 
 
 def _directories(directory: Path, deep: int) -> Iterator[Path]:
-    """Yields the directories of runs and campaigns at most `deep` levels below; follows no links."""
+    """Yields the directories of runs and campaigns at most `deep` levels below; follows no links, and skips
+    hidden directories and the insides of runs.
+    """
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except OSError:

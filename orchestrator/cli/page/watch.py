@@ -56,7 +56,9 @@ class Watches:
 
     @contextlib.asynccontextmanager
     async def look(self, lab: str) -> AsyncIterator[asyncio.Queue[Frame | None]]:
-        """Yields a queue that gets a lab's frames while the context lasts; None in the queue is the end."""
+        """Yields a queue that receives a lab's frames while the context lasts, first the kept ones; None in
+        the queue means that the lab has ended.
+        """
         watch = self._open.get(lab)
         if watch is None or watch.over:
             watch = self._open[lab] = Watch(self._root() / lab, self._every_s)
@@ -72,7 +74,7 @@ class Watches:
 
 
 class Scrapes:
-    """Watches labs for a scraper of metrics, each time for `keep_s` seconds after a scrape."""
+    """Watches labs for a scraper of metrics, for `keep_s` seconds after each scrape."""
 
     def __init__(self, watches: Watches, keep_s: float = KEEP_S, patience_s: float = PATIENCE_S) -> None:
         self._watches, self._keep_s, self._patience_s = watches, keep_s, patience_s

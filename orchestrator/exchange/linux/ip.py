@@ -147,8 +147,8 @@ def _new(machine: Machine, words: list[str]) -> int | None:
 
 
 def _bridge(bridge: Bridge, options: Sequence[str]) -> int | None:
-    """Sets the bridge's spanning tree from its options and ignores all others; returns None if the options
-    turn VLAN filtering on, else 0.
+    """Sets the bridge's spanning tree (`stp_state`) from the options and ignores others; returns None if the
+    options turn VLAN filtering on, else 0.
     """
     pairs = list(zip(options[::2], options[1::2], strict=False))
     for key, value in pairs:

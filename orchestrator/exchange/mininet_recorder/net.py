@@ -23,7 +23,9 @@ QUIET_KEYS = frozenset((
 
 
 class BuiltError(BaseException):
-    """Raised to end the script when its network has started."""
+    """Ends the script when its network has started, with --stop-at-start; scripts that catch Exception do not
+    catch it.
+    """
 
 
 def _natural(step: Any) -> list[Any]:
@@ -194,7 +196,7 @@ class Net(Recorded):
                     intf.node.__dict__.setdefault("gone", []).append(intf)
 
     def delLink(self, link: Link) -> None:
-        """Removes a link, as Mininet's method of this name does."""
+        """Removes a link from the network and its interfaces from the nodes."""
         self.drop(link)
 
     def delLinkBetween(self, node1: Any, node2: Any, index: Any = 0, allLinks: bool = False) -> Any:

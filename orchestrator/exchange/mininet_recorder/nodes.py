@@ -31,8 +31,8 @@ SWITCH_QUIET = frozenset(
 
 
 class Intf(Recorded):
-    """One end of a link, with the methods of Mininet's class Intf; its bandwidth, delay and loss have no
-    effect.
+    """One end of a link, with the methods of Mininet's class Intf; bandwidth, delay and loss have no effect
+    on it.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Intf(Recorded):
 
 
 class TCIntf(Intf):
-    """An interface whose bandwidth, delay and loss have effect."""
+    """An interface whose bandwidth, delay, jitter, loss and queue limit have effect."""
 
 
 class Link(Recorded):
@@ -134,7 +134,7 @@ class Link(Recorded):
         return f"{self.intf1}<->{self.intf2}"
 
     def delete(self) -> None:
-        """Removes the link from the network."""
+        """Removes the link from the network and its interfaces from the nodes."""
         self.net.drop(self)
 
     stop = delete

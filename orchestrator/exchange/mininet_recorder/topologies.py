@@ -30,12 +30,12 @@ class Topo(Recorded):
         self.steps.append((name, args, keys, here()))
 
     def addHost(self, name: str, **params: Any) -> str:
-        """Records a host; returns its name."""
+        """Records a host, with the defaults of `hopts`; returns its name."""
         self._step("addHost", (name,), {**self.hopts, **params})
         return name
 
     def addSwitch(self, name: str, **params: Any) -> str:
-        """Records a switch; returns its name."""
+        """Records a switch, with the defaults of `sopts`; returns its name."""
         self._step("addSwitch", (name,), {**self.sopts, **params})
         return name
 
@@ -46,7 +46,9 @@ class Topo(Recorded):
         )
 
     def addLink(self, node1: str, node2: str, port1: Any = None, port2: Any = None, **params: Any) -> Any:
-        """Records a link between two nodes; returns the number of steps so far."""
+        """Records a link between two nodes, with the defaults of `lopts`; returns the number of steps so
+        far.
+        """
         keys = {**self.lopts, "port1": port1, "port2": port2, **params}
         self._step("addLink", (node1, node2), keys)
         return len(self.steps)
@@ -116,7 +118,9 @@ class SingleSwitchReversedTopo(Topo):
 
 
 class LinearTopo(Topo):
-    """A topology of k switches in a row, each with n hosts."""
+    """A topology of k switches in a row, each with n hosts; the hosts are h1, h2, ... or, if n is not 1,
+    h1s1, h2s1, ...
+    """
 
     def build(self, k: int = 2, n: int = 1, sopts: Any = None, **_params: Any) -> None:
         for i in range(1, k + 1):
