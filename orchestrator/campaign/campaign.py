@@ -191,7 +191,7 @@ def run_campaign(
         failed = _failed(directory) if retry_failed else set()
         trials: list[Trial] = []
         while not (interrupted := _run(campaign, settings, directory, observe, engine, failed)):
-            failed -= {cell.name for cell in campaign.cells}  # a cell that fails again is left at that
+            failed -= {cell.name for cell in campaign.cells}  # a cell that fails again is not repeated
             if again := _again(campaign, directory):
                 observe({"event": "again", "cells": again})
                 continue

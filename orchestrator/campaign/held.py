@@ -125,7 +125,7 @@ def _held(path: Path, kind: str) -> Entry | None:
     marks = sorted(path.rglob(manifest.NAME)) if kind == CAMPAIGN else [path / manifest.NAME]
     runs = [mark.parent for mark in marks if mark.is_file() or kind == RUN]
     words = [_word(run) for run in runs]
-    words += _expected(path)  # of a campaign over its repetitions
+    words += _expected(path)  # for a campaign, those over all repetitions
     if kind == CAMPAIGN and _is_locked(path):
         words.append(RUNNING)
     size, captures = _sizes(path)
@@ -135,8 +135,8 @@ def _held(path: Path, kind: str) -> Entry | None:
 
 
 def _expected(path: Path) -> list[str]:
-    """Returns the worst verdict on the expectations of a run or campaign in a list; an empty list without
-    expectations. The verdict is `cannot tell` if a cell ended after they were judged.
+    """Returns a list with the worst verdict on the expectations of a run or campaign, which is `cannot tell`
+    if a cell ended after they were judged; an empty list without expectations.
     """
     counted = judged.known(path)
     if not counted.get("expectation"):

@@ -14,8 +14,8 @@ KVM = Path("/dev/kvm")
 
 
 def findings() -> list[Finding]:
-    """Returns one finding on KVM of this machine, with what its first lab with virtual machines has shown,
-    within about DEADLINE_S seconds.
+    """Returns one finding on KVM of this machine; it also uses the result of the first lab with virtual
+    machines since the boot. Takes about DEADLINE_S seconds at most.
     """
     return [kvm(known=accel.remembered())]
 

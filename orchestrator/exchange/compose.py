@@ -61,8 +61,8 @@ class _Reader:
         data = mapping(document.data)
         name = str(data.get("name") or path.absolute().parent.name)
         self._network = Network(name_of(name, set()), f"{TOOL}, {path.name}", source=str(path))
-        self._lans: dict[str, str] = {}  # their networks -> ours
-        self._names: dict[str, list[str]] = {}  # their services -> ours, one for each replica
+        self._lans: dict[str, str] = {}  # network in the file -> LAN
+        self._names: dict[str, list[str]] = {}  # service in the file -> its nodes, one for each replica
 
     def network(self) -> Network:
         data = mapping(self._document.data)

@@ -21,7 +21,7 @@ from .startup import Startup
 TOOL = "containerlab"
 LINUX = ("linux",)
 BRIDGES = ("bridge", "ovs-bridge")
-# Of a node: what is read here, and what every node of ours has or needs no word for.
+# Keys of a node that are read here, or that vNET's nodes fulfil without a key.
 READ = {
     "kind",
     "group",
@@ -35,7 +35,7 @@ READ = {
     "env",
     "network-mode",
 }
-_DEFAULT = re.compile(rb"\$\{(\w+):?[=-]([^}\n]*)\}")  # of the environment, as containerlab puts it in
+_DEFAULT = re.compile(rb"\$\{(\w+):?[=-]([^}\n]*)\}")  # variables of the environment that have a default
 _MEMORY = re.compile(r"([\d.]+) ?([kmg]?)(i?)b?", re.IGNORECASE)
 
 
@@ -67,7 +67,7 @@ class _Reader:
         self._directory, self._document = path.parent, document
         self._stand_ins = stand_ins
         self._problems: list[Problem] = []
-        self._names: dict[str, str] = {}  # theirs -> ours
+        self._names: dict[str, str] = {}  # name in the file -> node name
         self._network = Network("", f"{TOOL}, {path.name}", source=str(path))
 
     def network(self) -> Network:

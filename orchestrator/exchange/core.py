@@ -20,13 +20,13 @@ TOOL = "CORE"
 REMEDY = "name a scenario that CORE 6 or newer has saved as XML"
 SWITCHES, RADIO, OUTSIDE = ("SWITCH", "HUB"), ("WIRELESS_LAN", "WIRELESS"), ("RJ45",)
 FORWARDING = {"IPForward", "zebra", "BGP", "RIP", "RIPNG", "Babel"}
-QUIET = {"IPForward", "DefaultRoute", "StaticRoute", "DefaultMulticastRoute", "zebra"}  # the plan's
-# Of a link's options: their word, ours, and its unit there.
+QUIET = {"IPForward", "DefaultRoute", "StaticRoute", "DefaultMulticastRoute", "zebra"}  # the plan replaces them
+# CORE's name of a link's option -> the topology's key, CORE's unit.
 OPTIONS = {
     "delay": ("delay", "us"), "jitter": ("jitter", "us"), "bandwidth": ("rate", "bit/s"),
     "buffer": ("limit", ""), "loss": ("loss", "%"), "per": ("loss", "%"), "dup": ("duplicate", "%"),
 }  # fmt: skip
-NODES = (("node1", "node_one"), ("node2", "node_two"))  # as CORE calls them, and did
+NODES = (("node1", "node_one"), ("node2", "node_two"))  # CORE's present and former names
 IFACES = (("iface1", "interface_one"), ("iface2", "interface_two"))
 UNKNOWN = ("mer", "burst", "mburst")
 
@@ -42,7 +42,7 @@ class _Reader:
     def __init__(self, path: Path, root: Element) -> None:
         self._file, self._root = str(path), root
         self._problems: list[Problem] = []
-        self._names: dict[str, str] = {}  # their ids -> ours
+        self._names: dict[str, str] = {}  # CORE's id -> node name
         self._outside: set[str] = set()
         self._network = Network(name_of(path.stem, set()), f"{TOOL}, {path.name}", source=str(path))
         self._services: dict[str, set[str]] = {}

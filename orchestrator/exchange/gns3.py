@@ -23,7 +23,7 @@ PCS, CONTAINERS = ("vpcs",), ("docker",)
 SWITCHES, OUTSIDE = ("ethernet_switch", "ethernet_hub"), ("cloud", "nat")
 OLDEST, NEWEST = 5, 10  # revisions of the file: GNS3 2.0 to 3.0
 _ID = re.compile(r"[\w-]+")
-# A packet filter's word, ours for each of its numbers, and their unit.
+# GNS3's name of a packet filter -> for each of its numbers the topology's key and GNS3's unit.
 FILTERS = {
     "delay": (("delay", "ms"), ("jitter", "ms")),
     "packet_loss": (("loss", "%"),),
@@ -44,7 +44,7 @@ class _Reader:
         self._files, self._document = path.parent / "project-files", document
         self._stand_ins = stand_ins
         self._problems: list[Problem] = []
-        self._names: dict[str, str] = {}  # their ids -> ours
+        self._names: dict[str, str] = {}  # GNS3's id -> node name
         self._outside: set[str] = set()
         self._lans: dict[tuple[str, int], str] = {}  # of a switch's port
         data = _mapping(document.data)

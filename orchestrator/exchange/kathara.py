@@ -33,10 +33,12 @@ def read(path: Path) -> Network:
 
 @dataclass
 class _Device:
-    """A machine in lab.conf: its first line, and by interface number the collision domain and its line."""
+    """A machine in lab.conf: the number of its first line; and for each interface number, the collision
+    domain and the number of the line that states it.
+    """
 
     line: int
-    domains: dict[int, tuple[str, int]] = field(default_factory=dict)  # and the line that says it
+    domains: dict[int, tuple[str, int]] = field(default_factory=dict)  # and the line that states it
 
 
 class _Reader:
@@ -114,7 +116,7 @@ class _Reader:
     def _machine(self, theirs: str, name: str, device: _Device) -> None:
         machine = self._network.machines[name] = Machine(name, origin=Origin(str(self._file), device.line))
         found: Furnished = furnished(machine, self._directory, theirs)
-        # Forwarding is on in all of theirs; with one interface it does nothing.
+        # All machines of Kathará forward; with one interface this has no effect.
         machine.forward = len(device.domains) > 1 or machine.kind is not None
         self._network.left += found.left
         self._problems += found.problems

@@ -16,7 +16,7 @@ from .files import script
 from .network import Machine
 from .startup import Startup
 
-SHARED = "shared.startup"  # each machine's, before its own
+SHARED = "shared.startup"  # each machine runs it before its own script
 _INTERFACES = re.compile(
     r"^(/etc/init\.d/networking (re)?start|(systemctl|service) .*\bnetworking\b|(/sbin/)?ifup (-a|eth\d+))"
 )

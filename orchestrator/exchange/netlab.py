@@ -21,14 +21,14 @@ from .network import End, Lan, Machine, Network, Origin, Route, Wire, name_of
 TOOL = "netlab"
 HOSTS, ROUTERS, BRIDGES = ("linux", "none"), DAEMONS.devices, ("bridge",)
 MODULES = tuple(word for word in DAEMONS.protocols if word.islower())
-SETTINGS = {"ebgp.multihop", "files"}  # plugins that add no node, as those named after a module
+SETTINGS = {"ebgp.multihop", "files"}  # plugins that add no nodes; neither do those named after a module
 READ = {"validate", "plugin", "prefix", "nodes", "links", "groups", "module", "name", "defaults", *MODULES}
-SILENT = {"message", "provider", "version"}  # not of the network
+SILENT = {"message", "provider", "version"}  # do not describe the network
 NODE, LINK = (
     {"device", "module", "name", "role", "group", *MODULES},
     {"prefix", "mtu", "tc", "name", "interfaces", "type", "bridge", "linkindex", "disable"},
 )
-# Of a link's impairment: ours, and the unit of a number without one.
+# netlab's name of an impairment -> the topology's key, and the unit of a number without a unit.
 TC = {
     "delay": ("delay", "ms"), "jitter": ("jitter", "ms"), "loss": ("loss", "%"), "corrupt": ("corrupt", "%"),
     "duplicate": ("duplicate", "%"), "reorder": ("reorder", "%"), "rate": ("rate", "kbit/s"),
@@ -47,7 +47,7 @@ class _Reader:
         self._document, self._stand_ins = document, stand_ins
         self._data = nested(document.data)
         self._problems: list[Problem] = []
-        self._names: dict[str, str] = {}  # theirs -> ours
+        self._names: dict[str, str] = {}  # name in the file -> node name
         self._hosts: set[str] = set()
         self._network = Network(
             name_of(str(self._data.get("name") or path.stem), set()), f"{TOOL}, {path.name}", source=str(path)
@@ -259,7 +259,7 @@ class _Reader:
         them. Does nothing for the prefix `none`; reports `true` and `false`, for which the plan gives a
         subnet; refuses a wrong subnet or address.
         """
-        prefix = mapping(self._data.get("prefix")).get(str(prefix), prefix)  # by its name
+        prefix = mapping(self._data.get("prefix")).get(str(prefix), prefix)  # a prefix by its name
         text = str(prefix.get("ipv4") if isinstance(prefix, dict) else prefix)
         if text.lower() in ("none", "true", "false"):
             if text.lower() != "none":

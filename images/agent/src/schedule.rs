@@ -2,9 +2,10 @@
 //! tick is a moment at which one message or one burst is due.
 //!
 //! The integral of the rate from the scenario's start gives the expected number of ticks. Tick k of a stream
-//! falls where that integral reaches k (periodic), or the k-th arrival of a unit-rate Poisson process that
-//! all senders draw alike. In a shared stream a hash of (seed, k) selects the sender of tick k, so the
-//! senders' parts are disjoint and complete without communication.
+//! falls where that integral reaches k plus the sender's phase (periodic), k (together), or the k-th arrival
+//! of a unit-rate Poisson process. Senders with a rate of their own draw different processes and phases. The
+//! senders of a shared stream draw the same process, and a hash of (seed, k) selects the sender of tick k,
+//! so their parts are disjoint and complete without communication.
 
 mod pieces;
 

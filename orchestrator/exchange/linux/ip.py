@@ -27,7 +27,7 @@ FLAGS = (
     "-N",
     "-force",
 )
-# As ip takes them (iproute2, ip/ip.c): the shortest text that is each object.
+# Each object of `ip` and its shortest abbreviation (iproute2, ip/ip.c).
 OBJECTS = (("address", "a"), ("link", "l"), ("route", "r"))
 # Of an address and of a route: keywords that take a word, and have no counterpart that matters to a lab.
 ADDRESS_WORDS = ("broadcast", "brd", "label", "scope", "metric", "proto", "valid_lft", "preferred_lft")
@@ -259,7 +259,7 @@ def _hops(words: Sequence[str]) -> Iterator[tuple[str, int] | None]:
             yield None
             return
     if via is None or not is_a(ipaddress.ip_address, via) or ipaddress.ip_address(via).is_link_local:
-        yield None  # by a device, or by an address that is made of a MAC of theirs
+        yield None  # a route by a device, or by an address that contains a MAC of the other tool
     else:
         yield via, metric
 

@@ -84,7 +84,7 @@ def _run(file: str) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     except SystemExit as end:
         failed = end.code not in (None, 0, False)
         return (_failure(file, end, f"ended with sys.exit({end.code!r})") if failed else None), {}
-    except BaseException as failure:  # whatever the script does, it is said
+    except BaseException as failure:  # the script may raise anything, also KeyboardInterrupt
         return _failure(file, failure, f"{type(failure).__name__}: {failure}"), {}
 
 

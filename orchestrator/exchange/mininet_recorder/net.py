@@ -14,7 +14,7 @@ from .topologies import Topo
 
 NETS: list[Net] = []
 STOP_AT_START = [False]
-# Of the constructor: without an effect on a network of ours.
+# Keywords of the constructor that have no effect on a network of vNET.
 QUIET_KEYS = frozenset((
     "switch", "controller", "host", "link", "intf", "build", "xterms", "cleanup", "inNamespace",
     "autoSetMacs",
@@ -83,7 +83,7 @@ class Net(Recorded):
         steps = list(getattr(topo, "steps", []))
         for kind in ("addHost", "addSwitch", "addLink"):
             some = [one for one in steps if one[0] == kind]
-            # Mininet goes through hosts by their names as people sort them: so it gives out addresses.
+            # Mininet adds hosts in natural order of their names, which determines their addresses.
             for step, args, params, line in sorted(some, key=_natural) if kind == "addHost" else some:
                 made = getattr(self, step)(*args, **params)
                 made.__dict__["line"] = line

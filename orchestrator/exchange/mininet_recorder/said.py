@@ -10,7 +10,7 @@ from typing import Any
 
 LEFT: list[str] = []
 CHANGED: list[str] = []
-MOST = 2000  # lines: a loop that asks for nothing known fills no memory
+MOST = 2000  # lines: a loop of unknown calls must not fill the memory
 SCRIPT = [""]  # the script's path, set before it runs
 
 

@@ -15,7 +15,7 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// The interval at which an idle link checks which bytes the peer has acknowledged.
+/// The interval in ns between two checks of which bytes the peer's kernel has acknowledged.
 const CONFIRM_NS: i64 = 100_000_000;
 
 /// The settings that all links of a role share.
@@ -207,9 +207,9 @@ impl Link {
     }
 
     /// Handles the end of a connection or an attempt, and waits for the reconnection. Requeues messages that
-    /// the socket accepted only in part, since they cannot have arrived; does not resend the others, since
-    /// that could duplicate them, and no longer waits for their acknowledgement. Without reconnection,
-    /// records queued messages as unsent.
+    /// the socket has not accepted, or only in part, since they cannot have arrived; does not resend the
+    /// others, since that could duplicate them, and no longer waits for their acknowledgement. Without
+    /// reconnection, records queued messages as unsent.
     fn lost(
         &mut self,
         why: &str,

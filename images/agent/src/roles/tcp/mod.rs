@@ -36,7 +36,7 @@ struct Spec {
     /// Delay before a new attempt to connect; 0: never reconnect.
     #[serde(default)]
     reconnect_ns: i64,
-    /// The most waiting messages per peer.
+    /// The most messages per peer that wait to be written to the connection; further ones are dropped.
     #[serde(default = "default_queue")]
     queue: usize,
     /// The most messages per peer that are in the output or, as requests, unanswered; None: no limit.

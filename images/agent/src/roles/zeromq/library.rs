@@ -261,7 +261,7 @@ impl Socket {
     }
 
     /// Receives the next message without waiting; returns its parts, each cut to the length of `room`, or
-    /// None if there is no message.
+    /// None if there is no message or the call fails.
     pub fn receive(&self, room: &mut [u8]) -> Option<Vec<Vec<u8>>> {
         let mut parts = Vec::new();
         if !self.can_receive() {

@@ -24,7 +24,7 @@ use std::os::fd::RawFd;
 
 /// The most messages to receive before the role checks the clock again.
 const AT_ONCE: usize = 64;
-/// A multicast publisher announces itself from this long before its first message on.
+/// The time in ns before its first message at which a multicast publisher begins to announce itself.
 const ANNOUNCE_NS: i64 = 10_000_000_000;
 /// The interval between two announcements of a multicast publisher.
 const ANNOUNCE_EVERY_NS: i64 = 500_000_000;
