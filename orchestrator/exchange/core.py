@@ -20,7 +20,7 @@ TOOL = "CORE"
 REMEDY = "name a scenario that CORE 6 or newer has saved as XML"
 SWITCHES, RADIO, OUTSIDE = ("SWITCH", "HUB"), ("WIRELESS_LAN", "WIRELESS"), ("RJ45",)
 FORWARDING = {"IPForward", "zebra", "BGP", "RIP", "RIPNG", "Babel"}
-QUIET = {"IPForward", "DefaultRoute", "StaticRoute", "DefaultMulticastRoute", "zebra"}  # the plan replaces them
+QUIET = {"IPForward", "DefaultRoute", "StaticRoute", "DefaultMulticastRoute", "zebra"}  # done by the plan
 # CORE's name of a link's option -> the topology's key, CORE's unit.
 OPTIONS = {
     "delay": ("delay", "us"), "jitter": ("jitter", "us"), "bandwidth": ("rate", "bit/s"),
