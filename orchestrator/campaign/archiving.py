@@ -1,4 +1,6 @@
-"""Packs the directory of a run or campaign into one file, compares both, and removes the directory."""
+"""Packs the directory of a run or campaign into one file, verifies the file against the directory, and
+removes the directory.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,9 @@ def _name(held: Entry) -> str:
 
 
 def _write(directory: Path, file: IO[bytes]) -> dict[str, str]:
-    """Writes the archive and syncs it; returns name in the archive -> SHA-256 of the file on the disk."""
+    """Writes the archive and syncs it; returns name in the archive -> SHA-256 of each regular file on the
+    disk.
+    """
     hashes: dict[str, str] = {}
     with tarfile.open(fileobj=file, mode="w:gz", compresslevel=LEVEL, format=tarfile.PAX_FORMAT) as tar:
         for path in _below(directory):
@@ -104,7 +108,9 @@ def _write(directory: Path, file: IO[bytes]) -> dict[str, str]:
 
 
 def _compare(directory: Path, written: dict[str, str], part: Path) -> None:
-    """Reads the archive back; raises EntryError unless it holds the files and hashes of `written`."""
+    """Reads the archive back; raises EntryError unless its regular files have the names and SHA-256 of
+    `written`.
+    """
     found: dict[str, str] = {}
     with tarfile.open(part) as tar:
         for member in tar:
@@ -124,7 +130,9 @@ def _differs(directory: Path, of: int, name: str, how: str) -> EntryError:
 
 
 def _files(directory: Path) -> set[tuple[str, int, int]]:
-    """Returns path, size and time of change (ns) of everything below the directory but directories."""
+    """Returns (path, size in bytes, time of the last change in ns) of each entry below the directory that is
+    no directory.
+    """
     found = set()
     for path in _below(directory):
         about = path.lstat()

@@ -60,11 +60,9 @@ def open_campaign(
     repetitions: Repetitions | None = None,
 ) -> Campaign:
     """Loads the campaign with the cells of `trials` and `repetitions`, and writes campaign.json if there is
-    none.
-
-    If the directory's campaign has a part of these cells, replaces campaign.json; the cells that were run
-    stay. Raises TopologyError if the file is wrong, CampaignError if the directory holds another campaign or
-    other files.
+    none. If the directory's campaign has a part of these cells, replaces campaign.json; the cells that were
+    run stay. Raises TopologyError if the campaign's file is wrong, CampaignError if the directory holds
+    another campaign or other files.
     """
     campaign = load_campaign(settings.file, settings.parameters, trials, settings.seed, repetitions)
     wanted = described(settings, campaign)
@@ -87,7 +85,9 @@ def open_campaign(
 
 
 def _insist_on_conditions(settings: Settings, campaign: Campaign) -> None:
-    """Raises TopologyError if a condition of `--fail-if` is none, or names what a cell does not have."""
+    """Raises TopologyError if a condition of `--fail-if` is malformed, or names a part that a cell does not
+    have.
+    """
     if stated := failing(settings.fail_if) if settings.fail_if else None:
         for cell in campaign.cells:
             if cell.repetition == 1:  # the others differ in their seeds only
@@ -132,7 +132,9 @@ def _command(settings: Settings) -> str:
 
 
 def compared(before: Json, now: Json) -> str:
-    """Describes how settings and source files of two campaigns differ; empty if they are equal."""
+    """Returns lines on the differences of two campaigns: parameters, kernel, lab, time, seed, `--fail-if`,
+    and a diff of each source file; "" if these are equal.
+    """
     lines: list[str] = []
     for key in ("parameters", "kernel", "lab", "time"):
         if before.get(key, now[key] if key != "time" else "real") != now[key]:
@@ -150,9 +152,8 @@ def compared(before: Json, now: Json) -> str:
 
 
 def grown(before: Json, now: Json) -> bool:
-    """Whether `now` has all cells of `before` and further ones, with equal settings and topology files.
-
-    The campaign's own file may differ, unless a cell of `now` uses it as its topology.
+    """Returns whether `now` has all cells of `before` and further ones, with equal settings (KEPT) and source
+    files. The campaign's own file may differ, unless a cell of `now` uses it as its topology.
     """
     had, has = ({json.dumps(cell, sort_keys=True) for cell in one["cells"]} for one in (before, now))
     return (
@@ -190,7 +191,7 @@ def run_campaign(
         failed = _failed(directory) if retry_failed else set()
         trials: list[Trial] = []
         while not (interrupted := _run(campaign, settings, directory, observe, engine, failed)):
-            failed -= {cell.name for cell in campaign.cells}  # a cell that fails again is left at that
+            failed -= {cell.name for cell in campaign.cells}  # a cell that fails again is not repeated
             if again := _again(campaign, directory):
                 observe({"event": "again", "cells": again})
                 continue
@@ -235,12 +236,14 @@ def _run(
 
 
 def _failed(directory: Path) -> set[str]:
-    """Returns the names of the cells that have failed."""
+    """Returns the names of the cells whose last run failed."""
     return {name for name, line in journal.latest(directory).items() if line.get("state") == "failed"}
 
 
 def _again(campaign: Campaign, directory: Path) -> list[str]:
-    """Returns the names of the cells that are run again because their run is suspect."""
+    """Returns the names of the cells that are due to run again, since the machine disturbed their last run so
+    that it is suspect, and `rerun_suspect` allows a further run.
+    """
     found = due(directory, campaign.rerun_suspect)
     return [cell.name for cell in campaign.cells if cell.name in found]
 
@@ -269,15 +272,17 @@ def status(directory: Path, *, interrupted: bool = False, page: Path | None = No
 
 
 def _left_s(directory: Path, left: int, jobs: int) -> float | None:
-    """Returns the time of `left` cells, `jobs` at a time, each as long as the mean of the complete ones."""
+    """Returns the seconds that `left` cells take, `jobs` at a time, each as long as the mean of the complete
+    ones; None before a cell is complete.
+    """
     complete = [line for line in journal.lines(directory) if line.get("state") == "complete"]
     took = [float(line["wall_s"]) for line in complete if line.get("wall_s") is not None]
     return math.ceil(left / jobs) * sum(took) / len(took) if took else None
 
 
 def _report(directory: Path, observe: Observe, page: bool) -> Path | None:
-    """Writes the campaign's page and returns its path; None while no run is complete. Without `page`, only
-    judges the campaign, and returns None.
+    """Writes the campaign's page and returns its path. Without `page`, only judges the campaign, and returns
+    None. Does nothing and returns None while no run is complete.
     """
     from reports.report import campaign_report, campaign_verdicts
 

@@ -33,9 +33,8 @@ def one_by_one(
     boot: str, settings: Settings, directory: Path, todo: Todo, total: int, observe: Observe
 ) -> bool:
     """Runs the cells of `todo` (number, cell) in order, until one is interrupted; returns whether one was.
-
-    boot: `each`: virtual machines boot in each cell; `once`: cells share snapshots of booted ones. total:
-    number of all cells of the campaign, for the events.
+    Goes on after a failed cell. boot: `each`: virtual machines boot in each cell; `once`: cells share
+    snapshots of booted ones. total: number of all cells of the campaign, for the events.
     """
     with snapshots(directory, settings, [cell for _, cell in todo], boot) as places:
         for number, cell in todo:
@@ -47,7 +46,9 @@ def one_by_one(
 
 
 def _run_cell(request: Request, directory: Path, number: int, cell: Cell, observe: Observe) -> str:
-    """Runs cell `number` and returns its end state; first waits until no other lab uses its name."""
+    """Runs cell `number` and returns its end state; first waits until no other lab uses its name. Waits and
+    runs it again if another lab takes the name in between.
+    """
     prepared = prepare(request, directory, cell.loaded)
     while True:
         _wait_for_name(prepared.state_dir.name, observe)
@@ -91,7 +92,9 @@ def _executed(
 
 
 def _begun(directory: Path, number: int, cell: Cell, state: str) -> Json:
-    """Makes the run directory of a cell and notes in the journal that it has begun; returns that line."""
+    """Makes the run directory of a cell and writes to the journal that it has begun, with the name of its
+    state directory (`state`); returns that line.
+    """
     run_dir = make_dir(directory / "runs", cell.name)
     place = {"number": number, "run_dir": str(run_dir.relative_to(directory)), "lab": state}
     line = {**planned(cell), **place}
@@ -110,7 +113,9 @@ def _ended(
 
 
 def planned(cell: Cell) -> Json:
-    """The fields of a cell that campaign.json and the journal have in common."""
+    """Returns the fields of a cell that campaign.json and the journal have in common: name, topology, levels,
+    the point of a search, repetition and seed.
+    """
     return {
         "cell": cell.name,
         "topology": cell.topology,
@@ -122,9 +127,8 @@ def planned(cell: Cell) -> Json:
 
 
 def recover(directory: Path) -> None:
-    """Settles the cells that a killed campaign left running.
-
-    Takes down their labs, and marks their runs as interrupted in manifest and journal.
+    """Ends the cells that a killed campaign left running: takes down their labs, and marks their runs as
+    interrupted in manifest and journal.
     """
     for line in journal.in_flight(directory):
         _recover(directory, line)

@@ -46,15 +46,14 @@ class Entry:
     word: str
 
     def age_s(self, now_s: float) -> float:
-        """Seconds from `ended_s` to `now_s`, at least 0."""
+        """Returns the seconds from `ended_s` to `now_s`, at least 0."""
         return max(0.0, now_s - self.ended_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Conditions on entries: at least so old (seconds), at least so large (bytes), one of these words.
-
-    All that are set (not None, not empty) must hold.
+    """Conditions on entries: at least so old (seconds), at least so large (bytes), one of these words. An
+    entry must meet all that are set (not None, not empty).
     """
 
     older_s: float | None = None
@@ -62,7 +61,7 @@ class Choice:
     words: tuple[str, ...] = ()
 
     def takes(self, held: Entry, now_s: float) -> bool:
-        """Whether the entry meets all conditions at the Unix time `now_s`."""
+        """Returns whether the entry meets all conditions at the Unix time `now_s`."""
         old = self.older_s is None or held.age_s(now_s) >= self.older_s
         large = self.larger_bytes is None or held.size_bytes >= self.larger_bytes
         return old and large and (not self.words or held.word in self.words)
@@ -106,7 +105,9 @@ def insist_it_has_ended(held: Entry) -> None:
 
 
 def _entries(directory: Path, depth: int) -> Iterator[tuple[Path, str]]:
-    """Yields path and kind of each run and campaign at most `depth` levels below; follows no links."""
+    """Yields (path, kind) of each run and campaign at most `depth` levels below; does not search inside
+    these, and follows no links.
+    """
     if (directory / "campaign.json").is_file():
         yield directory, CAMPAIGN
     elif (directory / manifest.NAME).is_file() or (directory / "plan.json").is_file():
@@ -118,13 +119,13 @@ def _entries(directory: Path, depth: int) -> Iterator[tuple[Path, str]]:
 
 
 def _held(path: Path, kind: str) -> Entry | None:
-    """Reads the facts of the entry at `path`; None if there is no directory."""
+    """Returns the entry at `path` with its facts; None if there is no directory."""
     if not path.is_dir():
         return None
     marks = sorted(path.rglob(manifest.NAME)) if kind == CAMPAIGN else [path / manifest.NAME]
     runs = [mark.parent for mark in marks if mark.is_file() or kind == RUN]
     words = [_word(run) for run in runs]
-    words += _expected(path)  # of a campaign over its repetitions
+    words += _expected(path)  # for a campaign, those over all repetitions
     if kind == CAMPAIGN and _is_locked(path):
         words.append(RUNNING)
     size, captures = _sizes(path)
@@ -134,8 +135,8 @@ def _held(path: Path, kind: str) -> Entry | None:
 
 
 def _expected(path: Path) -> list[str]:
-    """The worst verdict on the expectations of a run or campaign; none without any. `cannot tell` if a cell
-    ended after they were judged.
+    """Returns a list with the worst verdict on the expectations of a run or campaign, which is `cannot tell`
+    if a cell ended after they were judged; an empty list without expectations.
     """
     counted = judged.known(path)
     if not counted.get("expectation"):
@@ -144,7 +145,10 @@ def _expected(path: Path) -> list[str]:
 
 
 def _word(run: Path) -> str:
-    """Returns the word of WORDS for a run, by its manifest, and by its verdicts if it is complete."""
+    """Returns the word of WORDS for one run: first by the state and marks of its manifest, then by its
+    verdicts on links, guarantees and checks. A run without an end state counts as interrupted, one with an
+    unreadable manifest as suspect.
+    """
     dead.settle(run)
     try:
         known = manifest.load(run)
@@ -165,7 +169,7 @@ def _word(run: Path) -> str:
 
 
 def _is_locked(campaign: Path) -> bool:
-    """Whether a process runs the campaign now, which shows by its lock on the file `lock`."""
+    """Returns whether a process runs the campaign now, by its lock on the file `lock`."""
     try:
         with (campaign / "lock").open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,7 +1,6 @@
-"""Reads and writes a campaign's directory: campaign.json, cells.jsonl, and notes on running cells.
-
-Every write is synced to disk before the next cell begins, so kill -9 or a power cut loses only the running
-cells.
+"""Reads and writes the files of a campaign's directory: campaign.json, cells.jsonl, and notes on running
+cells. Every write is synced to disk before the next cell begins, so kill -9 or a power cut loses only the
+running cells.
 """
 
 from __future__ import annotations
@@ -53,7 +52,9 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 def insist_it_is_free(directory: Path) -> None:
-    """Raises CampaignError if the directory contains other files than those of BEFORE_IT."""
+    """Raises CampaignError if the directory contains any file but those that a process writes before
+    campaign.json (BEFORE_IT).
+    """
     others = sorted(path.name for path in directory.iterdir() if path.name not in BEFORE_IT)
     if others:
         raise CampaignError(
@@ -63,7 +64,9 @@ def insist_it_is_free(directory: Path) -> None:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Replaces `path` atomically by the value as JSON, and syncs file and directory to disk."""
+    """Replaces `path` atomically by the value as JSON, and syncs file and directory to disk. Writes NAME.new
+    first.
+    """
     fresh = path.with_name(path.name + ".new")
     with fresh.open("w") as file:
         file.write(json.dumps(value, indent=2) + "\n")
@@ -89,7 +92,7 @@ def read_json(path: Path) -> Json:
 
 
 def append(directory: Path, line: Mapping[str, Any]) -> None:
-    """Appends a line to cells.jsonl and syncs it; first ends a last line that kill -9 has truncated."""
+    """Appends a line to cells.jsonl and syncs it; first ends the last line, if kill -9 has truncated it."""
     path = directory / "cells.jsonl"
     torn = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size > 0
     with path.open("a") as file:
@@ -131,7 +134,7 @@ def lines(directory: Path) -> list[Json]:
 
 
 def latest(directory: Path) -> dict[str, Json]:
-    """Returns the name of each cell in the journal -> its last line."""
+    """Returns the name of each cell in the journal -> its last line. Raises CampaignError as `lines`."""
     return {str(line["cell"]): line for line in lines(directory)}
 
 
@@ -196,15 +199,16 @@ FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def begin(directory: Path, line: Mapping[str, Any]) -> None:
-    """Writes the note that a cell is running; `slot` in the line distinguishes parallel cells."""
+    """Writes the note that a cell is running (running.json); `slot` in the line is a part of its name, so
+    that parallel cells have notes of their own.
+    """
     write_json(_note(directory, line), line)
 
 
 def end(directory: Path, line: Mapping[str, Any]) -> str | None:
     """Syncs the cell's files to disk, appends its end to the journal, and removes its note as running.
-
-    Returns why its run is suspect; None if it is not suspect. Adds this to the line, and to that of a suspect
-    run what the machine did to it.
+    Returns why its run is suspect, or None, and adds this to the line as `suspect`; for a suspect run also
+    adds `disturbed`: the machine's disturbances that made it suspect.
     """
     _sync_file_system(directory)
     why = suspect(directory, line)
@@ -215,9 +219,8 @@ def end(directory: Path, line: Mapping[str, Any]) -> str | None:
 
 
 def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
-    """Returns why the run of an ended cell is suspect; None if it is not.
-
-    Takes the reason from the line, or from the run's manifest if the line has none yet.
+    """Returns why the run of an ended cell is suspect; None if it is not. Takes the reason from the line, or
+    from the run's manifest if the line has none yet; an unreadable manifest is such a reason.
     """
     if "suspect" in line:
         return None if line["suspect"] is None else str(line["suspect"])
@@ -228,10 +231,9 @@ def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
 
 
 def disturbed(directory: Path, line: Mapping[str, Any]) -> str | None:
-    """Returns what the machine did to the run of an ended cell so that it is suspect; None if it is not
-    suspect, if it is for other reasons alone, or if its manifest cannot be read.
-
-    Takes it from the line, or from the run's manifest if the line has none yet.
+    """Returns the disturbances by the machine that made the run of an ended cell suspect; None if it is not
+    suspect, if it is for other reasons alone, or if its manifest cannot be read. Takes them from the line, or
+    from the run's manifest if the line has none yet.
     """
     if "disturbed" in line:
         return None if line["disturbed"] is None else str(line["disturbed"])

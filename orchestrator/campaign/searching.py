@@ -1,4 +1,4 @@
-"""Continues a campaign's searches: derives the values of the next runs from the results so far."""
+"""Continues a campaign's searches: derives the values of their next runs from the results so far."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 
 def further(campaign: Campaign, directory: Path) -> list[Trial]:
-    """Returns the next trial for each topology and setting of the factors whose search has not ended.
-
-    Leaves out combinations with a run that is not complete. Empty if no search continues.
+    """Returns the next trial for each topology and combination of other factors' levels whose search
+    continues. Leaves out combinations with a run that is not complete. Empty if no search continues.
     """
     if not campaign.searches:
         return []
@@ -54,7 +53,7 @@ def _combinations(campaign: Campaign) -> Iterator[Sequence[Cell]]:
 
 
 def _passed(search: Search, run: RunCell) -> bool:
-    """Whether a run keeps all that a search wants."""
+    """Returns whether a run holds all expectations and bounds of a search."""
     from reports.expect.judge import of_run
 
     kept = all(of_run(run, planned(one)).verdict == HOLDS for one in search.expect)
@@ -62,7 +61,9 @@ def _passed(search: Search, run: RunCell) -> bool:
 
 
 def holds(bounds: Iterable[Bound], metrics: Sequence[Metric]) -> bool:
-    """Whether the metrics of a run keep all bounds; a bound without a measured value counts as broken."""
+    """Returns whether the metrics of a run keep all bounds; a bound without a measured value counts as
+    broken.
+    """
     return all(_keeps(bound, one, metrics) for bound in bounds for one in bound.classes)
 
 

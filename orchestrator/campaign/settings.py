@@ -12,7 +12,7 @@ from orchestrator.topology import Cell
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a campaign: campaign.json keeps them, and a resumed campaign must have the same."""
+    """The settings of a campaign. campaign.json holds them, and a resumed campaign must have the same."""
 
     file: Path
     parameters: Mapping[str, str]
@@ -26,10 +26,9 @@ class Settings:
 def request_of(
     settings: Settings, cell: Cell, state: str | None = None, snapshots: Path | None = None
 ) -> Request:
-    """Makes the run request of a cell.
-
-    state: name of its state directory, by default the lab's name. snapshots: directory of the snapshots of
-    booted virtual machines that cells share; None: none.
+    """Returns the run request of a cell. state: name of its state directory, by default the lab's name.
+    snapshots: directory of the snapshots of booted virtual machines that cells share; None: the cell shares
+    none.
     """
     return Request(
         Path(cell.topology),

@@ -1,4 +1,6 @@
-"""`vnet baseline`: keep the figures of a run or campaign in a file that `vnet compare` reads."""
+"""Implements `vnet baseline`, which writes the figures of a run or campaign to a file that `vnet compare`
+reads.
+"""
 
 from __future__ import annotations
 

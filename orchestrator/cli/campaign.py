@@ -166,10 +166,9 @@ def status_command(directory: Path, strict: bool, as_json: bool) -> int:
 
 
 def engine_for(jobs: int, on: str | None, settings: Settings) -> Engine | None:
-    """Returns the engine of `--jobs` and `--on`; None if runs follow one another in this process.
-
-    Raises CliError if the options or settings contradict each other, or if parallel labs in real time would
-    share the machine's own kernel. Prints a note if there are fewer cores than parallel runs.
+    """Returns the engine of `--jobs` and `--on`; None if runs follow one another in this process. Raises
+    CliError if the options or settings contradict each other, if `--on` is malformed, or if parallel labs in
+    real time would share the machine's own kernel. Prints a note if there are fewer cores than parallel runs.
     """
     from orchestrator.campaign.engines.engine import Engine, EngineError, engine_of
 
@@ -260,9 +259,9 @@ def said(summary: Summary) -> str:
 
 
 def doubts(summary: Summary, printed: Collection[str] = ()) -> list[str]:
-    """Returns a line for each failed and each suspect cell, failed ones first; MOST_NAMED at most.
-
-    Each line has the reason, except for cells in `printed`, whose reason was printed before.
+    """Returns a line for each failed and each suspect cell, failed ones first; MOST_NAMED at most, then the
+    number of further ones. Each line has the reason, except for cells in `printed`, whose reason was printed
+    before.
     """
     found = [("failed", cell, why) for cell, why in summary.errors.items()]
     found += [("suspect", cell, why) for cell, why in summary.suspect.items()]
@@ -282,7 +281,9 @@ def as_data(directory: Path, summary: Summary) -> dict[str, Any]:
 
 
 def _known(directory: Path) -> list[str]:
-    """Lines on the settings of a campaign with `until`; empty for another one."""
+    """Returns lines on how many combinations of levels are known as exactly as `until` requires, and which
+    are not; empty for a campaign without `until`.
+    """
     from orchestrator.campaign.journal import read_campaign
     from reports.enough import summed_up
     from reports.study import study_of_campaign

@@ -1,4 +1,6 @@
-"""Implements `vnet check`, which lists all mistakes of a topology or campaign file at once."""
+"""Implements `vnet check`, which lists all mistakes of a topology or campaign file at once, or its contents
+and warnings if it has none.
+"""
 
 from __future__ import annotations
 
@@ -129,8 +131,9 @@ def _of_machines(plan: Plan) -> list[Note]:
 
 
 def of_calibration(plan: Plan, time_mode: str) -> list[Note]:
-    """Returns warnings on load that is above what this machine carried faithfully (`vnet calibrate`); empty
-    in virtual time, for labs on other machines, and without a calibration of the kernel that would run it.
+    """Returns warnings on load above the load that `vnet calibrate` has measured this machine to carry. Empty
+    in virtual time, for labs on other machines, and without a calibration of the kernel that would run the
+    plan.
     """
     from orchestrator.calibrate import demand, store
     from orchestrator.kernel.protocol import KernelError

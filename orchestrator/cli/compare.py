@@ -1,4 +1,6 @@
-"""`vnet compare`: figures of runs, campaigns and baselines side by side, with their differences."""
+"""Implements `vnet compare`, which compares the figures of runs, campaigns and baselines and judges
+conditions on the differences.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ def compare_command(
 
 
 def limit(text: str) -> Limit:
-    """The limit of a `--fail-if`, in the grammar of expectations; CompareError if it is none."""
+    """Returns the limit of a `--fail-if` text, in the grammar of expectations; raises CompareError if the
+    text does not follow it.
+    """
     from orchestrator.language import condition, units
     from reports.compare.condition import FORM
     from reports.compare.condition import limit as stated
@@ -93,7 +97,9 @@ def limit(text: str) -> Limit:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turns what cannot be read or compared into errors of the command line."""
+    """Turns CompareError and RunDirectoryError, for sides that cannot be read or compared, into CliError with
+    status REFUSED.
+    """
     from reports.compare.errors import CompareError
     from reports.errors import RunDirectoryError
 
@@ -112,7 +118,9 @@ def _read(letter: str, path: Path) -> Side:
 
 
 def _place(sides: Sequence[Path]) -> Path:
-    """The page's place: results/compare/, named after the sides."""
+    """Returns the default path of the page: an HTML file in results/compare/, named after the first three
+    sides.
+    """
     names = [path.resolve().name.removesuffix(".json") for path in sides[:3]]
     return PLACE / f"{'-vs-'.join(names)}.html"
 
@@ -130,7 +138,9 @@ def _say(found: Comparison, outcomes: Sequence[Outcome], written: Path) -> None:
 
 
 def _status(found: Comparison, outcomes: Sequence[Outcome], strict: bool) -> int:
-    """The exit status: the first of SUSPECT (with `strict`), UNMET and UNTOLD that applies."""
+    """Returns the exit status: the first that applies of SUSPECT (with `strict`, if a run is suspect), UNMET
+    (if a condition is met), UNTOLD (if that is open for one) and DONE.
+    """
     from contract import verdict
 
     if strict and any(one.suspect for side in found.sides for one in side.samples):

@@ -43,7 +43,9 @@ def links(context: click.Context, _parameter: click.Parameter, begun: str) -> li
 
 
 def topology_keys(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Returns the keys of topology files that complete `begun`; after a dot, keys below that path."""
+    """Returns the keys of topology files that complete `begun`: after a dot, keys below that path; else all
+    keys.
+    """
     from orchestrator.topology.explain import UnknownKeyError, explain, known
 
     before, dot, last = begun.rpartition(".")

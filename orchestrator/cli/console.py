@@ -75,7 +75,7 @@ def _log(state_dir: Path, run_dir: Path, node: str) -> str:
 
 
 def plain(said: str) -> str:
-    """Returns the output of a serial line without colour codes, and with `\\n` as the end of lines."""
+    r"""Returns the output of a serial line without colour codes, with `\n` in place of `\r\n`."""
     return _COLOURS.sub("", said).replace("\r\n", "\n")
 
 

@@ -18,9 +18,8 @@ class ControlError(Exception):
 
 
 class Control:
-    """A connection to a lab.
-
-    Requests may overlap: `send` returns the id that the answers in `messages` have.
+    """A connection to a lab, to be used in a `with` statement. Requests may overlap: `send` returns the id
+    that the answers in `messages` have.
     """
 
     def __init__(self, connection: socket.socket, peer: str = "the lab") -> None:
@@ -31,7 +30,9 @@ class Control:
 
     @classmethod
     def connect(cls, path: Path, *, timeout_s: float = 10.0) -> Control:
-        """Connects to the socket `path`; ControlError if no process listens there."""
+        """Connects to the socket `path`; ControlError if no process accepts the connection within
+        `timeout_s`. Requests have no time limit.
+        """
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout_s)
         try:

@@ -1,4 +1,6 @@
-"""Implements `vnet doctor`, which shows what a machine can do, and the commands that repair the rest."""
+"""Implements `vnet doctor`, which shows what this machine, or hosts reached by ssh, can do, and the commands
+that enable the rest.
+"""
 
 from __future__ import annotations
 
@@ -84,11 +86,13 @@ def _text(finding: Finding, width: int) -> Text:
 
 
 def _able(findings: list[Finding]) -> bool:
-    """Whether this machine can run labs: under its own kernel or under User-Mode Linux, even if limited."""
+    """Returns whether this machine can run labs: under its own kernel, or under User-Mode Linux, even if
+    limited.
+    """
     states = {finding.subject: finding.state for finding in findings}
     return states.get("kernel") == "ok" or states.get("uml") in ("ok", "limited")
 
 
 def _carries(findings: list[Finding]) -> bool:
-    """Whether the host's own kernel can run a part of a multi-host lab."""
+    """Returns whether the host's own kernel can run a part of a multi-host lab."""
     return {finding.subject: finding.state for finding in findings}.get("kernel") == "ok"

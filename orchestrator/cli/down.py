@@ -1,4 +1,4 @@
-"""Implements `vnet down`, which takes labs down, whatever their state."""
+"""Implements `vnet down`, which takes labs down, also those that have crashed."""
 
 from __future__ import annotations
 

@@ -39,7 +39,9 @@ EXPECTED = {
 
 
 def expected(error: BaseException) -> CliError | None:
-    """Returns the text and status for the user; None for an exception that is not in EXPECTED."""
+    """Returns the exception as a CliError: unchanged, or with the status in EXPECTED of its class or a base
+    class; None for an exception that is not in EXPECTED.
+    """
     if isinstance(error, CliError):
         return error
     names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)

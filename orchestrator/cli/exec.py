@@ -1,4 +1,4 @@
-"""Implements `vnet exec`, which runs one command on one or many nodes."""
+"""Implements `vnet exec`, which runs one command on one or several nodes of a running lab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vnet expect`: judge conditions on a run or campaign that has ended."""
+"""Implements `vnet expect`, which judges conditions on a run or campaign that has ended."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def expect_command(
 
 
 def _judged(directory: Path, conditions: tuple[str, ...], fail_if: tuple[str, ...]) -> list[Judged]:
-    """The verdicts on the conditions or, without any, on the file's expectations."""
+    """Returns the verdicts on the conditions of both kinds or, without any, on the expectations of the
+    file.
+    """
     from reports import verdicts
     from reports.study import study_of_campaign, study_of_run
 
@@ -77,7 +79,9 @@ def _judged(directory: Path, conditions: tuple[str, ...], fail_if: tuple[str, ..
 
 
 def _planned(conditions: tuple[str, ...], fail_if: tuple[str, ...]) -> Planned | None:
-    """What makes the expectations of a plan from the conditions; None for those of its file."""
+    """Returns a function that makes a plan's expectations from the conditions: `conditions` must hold,
+    `fail_if` must not. None without any condition.
+    """
     if not conditions and not fail_if:
         return None
     from orchestrator.plan.expectations import plan_expectations

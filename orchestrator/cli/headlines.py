@@ -1,4 +1,6 @@
-"""Prints the result of a run or campaign: the headline table, the verdicts, and the path of the page."""
+"""Prints the result of a run or campaign: expectations, headline table, verdicts, and the path of the
+page.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,9 @@ MOST_NAMED = 2  # most links that are listed with one reason
 
 
 def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
-    """Prints the results in a run or campaign directory, and the path `page` if it is not None.
-
-    failures: also list the failed link checks; leave them out if warnings have listed them.
+    """Prints the results in a run or campaign directory: expectations, headline table, verdicts and monitors,
+    and the path `page` if it is not None. failures: also list the failed link checks; leave them out if
+    warnings have listed them.
     """
     from reports.headline import result
 
@@ -35,7 +37,9 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
 
 
 def expectations(judged: Summary) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs: how the expectations came out, then each that does not hold."""
+    """Returns (line, colour) pairs: the number of expectations by verdict, then each one that fails or is
+    open; empty without expectations.
+    """
     from reports.judged import answer
 
     found = judged.expectations
@@ -49,9 +53,8 @@ def expectations(judged: Summary) -> list[tuple[str, str]]:
 
 
 def verdicts(judged: Summary, *, failures: bool = True) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs on the link checks; empty if there are none.
-
-    failures: also list the failed ones.
+    """Returns (line, colour) pairs on the link checks: numbers, tolerances and reasons of open ones; empty if
+    there are none. failures: also list the failed ones, MOST_FAILED at most.
     """
     counted = Counter(judged.counts.get("proof", {}))
     if not counted:
@@ -66,7 +69,9 @@ def verdicts(judged: Summary, *, failures: bool = True) -> list[tuple[str, str]]
 
 
 def others(judged: Summary) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs with the numbers of verdicts on guarantees, checks of the run, claims."""
+    """Returns (line, colour) pairs with the numbers of verdicts on guarantees, checks of the run and claims;
+    link checks and expectations have lines of their own.
+    """
     return [
         (f"{SUBJECTS.get(of, f'{of}s')}: {_counted(counted)}", _colour(counted))
         for of, found in judged.counts.items()
@@ -76,13 +81,15 @@ def others(judged: Summary) -> list[tuple[str, str]]:
 
 
 def explained(directory: Path) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs: the sentences of a run's monitors that reached their thresholds."""
+    """Returns (line, colour) pairs: name and sentence of each monitor of a run that reached its threshold."""
     found = manifest.load(directory).monitors
     return [(f"{one['name']}: {one['text']}", "yellow") for one in found if one.get("state") == "reached"]
 
 
 def _open(proof: Sequence[Proven]) -> list[str]:
-    """Returns a line for each reason of verdicts `cannot tell`, with the links; MOST_FAILED lines at most."""
+    """Returns a line for each reason of verdicts `cannot tell`, with up to MOST_NAMED links; MOST_FAILED
+    lines at most, then the number of further ones.
+    """
     links: dict[str, list[str]] = {}
     for one in proof:
         if one.verdict == verdict.OPEN:

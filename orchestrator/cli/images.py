@@ -1,4 +1,6 @@
-"""Implements `vnet images`: builds, lists and removes images of virtual machines and the lab kernel."""
+"""Implements `vnet images`: builds, lists and removes images of virtual machines and the lab kernel, and
+exports and imports the lab kernel.
+"""
 
 from __future__ import annotations
 

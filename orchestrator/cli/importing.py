@@ -46,7 +46,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def writing_options(command: F) -> F:
-    """Adds the options `-o` and `--run`, which all importers except graphml's have."""
+    """Adds the options `-o` and `--run` to a command; all importers except graphml's have them."""
     command = click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")(command)
     output = click.Path(path_type=Path)
     return click.option("-o", "--output", type=output, help="Write here; NAME.yaml if not given.")(command)
@@ -203,9 +203,9 @@ def mahimahi_command(file: Path, output: Path | None, then_run: bool) -> int:
 
 
 def imported(network: Network, output: Path | None, then_run: bool) -> int:
-    """Writes the topology of an imported network, lists what differs, and runs it if `then_run`.
-
-    Returns the exit status. Raises CliError if the file exists or the network does not make a valid topology.
+    """Writes the topology of an imported network to `output` (default: NAME.yaml), lists the parts that are
+    left out or changed, and runs it if `then_run`. Returns the exit status. Raises CliError if the file
+    exists; TopologyError if the network makes no valid topology, which may have been written by then.
     """
     from orchestrator.exchange.writing import write
     from orchestrator.language.problem import TopologyError

@@ -1,4 +1,6 @@
-"""Implements `vnet inspect`, which shows nodes, programs and links, as read back, of a running lab."""
+"""Implements `vnet inspect`, which shows the nodes, programs and links of a running lab; the values of links
+are read back from the kernel.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def _nodes(nodes: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _limits(limits: dict[str, Any]) -> str:
-    """Returns enforced limits, one in a line: `CPU 0.5 cores (1298 MHz)`, `memory 64 MB`; `-` for none."""
+    """Returns the enforced limits of a node, one in a line: `CPU 0.5 cores (1298 MHz)`, `memory 64 MB`; `-`
+    without any.
+    """
     words = []
     if limits.get("cpu_cores"):
         clock = f" ({limits['cpu_mhz']:.0f} MHz)" if limits.get("cpu_mhz") else ""

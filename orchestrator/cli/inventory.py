@@ -87,7 +87,9 @@ def inventory(lab: str, state_dir: str, status: dict[str, Any], nodes: dict[str,
 
 
 def words(value: Any) -> Any:
-    """Returns the value with each text that Ansible would evaluate as a template marked as unsafe."""
+    """Returns the value, in which each text that Ansible would evaluate as a template is marked as unsafe, at
+    every level of mappings and lists.
+    """
     if isinstance(value, str):
         return {"__ansible_unsafe": value} if any(opening in value for opening in TEMPLATES) else value
     if isinstance(value, dict):
@@ -96,7 +98,9 @@ def words(value: Any) -> Any:
 
 
 def _groups(node: dict[str, Any]) -> list[str]:
-    """Returns the Ansible groups of a node: by role, group, kind and segment, with `_` instead of `-`."""
+    """Returns the names of a node's Ansible groups: `role_`, `group_`, `kind_` and `segment_` with the name,
+    and `_` in place of `-`.
+    """
     segments = [card["segment"] for card in node["interfaces"]]
     words = [f"group_{node['group']}", f"kind_{node['kind']}", *(f"segment_{name}" for name in segments)]
     return [word.replace("-", "_") for word in dict.fromkeys([*_roles(node), *words])]

@@ -1,5 +1,5 @@
-"""Shows the runs of a campaign: the progress of one run after the other, or, if they are parallel, a line for
-the start and end of each and every 10 s the phases of all.
+"""Prints the progress of a campaign: of one run after the other or, for parallel runs, a line for the start
+and end of each, and every 10 s the phases of all.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ EVERY_S = 10.0
 
 
 def _again(event: dict[str, Any]) -> str:
-    """Returns a line on the suspect cells that are run again."""
+    """Returns a line on the suspect cells of the event that run again."""
     cells: Sequence[str] = event["cells"]
     return f"{len(cells)} suspect run{' is' if len(cells) == 1 else 's are'} made again: {', '.join(cells)}"
 
 
 def _repeats(event: dict[str, Any]) -> str:
-    """Returns a line on the settings whose intervals are still too wide."""
+    """Returns a line on the event that more repetitions are planned, since intervals are still too wide."""
     return f"some intervals are too wide: up to {event['repetitions']} repetitions of their settings"
 
 
@@ -33,7 +33,9 @@ MORE: dict[str, Callable[[dict[str, Any]], str]] = {"again": _again, "repeats": 
 
 
 class JobsView:
-    """Prints lines from the events of all runs; `number` in an event tells the run. `clock` gives seconds."""
+    """Prints lines from the events of parallel runs; `number` in an event identifies the run. `clock` returns
+    seconds.
+    """
 
     def __init__(
         self, write: Callable[[str], None] = note, clock: Callable[[], float] = time.monotonic
@@ -123,7 +125,7 @@ class JobsView:
 
 
 class CellView:
-    """Shows the progress of cells that run one after another, below a line with the name of each."""
+    """Shows the progress of cells that run one after another, each below a line with its number and name."""
 
     def __init__(self) -> None:
         self._display = ExitStack()  # closes the progress display of the running cell
@@ -164,9 +166,9 @@ class CellView:
         self._shown = self._display.enter_context(view(expected, transient=True))
 
     def _ended(self, event: dict[str, Any], errors: tuple[str, ...]) -> str:
-        """Returns a line on how a cell ended and how long the others will take.
-
-        `errors` are the errors of the cell that were printed; if they are its reason, the line leaves it out.
+        """Returns a line on the end of a cell: state and duration, the time that the others will take, and
+        why it is suspect. `errors` are the errors of the cell that were printed; if they are its reason, the
+        line omits it.
         """
         took = time.monotonic() - self._began
         if event["state"] != "complete" or event.get("suspect"):

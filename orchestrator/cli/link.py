@@ -121,7 +121,9 @@ def link_command(
 def _impairments(
     control: Control, link: str, sides: list[str], changes: dict[str, Any], clear: bool
 ) -> dict[str, dict[str, Any]]:
-    """Returns the fields of the request: side -> its new impairment. CliError if the lab has no such link."""
+    """Returns the fields of the request: each of `sides` -> its new impairment (see `completed`). Raises
+    CliError if the lab has no such link.
+    """
     links = asked(control, "inspect")["links"]
     if link not in links:
         raise CliError(f'link "{link}": the lab has no such link; its links: {_some(links)}')
@@ -129,10 +131,9 @@ def _impairments(
 
 
 def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict[str, Any]:
-    """Returns the new impairment: the present one `now` (an empty one if `clear`) with `changes`.
-
-    The queue limit fits the new rate and delay unless it is in `changes`. Raises CliError if the kernel
-    cannot have this combination.
+    """Returns the new impairment: the present one `now` (an empty one if `clear`) with `changes`. A new loss
+    replaces a loss in bursts. The queue limit fits the new rate and delay unless it is in `changes`. Raises
+    CliError if the kernel cannot have this combination, or the queue has no such class.
     """
     import dataclasses
 
@@ -153,7 +154,9 @@ def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict
 
 
 def _class_changed(wanted: Impairment, name: str, changes: dict[str, Any]) -> Impairment:
-    """Returns the impairment with new values of the queue class `name`; CliError without such a class."""
+    """Returns the impairment with new values of the queue class `name`. Raises CliError without such a class,
+    or for rates in a queue that is not htb.
+    """
     import dataclasses
 
     from orchestrator.plan.queues import with_bands
@@ -174,7 +177,9 @@ def _some(names: dict[str, Any]) -> str:
 
 
 def said(answer: dict[str, Any]) -> list[str]:
-    """Returns lines on the state of a link after a change, from the lab's answer."""
+    """Returns lines on the state of a link after a change, from the lab's answer: the impairment of each
+    changed direction, and `down` or, if nothing else changed, `up`.
+    """
     from contract.codec import build
     from contract.plan import Impairment
     from orchestrator.plan.summary import impairment_words

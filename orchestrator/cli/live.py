@@ -29,9 +29,8 @@ from orchestrator.cli.progress import (
 
 
 class LiveView:
-    """Redraws the progress 8 times a second; prints warnings, errors and timeline events above it.
-
-    transient: remove the progress at the end. `clock` gives seconds.
+    """Redraws the progress 8 times a second; prints warnings, errors, signals and timeline events above it.
+    transient: remove the progress at the end. `clock` returns seconds.
     """
 
     def __init__(
@@ -59,7 +58,9 @@ class LiveView:
         self._live.stop()
 
     def __call__(self, event: Mapping[str, Any]) -> None:
-        """Updates the progress by an event of the lab; prints warnings, events, signals and errors."""
+        """Updates the progress by an event of the lab; prints warnings, timeline events, signals and
+        errors.
+        """
         self.progress = fold(self.progress, event, self._now())
         kind = event.get("event")
         if kind == "warning":

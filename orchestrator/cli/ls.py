@@ -33,9 +33,8 @@ def ls_command(as_json: bool) -> None:
 
 
 def about(lab: str) -> dict[str, Any]:
-    """Returns {lab, kernel, nodes, run_dir, state} of a lab.
-
-    `state` is a text by the lab's answer, or the reason why it does not answer; `nodes` is None then.
+    """Returns {lab, kernel, nodes, run_dir, state} of a lab. `state` is a text by the lab's answer; if the
+    lab does not answer, it is the reason, with a remedy, and `nodes` is None.
     """
     from orchestrator.lab.state import processes, read_lab, state_root
 

@@ -1,4 +1,6 @@
-"""Implements `vnet migrate`, which replaces retired keys of topology files by their present names."""
+"""Implements `vnet migrate`, which replaces retired keys of topology and campaign files by their present
+names.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +45,9 @@ def migrate_command(files: tuple[Path, ...], parameters: dict[str, str], check: 
 
 
 def _migrate(file: Path, parameters: dict[str, str], check: bool) -> bool:
-    """Prints the difference that new keys make in a file, and rewrites the file unless `check`.
-
-    Returns whether the file has retired keys. CliError if it has mistakes or cannot be written.
+    """Prints the difference between the file and the file with present keys, and rewrites the file unless
+    `check`. Returns whether the file has retired keys. Raises CliError if it has mistakes or cannot be
+    written.
     """
     from orchestrator.topology import TopologyError
     from orchestrator.topology.loading import read_bytes
@@ -70,7 +72,9 @@ def _difference(file: Path, before: bytes, after: bytes) -> Iterable[str]:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Replaces the file atomically, with its mode, so that a full disk does not leave a part of it."""
+    """Replaces the file atomically, with its mode, so that a full disk does not leave a part of it; CliError
+    if it cannot be written.
+    """
     target = file.resolve()
     beside = target.with_name(f".{target.name}.migrating")
     try:

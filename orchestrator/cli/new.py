@@ -50,7 +50,7 @@ def new_command(
 
 
 def write_new(file: Path, text: str) -> None:
-    """Writes a new file; raises CliError if it exists or cannot be written."""
+    """Writes a new file in UTF-8; raises CliError if it exists or cannot be written."""
     try:
         with file.open("x", encoding="utf-8") as made:
             made.write(text)

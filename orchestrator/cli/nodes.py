@@ -31,7 +31,7 @@ def expand(patterns: str, groups: Mapping[str, str]) -> list[str]:
 
 
 def several(names: Sequence[str]) -> str:
-    """Returns names for a sentence: the first five, and how many more there are."""
+    """Returns names for a sentence: the first _SHOWN (five), and the number of further ones."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
@@ -104,7 +104,9 @@ def _unmatched(part: str, missing: list[str], groups: Mapping[str, str]) -> str:
 
 
 def describe(groups: Mapping[str, str]) -> str:
-    """Returns at most 12 existing names in words: single nodes, and groups with first and last node."""
+    """Returns at most 12 entries in words: single nodes, and groups with their first and last node, then the
+    number of further entries; `none` without nodes.
+    """
     members: dict[str, list[str]] = {}
     for name, group in groups.items():
         members.setdefault(group, []).append(name)

@@ -1,4 +1,6 @@
-"""Writes the output of commands: text and tables for people, JSON for scripts."""
+"""Writes the output of commands: text and tables for people, JSON for scripts, with control characters
+escaped.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print the an
 
 
 def print_json(value: Any) -> None:
-    """Prints the value as one JSON document on standard output."""
+    """Prints the value as one JSON document on standard output, with control characters escaped."""
     click.echo(escaped(json.dumps(value, indent=2, ensure_ascii=False, sort_keys=False)))
 
 
@@ -38,7 +40,9 @@ def document(text: str, *, nl: bool = True) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Returns a rich console; in a pipe it is 200 characters wide, so that tables fit."""
+    """Returns a rich console on standard output or error that escapes control characters; in a pipe it is 200
+    characters wide, so that tables fit.
+    """
     from rich.console import Console
 
     class PlainWords(Console):
@@ -84,8 +88,9 @@ def table(
 def print_result(
     rows: list[list[str]], lines: Iterable[tuple[str, str]], last: str, first: Iterable[tuple[str, str]] = ()
 ) -> None:
-    """Prints lines with their styles, a table (head first, as many columns as fit), more lines and a last
-    line.
+    """Prints the lines `first` with their styles, a table (the head is its first row; as many columns as
+    fit), the lines `lines`, and the line `last` with its beginning in bold. Leaves out an empty table and an
+    empty `last`.
     """
     from rich.text import Text
 
@@ -106,7 +111,9 @@ def print_result(
 
 
 def fitting(rows: list[list[str]], width: int) -> int:
-    """Returns how many columns fit `width` characters without a broken word or figure; two or more."""
+    """Returns how many columns fit `width` characters without a broken word or figure; at least two, if there
+    are two.
+    """
     taken = min(NAMES, max(len(row[0]) for row in rows)) + BETWEEN
     for number, column in enumerate(list(zip(*rows, strict=True))[1:], 1):
         taken += max((len(word) for cell in column for word in cell.split()), default=0) + BETWEEN

@@ -54,7 +54,7 @@ def packets_command(
 
 
 def _lines(packet: dict[str, Any]) -> Iterator[str]:
-    """Yields the packet's number and time, and a line for each field."""
+    """Yields a line with the packet's number and time, and one for each value of each field."""
     yield f"packet {packet['number']}, {packet['time']} s"
     for fields in packet["layers"].values():
         for name, values in fields.items():

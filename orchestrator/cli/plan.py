@@ -1,4 +1,6 @@
-"""Implements `vnet plan`, which shows what a run of a file would make, with predictions."""
+"""Implements `vnet plan`, which prints the plan of a file without making anything: nodes, links, events and
+predictions, delay bounds, or the runs of a campaign.
+"""
 
 from __future__ import annotations
 

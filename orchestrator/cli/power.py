@@ -1,4 +1,4 @@
-"""Implements `vnet start`, `stop` and `restart`, for nodes or for one software on them."""
+"""Implements `vnet start`, `stop` and `restart` for nodes of a running lab, or for one software on them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Computes the progress of a running lab or run from its events, estimates how long it still takes, and puts
-both into words; prints nothing.
+"""Computes the progress of a lab or run from its events, estimates the time left, and puts both into words;
+prints nothing.
 """
 
 from __future__ import annotations
@@ -60,23 +60,29 @@ class Progress:
 
     @property
     def current(self) -> PhaseState | None:
-        """The present phase; None before the first one, and when the last one has ended."""
+        """The present phase; None before the first one and after the end of the last one."""
         return self.phases[-1] if self.phases and self.phases[-1].ended_s is None else None
 
 
 def timed(plan: Any, time: str = "real") -> Progress:
-    """Returns the progress of a run that has not begun, with the lengths of ramp and hold only."""
+    """Returns the progress of a run that has not begun, with the lengths of ramp and hold of the plan, and
+    without estimates of the other phases.
+    """
     length_s = {"ramp": plan.ramp_ns / NS, "hold": plan.hold_ns / NS}
     return Progress(length_s=length_s, virtual=time == "virtual")
 
 
 def planned(plan: Any, time: str = "real", last: str = "report") -> Progress:
-    """Returns the progress of a run that has not begun, estimated up to the phase `last`; `plan`: a Plan."""
+    """Returns the progress of a run that has not begun, with the lengths of ramp and hold and estimates of
+    the other phases up to `last`; `plan`: a Plan.
+    """
     return replace(timed(plan, time), expected_s=expected_s(plan, last))
 
 
 def rising(plan: Any) -> Progress:
-    """Returns the progress of a lab that is to come up and to stay; `plan` is a Plan."""
+    """Returns the progress of a lab that is to come up without a run, with estimates of its phases; `plan`: a
+    Plan.
+    """
     return Progress(expected_s=expected_s(plan, SETUP[-1]))
 
 
@@ -136,7 +142,9 @@ def _closed(phases: tuple[PhaseState, ...], now_s: float) -> tuple[PhaseState, .
 
 
 def share(phase: PhaseState, progress: Progress, now_s: float) -> float | None:
-    """Returns the share of a phase that is done, 0 to 1, by clock or count; None if neither is known."""
+    """Returns the share of a phase that is done, 0 to 1: in real time by the clock for ramp and hold, else by
+    the count; None without a count.
+    """
     length = progress.length_s.get(phase.name, 0.0)
     if length > 0 and not progress.virtual:
         return min(1.0, (now_s - phase.started_s) / length)
@@ -144,9 +152,8 @@ def share(phase: PhaseState, progress: Progress, now_s: float) -> float | None:
 
 
 def counts(phase: PhaseState) -> str:
-    """Returns the count of a phase, such as `12/350`; empty before it has counted something.
-
-    In virtual time, a timed phase counts the lab's seconds.
+    """Returns the count of a phase, such as `12/350`; empty if it has no total or has counted nothing. In
+    virtual time, a timed phase counts the lab's seconds.
     """
     return f"{phase.done:g}/{phase.total:g}" if phase.total and phase.done else ""
 
@@ -178,7 +185,9 @@ def duration(seconds: float) -> str:
 
 
 def line(before: Progress, after: Progress, event: Mapping[str, Any], now_s: float) -> str:
-    """Returns the line for an event that changes `before` to `after`; empty if the event needs none."""
+    """Returns the line for an event that changes `before` to `after`: a warning, signal, error, timeline
+    event or new phase; empty for other events.
+    """
     kind = event.get("event")
     if kind == "warning":
         return f"warning: {warning_text(event)}"
@@ -192,7 +201,9 @@ def line(before: Progress, after: Progress, event: Mapping[str, Any], now_s: flo
 
 
 def status(progress: Progress, now_s: float) -> str:
-    """Returns a line on the current phase; empty if there is none."""
+    """Returns a line on the current phase: its name, count and text, the traffic and the time left; empty
+    without a current phase.
+    """
     phase = progress.current
     if phase is None:
         return ""
@@ -201,20 +212,24 @@ def status(progress: Progress, now_s: float) -> str:
 
 
 def signal_text(event: Mapping[str, Any]) -> str:
-    """Returns a sentence on the effect of a Ctrl-C, the first or a later one."""
+    """Returns a sentence on the effect of the event's Ctrl-C: the first tears the lab down, a later one stops
+    at once.
+    """
     if event.get("press", 1) == 1:
         return "interrupting: the lab is torn down, measurements are kept (Ctrl-C again: stop at once)"
     return "stopped at once; removing the rest of the lab"
 
 
 def warning_text(event: Mapping[str, Any]) -> str:
-    """Returns the text of a warning with its remedy."""
+    """Returns the text of a warning, else its code, with its remedy if there is one."""
     remedy = f"; {event['remedy']}" if event.get("remedy") else ""
     return f"{event.get('text', event.get('code', ''))}{remedy}"
 
 
 def event_text(event: Mapping[str, Any]) -> str:
-    """Returns a timeline event in words: its label, else action and targets, and its error if it failed."""
+    """Returns a timeline event in words: its label, else its action and up to three targets; also its error
+    if it failed.
+    """
     targets = event.get("targets") or []
     shown = ", ".join(targets[:3]) + (f" and {len(targets) - 3} more" if len(targets) > 3 else "")
     text = str(event.get("label") or f"{event.get('action', '')} {shown}".strip())
@@ -232,7 +247,7 @@ def expected_s(plan: Any, last: str) -> dict[str, float]:
 
 
 def _by_chance(plan: Any) -> bool:
-    """Whether a link of the plan drops, delays or alters packets at random."""
+    """Returns whether a link of the plan drops, delays or alters packets at random."""
     ways = [way for link in plan.links for way in (link.forward, link.reverse) if way is not None]
     return any(getattr(way.impairment, name) for way in ways for name in CHANCE)
 
@@ -268,7 +283,9 @@ def _speed(progress: Progress, known: list[PhaseState]) -> float | None:
 
 
 def _rest_s(phase: PhaseState, length_s: float, timed: bool, now_s: float) -> float:
-    """Estimates the remaining seconds of a phase: by its count if that is large enough, else its length."""
+    """Estimates the remaining seconds of a phase: by its count once that is at least ENOUGH of the total,
+    else by its length.
+    """
     if phase.ended_s is not None:
         return 0.0
     if timed and not phase.done:

@@ -11,14 +11,18 @@ if TYPE_CHECKING:
 
 
 class QuantityType(click.ParamType["int | float"]):
-    """Converts texts such as `20 ms`, `1 %` or `250 kbit/s` to numbers; refuses a number without a unit."""
+    """Converts texts such as `20 ms`, `1 %` or `250 kbit/s` to numbers; refuses a number without a unit.
+    kind: name of the quantity; whole: return an integer.
+    """
 
     def __init__(self, kind: str, whole: bool) -> None:
         self.name = kind
         self._whole = whole
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float:
-        """Returns the value in its internal unit: ns, bit/s, bytes, or a share of 1."""
+        """Returns the value in its internal unit: ns, bit/s, bytes, or a share of 1; click.BadParameter for
+        other text.
+        """
         from orchestrator.language import units
 
         kind = self._kind()
@@ -43,14 +47,14 @@ class AgeType(QuantityType):
 
 
 class CpuType(click.ParamType["tuple[float | None, float | None]"]):
-    """Converts `500 MHz` or `0.5 cores` to a pair (mhz, cores); one of them is None."""
+    """Converts `500 MHz` or `0.5 cores` to a pair (MHz, cores), one of which is None."""
 
     name = "cpu"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float | None, float | None]:
-        """Returns (MHz, cores); the one that the text does not give is None."""
+        """Returns (MHz, cores); the one that the text does not state is None."""
         from orchestrator.language import units
 
         try:
@@ -66,7 +70,7 @@ class DateType(click.ParamType["int"]):
     name = "date"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Returns the moment in Unix ns."""
+        """Returns the moment in Unix ns; click.BadParameter for other text."""
         from orchestrator.language.dates import date_ns
         from orchestrator.language.units import UnitError
 

@@ -99,9 +99,9 @@ def doubted(directory: Path) -> list[str]:
 
 def write(directory: Path, again: bool, node_ns: int | None = None, machine_bps: int | None = None) -> Path:
     """Writes the report of a run or campaign and returns the page's path; CliError if it cannot be written.
-
-    Reduces a run first if `again`, if it has no tables, or if its lab has ended without a manifest. node_ns,
-    machine_bps: assumptions for the bounds; None: those that are recorded.
+    For a run, reduces it first if `again`, if it has no tables, or if its lab was killed and no end was
+    recorded, and records its delay bounds. node_ns, machine_bps: assumptions for the bounds; None: those that
+    are recorded.
     """
     from capture.errors import CaptureError
     from capture.reduce import reduce_run

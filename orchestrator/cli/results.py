@@ -21,7 +21,9 @@ WORDS = ("running", "failed", "interrupted", "suspect", "fails", "cannot tell", 
 
 
 def _choice(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the argument and the options that choose entries to a command."""
+    """Adds the argument DIRECTORY and the options `--older`, `--larger` and `--verdict`, which choose
+    entries, to a command.
+    """
     options = (
         click.argument("directory", required=False, default=Path("results"), type=click.Path(path_type=Path)),
         click.option("--older", type=AGE, metavar="AGE", help="Ended at least so long ago: 30 d, 12 h."),
@@ -115,7 +117,9 @@ def archive_command(
 def _meant(
     what: str, directory: Path, older: int | None, larger: int | None, words: tuple[str, ...]
 ) -> list[Entry]:
-    """Prints and returns the entries to remove or archive; CliError without any condition."""
+    """Prints and returns the entries that meet the conditions, to be removed or archived; CliError without
+    any condition.
+    """
     if older is None and larger is None and not words:
         raise CliError(f"{what}: no condition: give --older, --larger or --verdict", USAGE)
     found = _chosen(directory, older, larger, words)
@@ -133,7 +137,9 @@ def _chosen(directory: Path, older: int | None, larger: int | None, words: tuple
 
 
 def _each(found: list[Entry], done: str, act: Callable[[Entry], object]) -> int:
-    """Calls `act` with each entry, prints errors and goes on; returns DONE, or FAILED after an error."""
+    """Calls `act` with each entry, prints errors and goes on, then prints how many entries are `done`;
+    returns DONE, or FAILED after an error.
+    """
     from orchestrator.campaign.held import EntryError
 
     went: list[Entry] = []

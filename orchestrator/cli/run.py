@@ -31,7 +31,7 @@ def strict_option(command: F) -> F:
 
 
 def fail_if_option(command: F) -> F:
-    """`--fail-if CONDITION`, any number of times."""
+    """Adds the option `--fail-if CONDITION` to a command, which may be repeated."""
     text = (
         "End with status 7 if this comes true: 'latency_p99[class=control] > 500 ms'; 8 if it cannot be told."
     )
@@ -122,7 +122,9 @@ def introduction(prepared: Prepared, run_dir: Path) -> str:
 
 
 def conclusion(outcome: Outcome, keep: bool, lab: str, shown: Progress) -> str:
-    """Returns lines on how the run ended, with the warnings and errors that `shown` has not printed."""
+    """Returns lines on the end of the run, with the warnings and errors that `shown` has not printed; "" if
+    there is nothing to state. keep: the lab stays up.
+    """
     from orchestrator.cli.progress import warning_text
 
     texts = dict.fromkeys(map(warning_text, outcome.warnings))
@@ -137,7 +139,9 @@ def conclusion(outcome: Outcome, keep: bool, lab: str, shown: Progress) -> str:
 
 
 def ending(outcome: Outcome, errors: tuple[str, ...]) -> str:
-    """Returns how a run ended that is not complete, without its reason if that was printed (`errors`)."""
+    """Returns state and reason of a run that is not complete; only the state if the reason was printed
+    (`errors`).
+    """
     why = outcome.error or "stopped by the user"
     if errors and why == "; ".join(errors):
         return outcome.state
@@ -145,7 +149,9 @@ def ending(outcome: Outcome, errors: tuple[str, ...]) -> str:
 
 
 def status_of(outcome: Outcome, strict: bool) -> int:
-    """Returns the exit status of a run; with `strict`, doubts and open verdicts count, too."""
+    """Returns the exit status of a run: INTERRUPTED for a stop by the user, FAILED for another end before it
+    is complete, else `judged_status`. A complete run without a page (--raw) is DONE unless `strict`.
+    """
     if outcome.state == "interrupted" and not outcome.watchdog:
         return INTERRUPTED
     if outcome.state != "complete":
@@ -157,7 +163,9 @@ def status_of(outcome: Outcome, strict: bool) -> int:
 
 
 def judged_status(directory: Path, *, suspect: bool, strict: bool) -> int:
-    """Returns the exit status of a complete run or campaign: SUSPECT, UNMET, UNTOLD or DONE."""
+    """Returns the exit status of a complete run or campaign: SUSPECT if it is suspect and `strict`; UNMET if
+    an expectation fails; UNTOLD if one is open or, with `strict`, a link or guarantee is; else DONE.
+    """
     from contract.rundir import VERDICTS
     from contract.verdict import FAILS, OPEN
     from reports.judged import unmet, untold
@@ -185,7 +193,7 @@ def as_data(outcome: Outcome) -> dict[str, object]:
 
 
 def expectations(directory: Path) -> list[dict[str, str]]:
-    """The verdicts on the expectations of a run or campaign, for scripts."""
+    """Returns {expectation, verdict, reason} of each expectation of a run or campaign, for `--json`."""
     from reports.verdicts import of_expectations
 
     return [

@@ -26,7 +26,7 @@ class Running:
 
 
 def find(lab: str) -> Running:
-    """Returns the lab of that name; raises CliError with the names of all labs if it does not exist."""
+    """Returns the running lab of that name; raises CliError with the names of all labs if there is none."""
     from orchestrator.lab.cleanup import running_labs
     from orchestrator.lab.state import state_root
 
@@ -41,7 +41,9 @@ def find(lab: str) -> Running:
 
 
 def connect(lab: str) -> Control:
-    """Connects to a running lab; CliError with a remedy if it died, has virtual time or does not answer."""
+    """Connects to a running lab. Raises CliError with a remedy if it does not exist, has died, runs in
+    virtual time or does not answer.
+    """
     from orchestrator.lab.state import read_lab
 
     running = find(lab)

@@ -16,7 +16,9 @@ Output = Callable[[str, str, bytes], None]  # node, stream, data
 
 @dataclass
 class Ended:
-    """The result of a command on a node: output and exit status, or why the command could not start."""
+    """The result of a command on a node: output and exit status, or the reason why the command could not
+    start.
+    """
 
     node: str
     status: int | None = None
@@ -68,7 +70,9 @@ def _take(message: Message, flying: dict[int, Ended], ended: dict[str, Ended], o
 
 
 class Prefixer:
-    """Assembles pieces of output into lines, and passes each with the node's name before it to `write`."""
+    """Assembles pieces of output into lines, and passes each to `write` after the node's name, padded to
+    `width`.
+    """
 
     def __init__(self, write: Callable[[str], None], width: int) -> None:
         self._write = write
@@ -140,7 +144,7 @@ def _open_input(control: Control, selector: selectors.BaseSelector, stdin: int |
 
 
 def _arrived(control: Control, selector: selectors.BaseSelector, session: int) -> list[Message]:
-    """Waits up to 0.5 s for input and messages; forwards the input, and returns the messages."""
+    """Waits up to 0.5 s for input and messages; forwards input to the session, and returns the messages."""
     arrived: list[Message] = []
     for key, _ in selector.select(timeout=0.5):
         if key.fd == control.fileno():

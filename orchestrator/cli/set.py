@@ -62,7 +62,9 @@ def set_command(
 def changed(
     mtu: int | None, cpu_limit: Cpu | None, cpu_reserve: Cpu | None, hostname: str | None
 ) -> dict[str, Any]:
-    """Returns the fields of the lab's `set` request for the options that are not None."""
+    """Returns the fields of the lab's `set` request for the options that are not None; CPU values become MHz
+    or cores.
+    """
     changes: dict[str, Any] = {}
     for name, amount in (("cpu_limit", cpu_limit), ("cpu_reserve", cpu_reserve)):
         if amount is not None:

@@ -1,4 +1,4 @@
-"""Implements `vnet shell`, which opens a terminal on a node."""
+"""Implements `vnet shell`, which opens a terminal on a node of a running lab."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def _size() -> tuple[int, int]:
 
 @contextmanager
 def raw(descriptor: int) -> Iterator[None]:
-    """Puts the terminal into raw mode, in which the node gets all keys, also Ctrl-C; restores it later."""
+    """Puts the terminal into raw mode while the context lasts, so that the node gets all keys, also Ctrl-C;
+    then restores it.
+    """
     before = termios.tcgetattr(descriptor)
     tty.setraw(descriptor)
     try:
@@ -79,7 +81,7 @@ def raw(descriptor: int) -> Iterator[None]:
 
 @contextmanager
 def _window() -> Iterator[_Resized]:
-    """Yields an object that notes changes of the window size (SIGWINCH) while the context lasts."""
+    """Yields an object that reports changes of the window size (SIGWINCH) while the context lasts."""
     resized = _Resized()
     before = signal.signal(signal.SIGWINCH, resized.note)
     try:
@@ -89,7 +91,7 @@ def _window() -> Iterator[_Resized]:
 
 
 class _Resized:
-    """Called, returns the new rows and columns once after a change of the window size, else None."""
+    """A callable that returns the new (rows, columns) once after a change of the window size, else None."""
 
     def __init__(self) -> None:
         self._changed = False

@@ -23,7 +23,9 @@ file_argument = click.argument("file", type=click.Path(path_type=Path))
 
 
 def read_by(name: str, read: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Returns a decorator that passes the value of the option `name` through `read`."""
+    """Returns a decorator that replaces the value of the option `name` by `read(value)` before the command
+    receives it.
+    """
 
     def decorate(command: F) -> F:
         @functools.wraps(command)
@@ -61,7 +63,9 @@ def lab_option(command: F) -> F:
 
 
 def hosts_option(command: F) -> F:
-    """Adds the option `--hosts NAME,NAME...` for multi-host labs; the command receives a tuple of names."""
+    """Adds the option `--hosts NAME,NAME...` for multi-host labs; the command receives a tuple of names,
+    empty without the option. CliError for an empty or repeated name.
+    """
     return named_hosts("Hosts that carry the lab together, in place of the file's")(command)
 
 
@@ -86,7 +90,9 @@ def _hosts(given: str) -> tuple[str, ...]:
 
 
 def pairs_of(given: tuple[str, ...]) -> dict[str, str]:
-    """Returns the names and values of NAME=VALUE texts; CliError for a text of another form."""
+    """Returns the names and values of NAME=VALUE texts; CliError for a text of another form or a repeated
+    name.
+    """
     pairs: dict[str, str] = {}
     for text in given:
         name, sign, value = text.partition("=")
@@ -101,7 +107,9 @@ def pairs_of(given: tuple[str, ...]) -> dict[str, str]:
 
 
 def kernel_option(command: F) -> F:
-    """Adds the option `--kernel`; its help does not list the kernel `fake`, which is for tests."""
+    """Adds the option `--kernel`, by default `auto`; its help does not list the kernel `fake`, which is for
+    tests. CliError for an unknown kernel.
+    """
     return click.option(
         "--kernel",
         default="auto",
@@ -111,7 +119,9 @@ def kernel_option(command: F) -> F:
 
 
 def known_kernel(given: str) -> str:
-    """Returns the kernel that `--kernel` names; CliError if there is none of that name."""
+    """Returns the kernel that `--kernel` names, also `ssh://HOST`; CliError if there is no such kernel or the
+    address is malformed.
+    """
     if given.startswith("ssh:"):
         return _machine(given)
     if given not in NAMES:
@@ -142,7 +152,9 @@ def time_option(command: F) -> F:
 
 
 def fits_in(time_mode: str) -> Callable[[Plan], None]:
-    """Returns a function that raises TopologyError for a plan that does not fit this machine."""
+    """Returns a function that raises TopologyError for a plan that cannot run on this machine in time mode
+    `time_mode`.
+    """
     from orchestrator.run.prepare import insist_it_fits
 
     return functools.partial(insist_it_fits, time=time_mode)
@@ -173,9 +185,8 @@ def refuse_host_clock(time_mode: str, kernel: str) -> None:
 
 
 def place_options(below: str) -> Callable[[F], F]:
-    """Returns a decorator that adds `--out` and `--results`; the command receives a Place.
-
-    below: the path below `--results` that the command makes, for the help.
+    """Returns a decorator that adds `--out` and `--results`; the command receives a Place. CliError if both
+    are given. below: the path below `--results` that the command makes, for the help.
     """
 
     def decorate(command: F) -> F:
@@ -198,7 +209,9 @@ def place_options(below: str) -> Callable[[F], F]:
 
 
 def lab_options(command: F) -> F:
-    """Adds the argument FILE and the options that all commands that make a lab have."""
+    """Adds the argument FILE and the options that all commands that make a lab have; the command refuses
+    virtual time with the machine's own kernel or another machine.
+    """
 
     @functools.wraps(command)
     def called(*arguments: Any, time_mode: str, kernel: str, **named: Any) -> Any:

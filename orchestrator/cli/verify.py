@@ -1,4 +1,6 @@
-"""Implements `vnet verify`, which repeats a run in virtual time, or checks a crate of others."""
+"""Implements `vnet verify`, which repeats a run in virtual time, checks the seal of one in real time, or
+checks the files and verdicts of a crate.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ def _inputs(other: dict[str, tuple[str, str]]) -> None:
 
 
 def _short(value: str) -> str:
-    """Returns the first digits of a SHA-256, and any other value (a version) unchanged."""
+    """Returns the first SHORT digits of a SHA-256, and any other value (a version) unchanged."""
     return value[:SHORT] if len(value) == HASH and value.isalnum() else value
 
 
@@ -87,14 +89,18 @@ def as_data(directory: Path, verdict: Comparison) -> dict[str, Any]:
 
 
 def repeats(directory: Path) -> bool:
-    """Whether the run was in virtual time; also True without a manifest, which `recorded` then refuses."""
+    """Returns whether the run was in virtual time; also True without a manifest, which `recorded` then
+    refuses.
+    """
     from contract import manifest
 
     return manifest.load(directory).time in ("", "virtual")
 
 
 def _of_crate(crate: Path, as_json: bool) -> int:
-    """Checks a crate and prints the result; returns DONE if all files and verdicts are as it states."""
+    """Checks a crate and prints the result; returns DONE if all files and verdicts are as the crate states,
+    else FAILED.
+    """
     from dataclasses import asdict
 
     from reports.crate.pack import CrateError, check
@@ -114,7 +120,9 @@ def _of_crate(crate: Path, as_json: bool) -> int:
 
 
 def _of_seal(directory: Path, as_json: bool) -> int:
-    """Checks only the seal of a run and prints the result; returns DONE if all files match, else FAILED."""
+    """Checks only the seal of a run in real time and prints the result; returns DONE if there is a seal and
+    all files match it, else FAILED.
+    """
     from contract import seal
 
     there = seal.sealed(directory)

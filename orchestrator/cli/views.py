@@ -25,7 +25,9 @@ class View(Protocol):
 
 @contextmanager
 def view(progress: Progress, *, transient: bool = False) -> Iterator[View]:
-    """Returns the progress display for standard error; `transient`: a live one is removed at its end."""
+    """Yields the progress display for standard error: live on a terminal, else plain lines; `transient`: a
+    live one is removed at its end.
+    """
     if not sys.stderr.isatty():
         yield PlainView(progress, note)
         return
@@ -36,7 +38,9 @@ def view(progress: Progress, *, transient: bool = False) -> Iterator[View]:
 
 
 class PlainView:
-    """Passes lines on the progress of a lab to `write`; `clock` gives seconds."""
+    """Passes lines on the progress of a lab, with the seconds since the start, to `write`; `clock` returns
+    seconds.
+    """
 
     def __init__(
         self, progress: Progress, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic

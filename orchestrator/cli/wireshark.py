@@ -65,7 +65,9 @@ def wireshark_command(lab: str, point: str, wanted: str, snaplen: int, target: s
 
 @contextmanager
 def _capture(control: Control, point: str, wanted: str, snaplen: int) -> Iterator[str]:
-    """Yields the path of the capture named `point`, or of a new one there, which ends with the context."""
+    """Yields the path of the running capture named `point`, or of a new capture at `point`, which ends with
+    the context. CliError for a filter on a running capture.
+    """
     found = asked(control, "inspect")
     if (there := found["captures"].get(point)) is not None:
         if wanted:
@@ -94,7 +96,9 @@ def _capture(control: Control, point: str, wanted: str, snaplen: int) -> Iterato
 
 
 def place(found: dict[str, Any], point: str) -> str:
-    """Returns the place of a capture, `KIND NAME`; CliError if a name alone is unknown or ambiguous."""
+    """Returns the place of a capture, `KIND NAME`; returns such a text unchanged. Raises CliError if a name
+    alone is unknown or ambiguous.
+    """
     there = {
         kind: [s["name"] for s in found[of]] if kind == "segment" else list(found[of])
         for kind, of in KINDS.items()
@@ -114,7 +118,9 @@ def place(found: dict[str, Any], point: str) -> str:
 
 
 def _copy(control: Control, path: str, target: int) -> None:
-    """Copies the lab's file `path` to the descriptor `target` as it grows, until reader or lab end."""
+    """Copies the lab's file `path` to the descriptor `target` as it grows, until the reader of `target` ends.
+    ControlError when the lab ends.
+    """
     offset, reader = 0, select.poll()
     reader.register(target, select.POLLERR)
     while True:

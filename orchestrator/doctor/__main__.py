@@ -1,6 +1,7 @@
-"""Runs the doctor on a remote machine: `python -m orchestrator.doctor`, started by far.py.
+"""Runs the doctor's checks on a host that `far.py` has reached by ssh: `python -m orchestrator.doctor`.
 
-Standard input: the programs that labs call, as JSON; standard output: the findings. Standard library only.
+Standard input has the programs that labs call, as JSON; standard output gets the findings. Uses the standard
+library only.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from orchestrator.kernel.facts import host_facts
 
 
 def main() -> None:
-    """Prints the findings for multi-host labs: all but those on User-Mode Linux, which
-    these labs cannot use.
+    """Prints, as JSON, the findings for multi-host labs: all but those on User-Mode Linux, which these labs
+    cannot use.
     """
     tools = [Tool(**{**one, "version": tuple(one["version"])}) for one in json.load(sys.stdin)]
     found = host_kernel.findings(host_facts()) + virtual.findings() + machines.findings() + nics.findings()

@@ -1,4 +1,4 @@
-"""Collects all findings of the doctor, in the order of its output."""
+"""Runs all checks of the doctor on this machine, in the order of its output."""
 
 from __future__ import annotations
 

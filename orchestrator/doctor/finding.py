@@ -10,8 +10,8 @@ State = Literal["ok", "limited", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding. `consequence`: what labs cannot do ("" if ok); `remedy`: the action
-    that fixes it, if any.
+    """One finding. `subject`: the examined part; `found`: its condition in words; `consequence`: the parts of
+    labs that fail ("" if ok); `remedy`: the command that fixes it, "" if there is none.
     """
 
     subject: str

@@ -15,12 +15,14 @@ MOUNT_V2 = "mount -t cgroup2 none /sys/fs/cgroup (or boot with systemd.unified_c
 
 
 def findings(facts: HostFacts) -> list[Finding]:
-    """Returns the findings on what labs under `--kernel host` can do on this machine."""
+    """Returns the findings on the abilities of labs under `--kernel host` on this machine."""
     return [_rights(facts), _netem(facts), _qdiscs(facts), _links(facts), *cgroups(facts), sandbox()]
 
 
 def sandbox(release: str | None = None, proc: Path = Path("/proc")) -> Finding:
-    """Returns a finding on which parts of the nodes' sandbox this kernel supports (docs/security.md)."""
+    """Returns a finding on which parts of the nodes' sandbox the kernel supports (docs/security.md). release,
+    proc: the kernel's release and the proc file system, by default those of this machine.
+    """
     number = tuple(int(n) for n in re.findall(r"\d+", release or os.uname().release)[:2])
     lost = {
         "a view of its own of the machine's files: labs do not start": number < (5, 12),
@@ -80,8 +82,8 @@ def _several(subject: str, kinds: list[str], facts: HostFacts, consequence: str)
 
 
 def cgroups(facts: HostFacts) -> list[Finding]:
-    """Returns a finding on the version and controllers of cgroups, on which limits and CPU time of nodes
-    depend.
+    """Returns one finding on the version and controllers of cgroups, which limits and CPU times of nodes
+    need: `missing` without any of cpu, memory and cpuacct, `limited` without one of them.
     """
     layout = {0: "none mounted", 1: "version 1", 2: "version 2"}[facts.cgroup_version]
     found = f"{layout}; controllers {', '.join(sorted(facts.controllers)) or 'none'}"

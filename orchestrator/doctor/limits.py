@@ -22,8 +22,8 @@ def findings() -> list[Finding]:
 
 
 def descriptors(hard: int | None = None) -> Finding:
-    """Compares the hard limit of open files (RLIMIT_NOFILE) with the need of NODES nodes. The soft limit does
-    not count, since a lab raises it.
+    """Returns a finding on whether the hard limit of open files (RLIMIT_NOFILE, or `hard`) allows NODES
+    nodes. The soft limit does not count, since a lab raises it.
     """
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1] if hard is None else hard
     return _bound(
@@ -32,8 +32,9 @@ def descriptors(hard: int | None = None) -> Finding:
 
 
 def processes(hard: int | None = None, pids: int | None = None) -> Finding:
-    """Compares the lower of RLIMIT_NPROC and the cgroup's pids.max with the need of NODES nodes, which is two
-    processes for each node. A limit that is unlimited or unknown does not count.
+    """Returns a finding on whether the lower of RLIMIT_NPROC and the cgroup's pids.max allows NODES nodes,
+    with two processes each. `hard` and `pids` replace these limits; one that is unlimited or unknown does not
+    count.
     """
     hard = resource.getrlimit(resource.RLIMIT_NPROC)[1] if hard is None else hard
     known = [n for n in (hard, own_pids_max() if pids is None else pids) if n is not None and n > 0]
@@ -47,7 +48,9 @@ def processes(hard: int | None = None, pids: int | None = None) -> Finding:
 
 
 def memory(available: int) -> Finding:
-    """Returns a finding on how many light nodes fit into three quarters of `available` bytes of memory."""
+    """Returns a finding on how many light nodes fit into three quarters of `available` bytes of memory; ok
+    from NODES nodes, missing for none.
+    """
     nodes = max(0, (available * 3 // 4 - BASE_BYTES) // NODE_BYTES)
     found = f"{available // MIB} MiB available: about {nodes} light nodes"
     if nodes >= NODES:
@@ -58,7 +61,9 @@ def memory(available: int) -> Finding:
 
 
 def shared_memory() -> Finding:
-    """Returns a finding on whether /dev/shm can hold the memory of a lab kernel (`--kernel uml`)."""
+    """Returns a finding on whether programs may be mapped from /dev/shm, where lab kernels (`--kernel uml`)
+    keep their memory.
+    """
     if usable("/dev/shm"):
         return Finding("/dev/shm", "ok", "programs may be mapped from it")
     consequence = "guests under --kernel uml keep their memory in TMPDIR instead, perhaps on a disk"

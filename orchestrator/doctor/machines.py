@@ -61,8 +61,8 @@ def programs(lacking: Sequence[tuple[str, str]]) -> Finding:
 
 
 def images(built: Sequence[str]) -> Finding:
-    """Returns the finding on built images; `built`: the names of those that are up to
-    date with their inputs.
+    """Returns the finding on built images of virtual machines; `built`: the names of those that are up to
+    date with their inputs. Without any it is `limited`.
     """
     if built:
         return Finding("vm images", "ok", ", ".join(dict.fromkeys(built)))

@@ -14,7 +14,9 @@ NO_GUEST = "no NIC can be passed through to a virtual machine; light nodes can h
 
 
 def findings(root: Path = Path("/")) -> list[Finding]:
-    """Returns findings on the IOMMU and on every PCI network port of the machine."""
+    """Returns findings on the IOMMU and on every PCI network port below `root`; one finding `missing` if the
+    NICs cannot be examined.
+    """
     try:
         facts = nic_facts.look(root)
     except NicError as error:
@@ -23,7 +25,9 @@ def findings(root: Path = Path("/")) -> list[Finding]:
 
 
 def iommu(found: Iommu) -> Finding:
-    """Returns a finding on whether PCI devices can be passed to virtual machines."""
+    """Returns a finding on whether PCI devices can be passed to virtual machines: it needs IOMMU groups,
+    vfio-pci, and interrupt remapping or the permission to do without (then `limited`).
+    """
     if not found.groups:
         return Finding("iommu", "missing", no_iommu(found), NO_GUEST, enable(found))
     text = f"{found.groups} groups"
@@ -40,7 +44,9 @@ def iommu(found: Iommu) -> Finding:
 
 
 def port(function: PciNic, facts: Facts) -> Finding:
-    """Returns a finding on one port: its description, and the kinds of node that can use it."""
+    """Returns a finding on one port: its description, and whether light nodes, virtual machines, both or none
+    can use it. The management NIC, which no lab gets, is `ok`.
+    """
     netdev = facts.netdev(function.netdevs[0]) if function.netdevs else None
     nic = Nic(function, netdev)
     subject = f"nic {function.address}"

@@ -51,8 +51,8 @@ def findings() -> list[Finding]:
 
 
 def look(tool: Tool) -> Finding:
-    """Returns a finding on whether the program is installed and prints its version. A shared library is not
-    run; its file name states the version.
+    """Returns a finding on whether the program is installed and prints its version: `missing` if it is absent
+    and `needed`, else `limited`. A shared library is not run; its file name states the version.
     """
     path = find_tool(tool.name)
     if path is None:
@@ -67,9 +67,9 @@ def look(tool: Tool) -> Finding:
 
 
 def first_line(tool: Tool, path: str) -> str | None:
-    """Returns the first line that the version command prints; None if it does not run or prints nothing.
-
-    The command may be another program, since some programs have no argument that prints their version.
+    """Returns the first line that the version command prints, on either output; None if it does not run,
+    takes more than 10 s or prints nothing. The command may be another program, since some programs have no
+    argument that prints their version.
     """
     program, *arguments = tool.version
     argv = [path if program == tool.name else program, *arguments]

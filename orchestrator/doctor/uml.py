@@ -1,4 +1,6 @@
-"""Reports on User-Mode Linux: the kernels on this machine, virtual time, memory, and what guests need."""
+"""Reports on User-Mode Linux: the kernels on this machine, virtual time, memory, and missing requirements of
+guests.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ def lacking(topic: str, missing: Sequence[Missing], consequence: str) -> list[Fi
 
 
 def virtual_time(binaries: Sequence[UmlBinary]) -> Finding:
-    """Returns a finding on whether a kernel for `--time virtual` exists; Debian's kernel and the fallback of
-    `make kernel` support real time only.
+    """Returns a finding on whether a kernel for `--time virtual` exists; `limited` if it was not built from
+    the present source. Debian's kernel and the fallback of `make kernel` support real time only.
     """
     for binary in binaries:
         if is_ours(binary.path):

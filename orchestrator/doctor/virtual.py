@@ -14,7 +14,9 @@ KVM = Path("/dev/kvm")
 
 
 def findings() -> list[Finding]:
-    """Returns the finding on KVM of this machine, within about DEADLINE_S."""
+    """Returns one finding on KVM of this machine; it also uses the result of the first lab with virtual
+    machines since the boot. Takes about DEADLINE_S seconds at most.
+    """
     return [kvm(known=accel.remembered())]
 
 
@@ -22,10 +24,9 @@ def kvm(
     device: Path = KVM, probe: tuple[str, ...] = kvm_probe.COMMAND, deadline_s: float = DEADLINE_S,
     known: accel.Acceleration | None = None,
 ) -> Finding:  # fmt: skip
-    """Returns a finding on whether KVM runs one instruction, which does not prove that a whole system boots.
-
-    `known`: the result of the first lab with virtual machines, which boots one as a test; None if no such lab
-    ran yet.
+    """Returns a finding on whether KVM runs one instruction within `deadline_s`, which does not prove that a
+    whole system boots. `known`: the result of the first lab with virtual machines, which boots one as a test;
+    None if no such lab ran yet.
     """
     slow = "virtual machines are emulated (TCG): slower by ten and more, CPU figures not comparable"
     if not device.exists():

@@ -1,4 +1,6 @@
-"""Turns bridges inside machines into segments; a machine that is only a bridge becomes its segment."""
+"""Turns bridges that imported machines contain into LANs of the network; a machine that is only a bridge
+becomes that LAN.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,9 @@ from .network import Bridge, End, Lan, Machine, Network, Wire, name_of
 
 
 def bridged(network: Network) -> None:
-    """Turns each bridge that has a port on a network into a LAN, which takes the places of these ports; lists
-    other ports as left out.
+    """Turns each bridge that has a port on a network into a LAN, which takes the places of these ports.
+    Removes a machine that is only that bridge; else the machine becomes a member of the LAN. Reports as left
+    out the bridge ports that are on no network, and the addresses of the others.
     """
     for machine in list(network.machines.values()):
         for name, bridge in machine.bridges.items():
@@ -45,8 +48,8 @@ def _segment(network: Network, machine: Machine, name: str, bridge: Bridge, port
 
 
 def _only_bridge(network: Network, machine: Machine, name: str, ports: list[str]) -> bool:
-    """Returns whether the machine is only this bridge: it has no address on it, no software and no keys, and
-    no interface on a network but the bridge's ports.
+    """Returns whether the machine is only this bridge: the bridge has no address, the machine has no kind,
+    software or keys, and none of its interfaces but `ports` is on a wire or LAN.
     """
     if machine.addresses.get(name) or machine.kind or machine.software or machine.keys:
         return False
@@ -56,7 +59,9 @@ def _only_bridge(network: Network, machine: Machine, name: str, ports: list[str]
 
 
 def _plug(network: Network, end: End, lan: Lan) -> None:
-    """Joins the LAN to every wire and LAN that the port was on, in place of the port."""
+    """Joins the LAN to every wire and LAN that the port `end` was on, in place of the port. Lowers the LAN's
+    MTU to that of such a wire.
+    """
     for wire in [one for one in network.wires if end in one.ends]:
         network.wires.remove(wire)
         ends = tuple((lan.name, "") if one == end else one for one in wire.ends)

@@ -1,4 +1,4 @@
-"""Reads files that give machines their addresses: scripts of virtual PCs, and Debian's
+"""Applies files that give machines their addresses: scripts of virtual PCs (VPCS), and Debian's
 /etc/network/interfaces.
 """
 
@@ -14,8 +14,9 @@ from .network import Machine, Route
 
 
 def virtual_pc(machine: Machine, text: str) -> Iterator[str]:
-    """Applies a virtual PC's script, `ip ADDRESS [MASK] [GATEWAY]`, to the machine; yields the lines of any
-    other form.
+    """Adds the addresses (of `eth0`, by default /24) and default routes of a virtual PC's script, whose lines
+    are `ip ADDRESS [MASK] [GATEWAY]`, to the machine. Ignores `set pcname`, `save`, `echo` and empty lines;
+    yields all other lines.
     """
     for line in text.splitlines():
         words = line.split("#")[0].split()
@@ -34,7 +35,10 @@ def virtual_pc(machine: Machine, text: str) -> Iterator[str]:
 
 
 def interfaces_file(machine: Machine, text: str) -> Iterator[str]:
-    """Applies Debian's /etc/network/interfaces to the machine; yields the lines that have no counterpart."""
+    """Adds the static addresses and default routes of Debian's /etc/network/interfaces to the machine, and
+    applies its `up`, `pre-up` and `post-up` commands. Yields the lines that have no counterpart, such as
+    `inet dhcp`; ignores comments, `auto`, `broadcast`, name servers and the like.
+    """
     port, address = "", ""
     for line in [*text.splitlines(), "iface"]:
         match line.split("#")[0].split():

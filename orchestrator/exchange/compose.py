@@ -1,7 +1,6 @@
-"""Imports projects of Docker Compose: services on their networks, with the programs of the given images.
+"""Imports projects of Docker Compose: services become nodes on LANs, with the programs of their images.
 
-Images come from a directory of archives, or from an installed runtime (docker, podman) that saves them
-there.
+Images come from a directory of archives, or from an installed runtime (docker, podman) that saves them there.
 """
 
 from __future__ import annotations
@@ -42,9 +41,11 @@ Place = tuple[str | int, ...]
 
 
 def read(path: Path, images: Path | None = None, runtime: str | None = None) -> Network:
-    """Returns the network of a project. Raises TopologyError with the lines of what cannot be imported.
+    """Returns the network of the Compose file `path`. Raises TopologyError with the lines of all parts that
+    cannot be imported.
 
-    `images` is the directory of image archives; `runtime` is the program that saves absent ones.
+    `images` is the directory of image archives, by default `images` beside the file if there is a `runtime`:
+    the program that saves absent archives there. Without both, nodes have no programs.
     """
     content, said = interpolated(path, bounded(path))
     network = _Reader(path, read_document(str(path), content), images, runtime).network()
@@ -60,8 +61,8 @@ class _Reader:
         data = mapping(document.data)
         name = str(data.get("name") or path.absolute().parent.name)
         self._network = Network(name_of(name, set()), f"{TOOL}, {path.name}", source=str(path))
-        self._lans: dict[str, str] = {}  # their networks -> ours
-        self._names: dict[str, list[str]] = {}  # their services -> ours, one for each replica
+        self._lans: dict[str, str] = {}  # network in the file -> LAN
+        self._names: dict[str, list[str]] = {}  # service in the file -> its nodes, one for each replica
 
     def network(self) -> Network:
         data = mapping(self._document.data)
@@ -96,8 +97,9 @@ class _Reader:
         self._network.changed.append(f"line {self._refusals.line(path)}: {said}")
 
     def _networks(self, services: dict[str, Any], given: dict[str, Any]) -> None:
-        """Makes a LAN for each network that a service is on, in the file's order. A service that names no
-        network is on the network `default`.
+        """Makes a LAN for each network that a service is on: first the file's networks in their order, then
+        others. A service that names no network is on the network `default`. Refuses another network that the
+        file does not define.
         """
         used = [name for keys in services.values() for name in _networks_of(keys)]
         taken = {name_of(name, set()) for name in services}
@@ -177,7 +179,9 @@ class _Reader:
             self._place(path, theirs, keys, machine)
 
     def _place(self, path: Place, theirs: str, keys: dict[str, Any], machine: Machine) -> None:
-        """Puts the machine on its networks, with its fixed address if it has one."""
+        """Puts the machine on its service's networks, with its fixed address (ipv4_address) if it has one,
+        and applies the service's sysctls. Refuses an address on a network without a subnet.
+        """
         for name in _networks_of(keys):
             lan = self._network.lans[self._lans[name]]
             own = (
@@ -204,7 +208,9 @@ class _Reader:
                 self._leave((*path, "sysctls"), f"{theirs}: {setting}: no counterpart")
 
     def _limits(self, path: Place, keys: dict[str, Any]) -> dict[str, Any]:
-        """Returns the service's limits of CPU, memory and processes as node keys."""
+        """Returns the service's limits of CPU, memory and processes as node keys; omits absent ones, and a
+        process limit of 1 or less. Reports an unknown size and the other keys of `deploy` as left out.
+        """
         deploy = mapping(keys.get("deploy"))
         resources = mapping(mapping(deploy.get("resources")).get("limits"))
         for key in sorted(deploy.keys() - {"resources", "replicas"}):
@@ -224,7 +230,10 @@ class _Reader:
         return found
 
     def _program(self, path: Place, theirs: str, keys: dict[str, Any]) -> dict[str, Any] | None:
-        """Returns the image and the software of a node; None if no archive of the image is found."""
+        """Returns node keys for the service: `image`, and `software` with its command, environment, directory
+        and readiness probe. None if no archive of the image is found (reported as left out), or if the
+        archive is damaged or no program is named (refused).
+        """
         image = str(keys.get("image") or "")
         archive = self._archive(path, theirs, image)
         if archive is None:
@@ -254,8 +263,8 @@ class _Reader:
         return {"image": f"oci:{archive.absolute()}", "software": {"app": one}}
 
     def _archive(self, path: Place, theirs: str, image: str) -> Path | None:
-        """Returns the archive of an image, which has the image's or the service's name; without one lets
-        the runtime save it. None if there is neither an archive nor a runtime.
+        """Returns the archive (.tar, .tar.gz) that is named after the image or the service; if there is none,
+        lets the runtime save the image. None if there is neither an archive nor a runtime, or saving fails.
         """
         if self._images is None and self._runtime is None:
             return None
@@ -314,8 +323,8 @@ class _Reader:
         return found
 
     def _ready(self, path: Place, theirs: str, keys: dict[str, Any]) -> dict[str, Any] | None:
-        """Returns the healthcheck as a readiness probe; None without one, so that the service is ready at
-        once.
+        """Returns the healthcheck as a readiness probe, whose time limit is the start period and all retries.
+        None if there is no healthcheck or it is disabled, so that the service is ready at once.
         """
         check = mapping(keys.get("healthcheck"))
         test = check.get("test")
@@ -347,5 +356,7 @@ def _port(port: Any) -> str:
 
 
 def _literal(text: str) -> str:
-    """Returns a template that renders to exactly this text."""
+    """Returns a template that renders to exactly this text: marks it as raw if it contains template
+    syntax.
+    """
     return "{% raw %}" + text + "{% endraw %}" if any(mark in text for mark in ("{{", "{%", "{#")) else text

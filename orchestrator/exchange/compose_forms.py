@@ -1,4 +1,6 @@
-"""Parses the forms of a Compose file: variables, lists or mappings, durations, sizes, dependencies."""
+"""Parses the forms of a Compose file: variables, lists or mappings, commands, durations, sizes and
+dependencies.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmg]?)i?b?", re.IGNORECASE)
 
 
 class Refusals:
-    """Collects the parts of a file that cannot be imported, each with its line."""
+    """Collects the parts of a file that cannot be imported as problems, each with its line, in `problems`."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -34,8 +36,9 @@ class Refusals:
 
 
 def interpolated(path: Path, content: bytes) -> tuple[bytes, list[str]]:
-    """Returns the file with variables replaced by their values in `.env` beside it, or by their defaults;
-    also one report line for each variable.
+    """Returns the file with `$NAME` and `${NAME...}` replaced by the values in `.env` beside the file, or by
+    the defaults in the file, or by nothing; also one report line for each variable and value. The environment
+    of this process does not count. Returns content that is not UTF-8 unchanged.
     """
     given: dict[str, str] = {}
     if (file := path.parent / ".env").is_file():
@@ -76,8 +79,8 @@ def listed(value: Any) -> list[Any]:
 
 
 def pairs(value: Any) -> list[tuple[str, str | None]]:
-    """Returns (name, value) pairs of a mapping, or of a list of NAME=VALUE; the value is None for a bare
-    name.
+    """Returns (name, value) pairs of a mapping, or of a list of NAME=VALUE; the value is None for a name
+    without a value. Booleans become `true` and `false`.
     """
     if isinstance(value, dict):
         return [(key, None if one is None else _text(one)) for key, one in value.items()]
@@ -90,7 +93,8 @@ def _text(value: Any) -> str:
 
 
 def split(command: Any) -> list[str] | None:
-    """Returns a command's words; splits text as a shell does, without running one.
+    """Returns a command's words; splits text as a shell does, without running one. Text with open quotes
+    stays one word.
 
     None if there is no command.
     """
@@ -103,13 +107,13 @@ def split(command: Any) -> list[str] | None:
 
 
 def seconds(text: Any) -> float:
-    """Parses a duration such as 1m30s or 500ms; returns seconds."""
+    """Parses a duration such as 1m30s or 500ms; returns seconds, and 0 for text without such parts."""
     return sum(float(number) * _UNITS[unit] for number, unit in _SPAN.findall(str(text)))
 
 
 def size(text: str) -> str | None:
-    """Returns a size of Compose, whose units are always binary, in the topology's form; None if the text is
-    no size.
+    """Returns a size of Compose, whose units are always binary, in the topology's form (`512 MiB`); None if
+    the text is no size in bytes, KiB, MiB or GiB.
     """
     found = _SIZE.fullmatch(text)
     return (
@@ -120,7 +124,9 @@ def size(text: str) -> str | None:
 
 
 def sorted_services(services: dict[str, Any], refuse: Callable[[Place, str, str], None]) -> list[str]:
-    """Returns the services, each after those that it depends on; refuses a cycle."""
+    """Returns the services' names, each after those that it depends on. Calls `refuse` for a cycle, for a
+    chain of more than 200 services, and for a dependency that is no service.
+    """
     done: list[str] = []
     open_: list[str] = []
 

@@ -1,6 +1,5 @@
-"""Imports topologies of containerlab: nodes of the kinds that vNET has software for, and links between them.
-
-Omits the management network; lists images, ports and the like as left out.
+"""Imports topologies of containerlab: bridges, Linux nodes, nodes with software that vNET has, and links
+between them. Omits the management network; reports other parts as left out or refuses them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .startup import Startup
 TOOL = "containerlab"
 LINUX = ("linux",)
 BRIDGES = ("bridge", "ovs-bridge")
-# Of a node: what is read here, and what every node of ours has or needs no word for.
+# Keys of a node that are read here, or that vNET's nodes fulfil without a key.
 READ = {
     "kind",
     "group",
@@ -36,14 +35,13 @@ READ = {
     "env",
     "network-mode",
 }
-_DEFAULT = re.compile(rb"\$\{(\w+):?[=-]([^}\n]*)\}")  # of the environment, as containerlab puts it in
+_DEFAULT = re.compile(rb"\$\{(\w+):?[=-]([^}\n]*)\}")  # variables of the environment that have a default
 _MEMORY = re.compile(r"([\d.]+) ?([kmg]?)(i?)b?", re.IGNORECASE)
 
 
 def read(path: Path, stand_ins: bool = False) -> Network:
-    """Returns the network of a topology file; TopologyError with the line of what cannot be imported.
-
-    With `stand_ins`, plain routers replace nodes with a system of their own.
+    """Returns the network of a topology file. Raises TopologyError with the lines of all parts that cannot be
+    imported. With `stand_ins`, plain routers replace nodes that run a vendor's system.
     """
     content, defaults = _with_defaults(bounded(path))
     reader = _Reader(path, read_document(str(path), content), stand_ins)
@@ -53,8 +51,9 @@ def read(path: Path, stand_ins: bool = False) -> Network:
 
 
 def _with_defaults(content: bytes) -> tuple[bytes, list[str]]:
-    """Returns the file with environment variables replaced by their defaults, and one report line for each
-    variable.
+    """Returns the file with environment variables that have a default (`${NAME:-TEXT}`, `${NAME:=TEXT}`)
+    replaced by it, and one report line for each variable and default. The environment of this process does
+    not count.
     """
     found = sorted(
         {(one[1].decode(), one[2].decode("utf-8", "replace")) for one in _DEFAULT.finditer(content)}
@@ -68,7 +67,7 @@ class _Reader:
         self._directory, self._document = path.parent, document
         self._stand_ins = stand_ins
         self._problems: list[Problem] = []
-        self._names: dict[str, str] = {}  # theirs -> ours
+        self._names: dict[str, str] = {}  # name in the file -> node name
         self._network = Network("", f"{TOOL}, {path.name}", source=str(path))
 
     def network(self) -> Network:
@@ -110,8 +109,8 @@ class _Reader:
         self._network.left.append(f"line {line}: {'.'.join(map(str, path))}: {why}")
 
     def _merged(self, topology: dict[str, Any], name: str, own: Any) -> dict[str, Any]:
-        """Returns the node's keys merged over those of its group, its kind and the defaults; lists are
-        joined.
+        """Returns the node's keys merged over those of its group, its kind and the defaults, in this order of
+        precedence. Joins two lists under one key; replaces any other value, also a mapping.
         """
         node = self._mapping(("topology", "nodes", name), own)
         defaults = self._mapping(("topology", "defaults"), topology.get("defaults"))
@@ -169,7 +168,9 @@ class _Reader:
         self._started(machine, path, theirs, keys)
 
     def _limits(self, path: tuple[str, ...], machine: Machine, keys: dict[str, Any]) -> None:
-        """Sets the machine's limits of CPU and memory, and its forwarding from the kernel settings."""
+        """Sets the machine's limits of CPU and memory, and its forwarding from `sysctls`. Reports wrong
+        limits, other sysctls and all variables of `env` as left out.
+        """
         if isinstance(cpu := keys.get("cpu"), int | float) and not isinstance(cpu, bool):
             machine.keys["cpu_limit"] = f"{cpu:g} cores" if cpu != 1 else "1 core"
         elif cpu is not None:
@@ -186,7 +187,9 @@ class _Reader:
             self._leave((*path, "env"), f"{name}: nothing but the node's own commands has it")
 
     def _started(self, machine: Machine, path: tuple[str, ...], theirs: str, keys: dict[str, Any]) -> None:
-        """Applies the effects of the node's `exec` commands to the machine, without running programs."""
+        """Applies the effects of the node's `exec` commands to the machine, without running programs. Reports
+        commands without a counterpart, and addresses of `lo` of a node without software, as left out.
+        """
         listed = keys.get("exec") or []
         if not isinstance(listed, list):
             self._refuse((*path, "exec"), "is no list of commands", 'write exec: ["ip addr add ..."]')
@@ -205,8 +208,8 @@ class _Reader:
             self._leave(path, f"the address {address} of lo")
 
     def _bound(self, keys: dict[str, Any]) -> dict[str, str]:
-        """Returns the text of each script (*.sh) that `binds` mounts in the node, by its path in the node;
-        omits absent files.
+        """Returns the text of each script (*.sh) that `binds` mounts into the node, by its path in the node;
+        omits other and absent files.
         """
         found: dict[str, str] = {}
         for bind in keys.get("binds") or []:
@@ -217,8 +220,9 @@ class _Reader:
         return found
 
     def _config(self, path: tuple[str, ...], theirs: str, keys: dict[str, Any], inside: str) -> str:
-        """Returns the configuration of the node's program, from startup-config or from the file that is bound
-        to the path `inside`; "" if there is none or it cannot be read.
+        """Returns the configuration of the node's program, from startup-config or, before it, from the file
+        that is bound to the path `inside`. Returns "" and reports it as left out if there is none; "" and
+        refuses it if the file cannot be read. Reports other binds as left out.
         """
         place = keys.get("startup-config")
         for bind in keys.get("binds") or []:
@@ -244,8 +248,8 @@ class _Reader:
             return ""
 
     def _command(self, startup: Startup, path: tuple[str | int, ...], command: str) -> None:
-        """Applies one command to the machine; its words are split as by shlex, since containerlab runs it
-        without a shell.
+        """Applies the effects of one command to the machine; splits it by shlex, since containerlab runs it
+        without a shell. Refuses a command with open quotes.
         """
         try:
             words = shlex.split(command)
@@ -308,13 +312,13 @@ class _Reader:
 
 
 def _unit(letter: str) -> str:
-    """Returns the unit for Docker's letter of a size, always a binary unit."""
+    """Returns the unit for Docker's letter of a size ("", k, m, g in either case), always a binary unit."""
     return {"": "B", "k": "KiB", "m": "MiB", "g": "GiB"}[letter.lower()]
 
 
 def _kind_of(kind: str, image: str) -> str | None:
-    """Returns the software kind for a node's kind, or for its image if the node is plain Linux; None if no
-    kind fits.
+    """Returns the software kind that recognises the node's kind, or its image if the node is plain Linux;
+    None if there is none.
     """
     word = image if kind in LINUX else kind
     return next((k.name for k in KINDS.values() if k.foreign and k.foreign.recognises(word)), None)

@@ -1,6 +1,7 @@
-"""Imports scenarios of CORE: devices, networks, links with their options, and routers with their protocol.
+"""Imports scenarios of CORE: devices, networks, links with their options, and the routing protocols that all
+routers share.
 
-A wireless network becomes a network on which all nodes receive all frames; EMANE's models are left out.
+A wireless network becomes a LAN on which all nodes receive all frames; EMANE's models are left out.
 """
 
 from __future__ import annotations
@@ -19,19 +20,21 @@ TOOL = "CORE"
 REMEDY = "name a scenario that CORE 6 or newer has saved as XML"
 SWITCHES, RADIO, OUTSIDE = ("SWITCH", "HUB"), ("WIRELESS_LAN", "WIRELESS"), ("RJ45",)
 FORWARDING = {"IPForward", "zebra", "BGP", "RIP", "RIPNG", "Babel"}
-QUIET = {"IPForward", "DefaultRoute", "StaticRoute", "DefaultMulticastRoute", "zebra"}  # the plan's
-# Of a link's options: their word, ours, and its unit there.
+QUIET = {"IPForward", "DefaultRoute", "StaticRoute", "DefaultMulticastRoute", "zebra"}  # done by the plan
+# CORE's name of a link's option -> the topology's key, CORE's unit.
 OPTIONS = {
     "delay": ("delay", "us"), "jitter": ("jitter", "us"), "bandwidth": ("rate", "bit/s"),
     "buffer": ("limit", ""), "loss": ("loss", "%"), "per": ("loss", "%"), "dup": ("duplicate", "%"),
 }  # fmt: skip
-NODES = (("node1", "node_one"), ("node2", "node_two"))  # as CORE calls them, and did
+NODES = (("node1", "node_one"), ("node2", "node_two"))  # CORE's present and former names
 IFACES = (("iface1", "interface_one"), ("iface2", "interface_two"))
 UNKNOWN = ("mer", "burst", "mburst")
 
 
 def read(path: Path) -> Network:
-    """Returns the network of a scenario; TopologyError with the lines of what cannot be imported."""
+    """Returns the network of a scenario file (XML). Raises TopologyError with the lines of all parts that
+    cannot be imported.
+    """
     return _Reader(path, elements(str(path), bounded(path), REMEDY)).network()
 
 
@@ -39,7 +42,7 @@ class _Reader:
     def __init__(self, path: Path, root: Element) -> None:
         self._file, self._root = str(path), root
         self._problems: list[Problem] = []
-        self._names: dict[str, str] = {}  # their ids -> ours
+        self._names: dict[str, str] = {}  # CORE's id -> node name
         self._outside: set[str] = set()
         self._network = Network(name_of(path.stem, set()), f"{TOOL}, {path.name}", source=str(path))
         self._services: dict[str, set[str]] = {}
@@ -75,7 +78,9 @@ class _Reader:
         self._network.left.append(f"line {element.line}: {said}")
 
     def _named(self, element: Element) -> tuple[str, str]:
-        """Returns (their name, our name) of an element, and stores our name by the element's id."""
+        """Returns (name in the file, valid and unused node name) of an element, and stores the node name by
+        the element's id. Reports a name that it changes.
+        """
         theirs = element.attributes.get("name") or f"n{element.attributes.get('id', '')}"
         name = self._names[element.attributes.get("id", "")] = name_of(theirs, set(self._names.values()))
         if name != theirs:
@@ -114,8 +119,9 @@ class _Reader:
             self._leave(element, f"{theirs}: image {image}: a node has the programs of this machine")
 
     def _protocols(self) -> None:
-        """Configures the routing protocols that all routers have in common. Without a common protocol it
-        configures none, so that the plan makes the routes, and lists each protocol as left out.
+        """Configures the routing protocols that all routers (machines that forward) have in common. Without a
+        common protocol it configures none, so that the plan makes the routes, and lists each protocol as left
+        out.
         """
         routers = [machine for machine in self._network.machines.values() if machine.forward]
         spoken = {

@@ -1,4 +1,4 @@
-"""Reads files of other tools up to a size limit, never from a pipe or a device."""
+"""Reads files of other tools, only regular ones and up to LARGEST_FILE bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from ..topology.loading import read_bytes
 
 
 def bounded(path: Path) -> bytes:
-    """Returns the file's content; TopologyError if it cannot be read, or exceeds the size limit."""
+    """Returns the content of a regular file. Raises TopologyError if it cannot be read, is a pipe or a
+    device, or is larger than LARGEST_FILE bytes.
+    """
     content = read_bytes(path)
     if len(content) > LARGEST_FILE:
         rule = f"is larger than {LARGEST_FILE} bytes"
@@ -19,7 +21,9 @@ def bounded(path: Path) -> bytes:
 
 
 def utf8(path: Path) -> str:
-    """Returns the file's text; TopologyError with the line that is not UTF-8."""
+    """Returns the file's text without a byte order mark. Raises TopologyError as `bounded`, and with the line
+    that is not UTF-8.
+    """
     content = bounded(path)
     try:
         return content.decode("utf-8-sig")
@@ -30,5 +34,7 @@ def utf8(path: Path) -> str:
 
 
 def script(path: Path) -> str:
-    """Returns the text of a script or configuration; replaces bytes that are no UTF-8, as in comments."""
+    """Returns the text of a script or configuration, without a byte order mark; replaces bytes that are not
+    UTF-8 (in comments, for example) instead of refusing them. Raises TopologyError as `bounded`.
+    """
     return bounded(path).decode("utf-8-sig", "replace")

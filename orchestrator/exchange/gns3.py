@@ -1,6 +1,6 @@
 """Imports projects of GNS3: virtual PCs, containers, switches and hubs, and the links between them.
 
-Refuses machines that run a vendor's system, unless plain routers may replace them.
+Refuses machines that run a vendor's system, unless `stand_ins` lets plain routers replace them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PCS, CONTAINERS = ("vpcs",), ("docker",)
 SWITCHES, OUTSIDE = ("ethernet_switch", "ethernet_hub"), ("cloud", "nat")
 OLDEST, NEWEST = 5, 10  # revisions of the file: GNS3 2.0 to 3.0
 _ID = re.compile(r"[\w-]+")
-# A packet filter's word, ours for each of its numbers, and their unit.
+# GNS3's name of a packet filter -> for each of its numbers the topology's key and GNS3's unit.
 FILTERS = {
     "delay": (("delay", "ms"), ("jitter", "ms")),
     "packet_loss": (("loss", "%"),),
@@ -33,8 +33,8 @@ Place = tuple[str | int, ...]
 
 
 def read(path: Path, stand_ins: bool = False) -> Network:
-    """Returns the network of a project file (*.gns3); TopologyError with the lines of what cannot be
-    imported. With `stand_ins`, plain routers replace machines with a system of their own.
+    """Returns the network of a project file (*.gns3). Raises TopologyError with the lines of all parts that
+    cannot be imported. With `stand_ins`, plain routers replace machines that run a vendor's system.
     """
     return _Reader(path, read_document(str(path), bounded(path)), stand_ins).network()
 
@@ -44,7 +44,7 @@ class _Reader:
         self._files, self._document = path.parent / "project-files", document
         self._stand_ins = stand_ins
         self._problems: list[Problem] = []
-        self._names: dict[str, str] = {}  # their ids -> ours
+        self._names: dict[str, str] = {}  # GNS3's id -> node name
         self._outside: set[str] = set()
         self._lans: dict[tuple[str, int], str] = {}  # of a switch's port
         data = _mapping(document.data)
@@ -125,7 +125,9 @@ class _Reader:
         return value if isinstance(value, int) else default
 
     def _switch(self, path: Place, theirs: str, ident: str, properties: dict[str, Any]) -> None:
-        """Makes a segment of a switch; one for each VLAN if its ports are in several."""
+        """Makes a segment of a switch; one for each VLAN if its ports are in several. Refuses ports that
+        carry several VLANs (trunks). A port that the file does not list is on the segment of the lowest VLAN.
+        """
         ports = [p for p in _list(properties.get("ports_mapping")) if isinstance(p, dict)]
         vlans = {
             self._whole(path, p.get("port_number"), 0): self._whole(path, p.get("vlan"), 1) for p in ports
@@ -163,8 +165,8 @@ class _Reader:
             self._leave(path, f"{theirs}: its environment")
 
     def _command(self, path: Place, theirs: str, machine: Machine, command: str) -> None:
-        """Applies the effect of the container's start command; its words are split as by a shell, like GNS3
-        does.
+        """Applies the effects of the container's start command; splits its words as a shell does. Ignores a
+        command that only starts a shell; refuses one with open quotes; reports parts without a counterpart.
         """
         try:
             words = shlex.split(command)

@@ -1,4 +1,6 @@
-"""Imports labs of Kathará (and Netkit): machines, and the collision domains of lab.conf between them."""
+"""Imports labs of Kathará (and Netkit): machines with their startup scripts and daemons, and the collision
+domains of lab.conf between them.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ _SWITCH = re.compile(r"/(p4|sdn|ovs|openvswitch)\b")
 
 
 def read(path: Path) -> Network:
-    """Returns the network of a lab's directory, or of its lab.conf. Raises TopologyError with the lines of
-    what cannot be imported.
+    """Returns the network of a lab, named by its directory or its lab.conf. Raises TopologyError with the
+    lines of all parts that cannot be imported, or if there is no lab.conf.
     """
     file = path / LAB if path.is_dir() else path
     if not file.is_file():
@@ -31,10 +33,12 @@ def read(path: Path) -> Network:
 
 @dataclass
 class _Device:
-    """A machine in lab.conf: its first line, and by interface number the collision domain and its line."""
+    """A machine in lab.conf: the number of its first line; and for each interface number, the collision
+    domain and the number of the line that states it.
+    """
 
     line: int
-    domains: dict[int, tuple[str, int]] = field(default_factory=dict)  # and the line that says it
+    domains: dict[int, tuple[str, int]] = field(default_factory=dict)  # and the line that states it
 
 
 class _Reader:
@@ -112,13 +116,15 @@ class _Reader:
     def _machine(self, theirs: str, name: str, device: _Device) -> None:
         machine = self._network.machines[name] = Machine(name, origin=Origin(str(self._file), device.line))
         found: Furnished = furnished(machine, self._directory, theirs)
-        # Forwarding is on in all of theirs; with one interface it does nothing.
+        # All machines of Kathará forward; with one interface this has no effect.
         machine.forward = len(device.domains) > 1 or machine.kind is not None
         self._network.left += found.left
         self._problems += found.problems
 
     def _join(self, names: dict[str, str]) -> None:
-        """Makes a wire of each collision domain with two members, and a LAN of any other."""
+        """Makes a wire of each collision domain with two members, and a LAN of any other, also one with one
+        member.
+        """
         domains: dict[str, list[End]] = {}
         lines: dict[str, int] = {}
         for theirs, device in self._devices.items():

@@ -1,4 +1,6 @@
-"""Applies the directory and the startup scripts of a Kathará machine to the imported machine."""
+"""Applies the directory and the startup scripts of a Kathará machine to the imported machine: addresses,
+routes and the configuration of its routing daemons.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from .files import script
 from .network import Machine
 from .startup import Startup
 
-SHARED = "shared.startup"  # each machine's, before its own
+SHARED = "shared.startup"  # each machine runs it before its own script
 _INTERFACES = re.compile(
     r"^(/etc/init\.d/networking (re)?start|(systemctl|service) .*\bnetworking\b|(/sbin/)?ifup (-a|eth\d+))"
 )
@@ -23,15 +25,18 @@ INTERFACES = "etc/network/interfaces"
 
 @dataclass
 class Furnished:
-    """The parts of a machine's files that are left out, and the problems found in these files."""
+    """The result of `furnished`: one report line for each part that is left out, and the problems that
+    prevent the import.
+    """
 
     left: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
 def furnished(machine: Machine, lab: Path, theirs: str) -> Furnished:
-    """Gives the machine the addresses, routes and daemons that the lab's files configure under the name
-    `theirs`; returns the parts left out and the problems.
+    """Applies shared.startup, then `theirs`.startup, and the interfaces file and daemons that they start, to
+    the machine. Returns report lines for the parts that are left out, and the problems. lab: the lab's
+    directory; theirs: the machine's name in it.
     """
     own, found = lab / theirs, Furnished()
     daemons: list[int] = []
@@ -75,8 +80,8 @@ def _daemons_of(
 
 
 def _written_files(own: Path) -> dict[str, str]:
-    """Returns the text files that a machine's scripts may read or change: configurations and scripts, by
-    path.
+    """Returns path in the machine -> text of the files that its scripts may read or change: configurations of
+    daemons and interfaces, and scripts (*.sh).
     """
     places = sorted(own.rglob("*")) if own.is_dir() else []
     texts = [file for file in places if file.is_file() and _is_config(file.relative_to(own).as_posix())]
@@ -88,7 +93,9 @@ def _is_config(name: str) -> bool:
 
 
 def _daemons(files: dict[str, str]) -> str:
-    """Returns the configurations of the machine's daemons in one text; "" if none configures a protocol."""
+    """Returns the configurations of the machine's routing daemons in one text, from the first folder whose
+    files configure a protocol; "" if none does. Omits vtysh.conf.
+    """
     for folder, head in DAEMONS.folders.items():
         names = sorted(name for name in files if re.fullmatch(rf"/{folder}/[\w.-]+\.conf", name))
         texts = [files[name] for name in names if not name.endswith("/vtysh.conf")]
@@ -108,7 +115,7 @@ def _route(machine: Machine, config: str, loopback: list[str]) -> None:
 
 def _files(theirs: str, own: Path) -> Iterator[str]:
     """Yields one report line that names the first file of the machine's directory and counts the others,
-    without the configuration of daemons and interfaces; yields nothing if no file remains.
+    without files in the folders of daemons and the interfaces file; yields nothing if no file remains.
     """
     names = [file.relative_to(own).as_posix() for file in sorted(own.rglob("*")) if file.is_file()]
     others = [name for name in names if not name.startswith((*DAEMONS.folders, INTERFACES))]

@@ -1,5 +1,5 @@
-"""Turns wires into segments if their ends have other addresses than a plan gives, because nodes can fix
-addresses only on segments.
+"""Turns wires into LANs where the imported addresses differ from those that a plan would give to the ends: a
+topology can fix a node's address only on a segment.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ LARGEST, SMALLEST = 16, 29  # lengths of prefixes: a segment has room for a brid
 
 
 def keep_addresses(network: Network, wires: Mapping[str, Wire], address: Address) -> None:
-    """Turns wires into segments if that keeps an address; a node can fix one address, on
-    its first segment.
+    """Turns a wire of `wires` (by name) into a LAN if an end has another address than a plan would give and
+    no fixed address yet: a node can fix one, on its first segment. Skips a wire whose name a machine or LAN
+    has.
     """
     fixed = {node for lan in network.lans.values() for node, _ in lan.members}
     for name, wire in wires.items():
@@ -28,9 +29,9 @@ def keep_addresses(network: Network, wires: Mapping[str, Wire], address: Address
 
 
 def _others(network: Network, wire: Wire, address: Address) -> list[End]:
-    """Returns the ends of a wire whose address differs from the one that the plan gives: the lowest two of
-    the subnet, in order. Returns no end if an address is absent, the wire has a cost, or its two addresses
-    are not different IPv4 addresses of one subnet from /16 to /29.
+    """Returns the ends of a wire whose address differs from the one that the plan gives: the lowest two
+    addresses of the subnet, in the order of the ends. Returns no end if an address is absent, the wire has a
+    cost, or its two addresses are not different IPv4 addresses of one subnet from /16 to /29.
     """
     given = [address(network, end) for end in wire.ends]
     first, second = given

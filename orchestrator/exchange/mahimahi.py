@@ -1,6 +1,5 @@
-"""Imports the nested shells of a Mahimahi command: the link that they emulate together, with a node at each
-end. Reads a script for that command. The uplink goes from the inner end, `client`, to the outer one,
-`server`.
+"""Imports the nested shells of a Mahimahi command, alone in a file or in a script, as one link with their
+impairments between two nodes. The uplink goes from the inner end, `client`, to the outer one, `server`.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ _PACKETS = re.compile(r"packets=(\d+)")
 
 
 def read(path: Path) -> Network:
-    """Returns the network of the first command with Mahimahi shells; TopologyError with the line that
-    prevents it.
+    """Returns the network of the first command with Mahimahi shells in the file. Raises TopologyError with
+    the line of a part that cannot be imported, or if there is no such command.
     """
     return _Reader(path).network()
 
@@ -80,7 +79,9 @@ class _Reader:
         self._network.left.append(f"line {line}: {said}")
 
     def _shells(self, line: int, words: list[str]) -> None:
-        """Applies each shell in its turn; the first word that is no shell begins the inner program."""
+        """Applies mm-delay, mm-loss, mm-link and mm-meter, from the outermost; refuses other shells. The
+        first word that is no shell begins the inner program, which is reported as left out.
+        """
         waiting = list(words)
         while waiting and waiting[0].rpartition("/")[2] in SHELLS:
             name = waiting.pop(0).rpartition("/")[2]
@@ -117,8 +118,9 @@ class _Reader:
         self._passed[side] *= 1 - share
 
     def _link(self, line: int, waiting: list[str]) -> list[str]:
-        """Applies the traces of mm-link, and the options before or after them; returns the
-        remaining words.
+        """Applies the two traces of mm-link, and the options before or after them, and reports options
+        without a counterpart; returns the remaining words. Refuses another number of traces, and a second
+        mm-link.
         """
         traces: list[str] = []
         repeat, rest = True, list(waiting)

@@ -1,4 +1,6 @@
-"""Parses XML and keeps the line of every element; accepts any bytes, and refuses declarations of entities."""
+"""Parses XML and keeps the line of every element; refuses document types (so also entities) and deep
+nesting.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ class Element:
     children: list[Element] = field(default_factory=list)
 
     def all(self, *path: str) -> Iterator[Element]:
-        """Yields the descendants at this path of tags."""
+        """Yields the descendants at this path of tags, one tag for each level below the element."""
         for child in self.children:
             if child.tag == path[0]:
                 yield from child.all(*path[1:]) if len(path) > 1 else (child,)
@@ -29,8 +31,8 @@ class Element:
 
 
 def elements(file: str, content: bytes, remedy: str) -> Element:
-    """Returns the root element; TopologyError with the line if the content is no XML, or
-    declares entities.
+    """Returns the root element. Raises TopologyError with the line if the content is no XML, declares a
+    document type or nests more than DEEPEST elements. file, remedy: for the message.
     """
     reader = expat.ParserCreate()
     above = [Element("", 0, {})]

@@ -1,4 +1,6 @@
-"""Imports Mininet scripts: runs them against a recorder (mininet_recorder), in a sandbox without network."""
+"""Imports Mininet scripts: runs them with recording stand-ins for Mininet's modules (mininet_recorder), in a
+sandbox without network.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,10 @@ _START = (
 def read(
     path: Path, arguments: Sequence[str] = (), stop_at_start: bool = False, sandbox: bool = True
 ) -> Network:
-    """Returns the network that a script builds; TopologyError with the line where the script fails.
-
-    With `stop_at_start`, the script ends when its network starts. Without `sandbox`, it runs with the
-    user's rights.
+    """Returns the first network that a script builds, and reports the number of others. Raises TopologyError
+    with the line where the script fails, or if it builds none or cannot run in a sandbox. `arguments`: the
+    script's own. With `stop_at_start`, the script ends when its network starts. Without `sandbox`, it runs
+    with the user's rights.
     """
     utf8(path)
     found = _recorded(path, arguments, stop_at_start, sandbox)
@@ -50,7 +52,9 @@ def read(
 
 
 def _failed(path: Path, error: dict[str, Any], has_network: bool) -> TopologyError:
-    """Returns the error for a script that failed before its end."""
+    """Returns the error for a script that failed before its end. Its remedy names --stop-at-start if the
+    script had built a network, and a conversion if the script is Python 2.
+    """
     if error["python2"]:
         return _refused(path, error["line"], f"is Python 2 ({error['text']})", "convert it to Python 3 first")
     remedy = "mend the script, or give the arguments that it wants after --"
@@ -72,8 +76,9 @@ def _recorded(path: Path, arguments: Sequence[str], stop_at_start: bool, sandbox
 
 
 def _answer(path: Path, argv: list[str], out: IO[bytes]) -> dict[str, Any]:
-    """Runs the recorder and returns the JSON that it printed, read up to a size limit because the script may
-    print too. Raises TopologyError if the recorder takes too long, gets no sandbox or prints no JSON.
+    """Runs the recorder and returns the JSON that it wrote to `out`, read up to a size limit because the
+    script may print too. Raises TopologyError if the recorder runs longer than PATIENCE_S, gets no sandbox or
+    prints no JSON.
     """
     try:
         with tempfile.TemporaryFile() as errors:
@@ -129,7 +134,9 @@ def _take(network: Network, net: dict[str, Any]) -> None:
 
 
 def _commanded(network: Network, machine: Machine, node: dict[str, Any]) -> Machine:
-    """Applies the effects of the node's commands, as its shell would run them."""
+    """Applies the effects of the node's recorded commands, as its shell would run them, and returns the
+    machine. Reports parts without a counterpart; raises TopologyError for the first problem.
+    """
     for line, text in node["commands"]:
         startup = Startup(machine, node["name"], lambda _line, line=line: f"line {line}: {node['name']}")  # type: ignore[misc]
         startup.script(text)
@@ -142,7 +149,10 @@ def _commanded(network: Network, machine: Machine, node: dict[str, Any]) -> Mach
 def _joined(
     network: Network, link: dict[str, Any], names: dict[str, str], switches: dict[str, Machine]
 ) -> None:
-    """Adds a wire, with the impairments that its switches' own commands set at its ends."""
+    """Adds a wire for a recorded link, with the impairments of its parameters and those that commands of its
+    switches set at its ends. Reports addresses at switch ports as left out; a link with such a port that is
+    down is down.
+    """
     sides = [dict(map(_quantity, side.items())) for side in link["sides"]]
     ends, down = [(names[node], port) for node, port in link["ends"]], link["down"]
     for side, (node, port) in zip(sides, ends, strict=True):
@@ -164,8 +174,8 @@ def _impairments(forward: dict[str, Any], reverse: dict[str, Any]) -> dict[str, 
 
 
 def _quantity(item: tuple[str, Any]) -> tuple[str, Any]:
-    """Converts a Mininet parameter and value (Mbit/s, percent, times with or without unit) to the
-    topology's form.
+    """Converts a Mininet parameter and value (bw in Mbit/s, loss in percent, max_queue_size in packets,
+    otherwise a time, without a unit in microseconds) to the topology's form.
     """
     key, value = item
     match key:

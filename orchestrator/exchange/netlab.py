@@ -1,7 +1,8 @@
-"""Imports topologies of netlab: nodes by device and module, links in all their forms.
+"""Imports topologies of netlab: nodes by device and module, links in all their forms, and validation tests as
+notes.
 
-The plan and the routers do what netlab would generate (addresses from pools, configurations from
-templates). Network and protocols are imported, the settings of protocols are left out.
+The plan and the routers do what netlab would generate (addresses from pools, configurations from templates).
+Network and protocols are imported, the settings of protocols are left out.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from .network import End, Lan, Machine, Network, Origin, Route, Wire, name_of
 TOOL = "netlab"
 HOSTS, ROUTERS, BRIDGES = ("linux", "none"), DAEMONS.devices, ("bridge",)
 MODULES = tuple(word for word in DAEMONS.protocols if word.islower())
-SETTINGS = {"ebgp.multihop", "files"}  # plugins that add no node, as those named after a module
+SETTINGS = {"ebgp.multihop", "files"}  # plugins that add no nodes; neither do those named after a module
 READ = {"validate", "plugin", "prefix", "nodes", "links", "groups", "module", "name", "defaults", *MODULES}
-SILENT = {"message", "provider", "version"}  # not of the network
+SILENT = {"message", "provider", "version"}  # do not describe the network
 NODE, LINK = (
     {"device", "module", "name", "role", "group", *MODULES},
     {"prefix", "mtu", "tc", "name", "interfaces", "type", "bridge", "linkindex", "disable"},
 )
-# Of a link's impairment: ours, and the unit of a number without one.
+# netlab's name of an impairment -> the topology's key, and the unit of a number without a unit.
 TC = {
     "delay": ("delay", "ms"), "jitter": ("jitter", "ms"), "loss": ("loss", "%"), "corrupt": ("corrupt", "%"),
     "duplicate": ("duplicate", "%"), "reorder": ("reorder", "%"), "rate": ("rate", "kbit/s"),
@@ -35,9 +36,8 @@ TC = {
 
 
 def read(path: Path, stand_ins: bool = False) -> Network:
-    """Returns the network of a topology; TopologyError with the lines of what cannot be imported.
-
-    With `stand_ins`, vNET's routers replace other devices, as with netlab's own option `-d`.
+    """Returns the network of a topology file. Raises TopologyError with the lines of all parts that cannot be
+    imported. With `stand_ins`, vNET's routers replace other devices, as with netlab's own option `-d`.
     """
     return _Reader(path, read_document(str(path), bounded(path)), stand_ins).network()
 
@@ -47,7 +47,7 @@ class _Reader:
         self._document, self._stand_ins = document, stand_ins
         self._data = nested(document.data)
         self._problems: list[Problem] = []
-        self._names: dict[str, str] = {}  # theirs -> ours
+        self._names: dict[str, str] = {}  # name in the file -> node name
         self._hosts: set[str] = set()
         self._network = Network(
             name_of(str(self._data.get("name") or path.stem), set()), f"{TOOL}, {path.name}", source=str(path)
@@ -94,7 +94,9 @@ class _Reader:
         self._problems.append(self._document.problem(self._place(path), value, rule, remedy))
 
     def _place(self, path: Place) -> Place:
-        """Returns the path under which the file has a key, which may be part of a dotted key."""
+        """Returns the path under which the document stores a key's line: `path`, or the first key whose
+        dotted form begins with it; `path` if there is none.
+        """
         if path in self._document.lines:
             return path
         wanted = ".".join(map(str, path))
@@ -108,7 +110,10 @@ class _Reader:
         return Origin(self._document.file, self._document.problem(self._place(path), "", "", "").line)
 
     def _with_groups(self, path: Place, theirs: str, own: dict[str, Any]) -> dict[str, Any]:
-        """Returns the node's keys merged, at every level, over those of its groups; modules are added."""
+        """Returns the node's keys merged, at every level, over those of its groups; joins the lists of
+        modules. Groups that netlab fills itself (by device and AS number) come below. Reports unknown keys of
+        groups as left out.
+        """
         given, unknown = self._groups.data_of(theirs, NODE.__contains__)
         for group, key in unknown:
             self._leave(("groups", group), f"group {group}: {key}: no counterpart")
@@ -250,8 +255,11 @@ class _Reader:
         return mtu if isinstance(mtu, int) else None
 
     def _addresses(self, path: Place, prefix: Any, ends: list[End], own: list[dict[str, Any]]) -> None:
-        """Gives the ends addresses of the link's prefix, from the lowest, unless the file sets them."""
-        prefix = mapping(self._data.get("prefix")).get(str(prefix), prefix)  # by its name
+        """Gives the ends addresses of the link's prefix (IPv4), the lowest free ones unless the file sets
+        them. Does nothing for the prefix `none`; reports `true` and `false`, for which the plan gives a
+        subnet; refuses a wrong subnet or address.
+        """
+        prefix = mapping(self._data.get("prefix")).get(str(prefix), prefix)  # a prefix by its name
         text = str(prefix.get("ipv4") if isinstance(prefix, dict) else prefix)
         if text.lower() in ("none", "true", "false"):
             if text.lower() != "none":
@@ -286,8 +294,8 @@ class _Reader:
         return found
 
     def _ways_out(self) -> None:
-        """Gives hosts a default route to the first router on their network, if routers run protocols, since
-        the plan then makes no routes.
+        """Gives each host a default route to the first node that forwards on one of its networks, if a
+        machine runs routing software, since the plan then makes no routes.
         """
         if not any(machine.software for machine in self._network.machines.values()):
             return
@@ -300,7 +308,9 @@ class _Reader:
 
 
 def _validation(name: str, test: dict[str, Any]) -> str:
-    """Returns a netlab validation test as a note: what to run, and on which nodes."""
+    """Returns a netlab validation test as a line for the report: what to check by hand, and on which
+    nodes.
+    """
     where = ", ".join(words(test.get("nodes"))) or "no node"
     for key in ("exec", "show", "plugin", "config", "wait"):
         if key in test:

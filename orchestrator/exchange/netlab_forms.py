@@ -15,7 +15,9 @@ MOST_DEEP = 40  # dots in a key
 
 
 def nested(value: Any) -> dict[str, Any]:
-    """Turns dotted keys into nested mappings at every level, as netlab does."""
+    """Turns dotted keys (`a.b: c`) into nested mappings at every level of mappings, as netlab does; empty if
+    `value` is no mapping. Ignores a key's words after the first MOST_DEEP.
+    """
     found: dict[str, Any] = {}
     for key, content in mapping(value).items():
         *way, last = str(key).split(".")[:MOST_DEEP]
@@ -27,7 +29,7 @@ def nested(value: Any) -> dict[str, Any]:
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Merges two mappings at every level; values of `above` win."""
+    """Merges two mappings at every level; a value of `above` that is no mapping replaces that of `below`."""
     found = dict(below)
     for key, value in above.items():
         both = isinstance(value, dict) and isinstance(found.get(key), dict)
@@ -44,7 +46,9 @@ def words(value: Any) -> list[str]:
 
 
 def node_entries(nodes: Any) -> list[Entry]:
-    """Returns the nodes of all forms: a mapping, a list of names or mappings, or names in one text."""
+    """Returns (path in the file, name, keys) of each node, from any form: a mapping, a list of names or
+    mappings, or names in one text.
+    """
     if isinstance(nodes, str):
         nodes = nodes.split()
     if isinstance(nodes, dict):
@@ -57,7 +61,9 @@ def node_entries(nodes: Any) -> list[Entry]:
 
 
 class Groups:
-    """The groups of a topology, with the nodes that they define."""
+    """The groups of nodes in a topology: their keys and members, and the nodes that they create (`made`, by
+    `_auto_create`).
+    """
 
     def __init__(self, data: dict[str, Any], entries: list[Entry], refuse: Refuse) -> None:
         self._refuse = refuse
@@ -93,8 +99,9 @@ class Groups:
                         yield name, node
 
     def _of(self, name: str, above: tuple[str, ...]) -> dict[str, int]:
-        """Returns the nodes of a group with their depth below it, 0 for direct members. Refuses a group that
-        contains itself, and a member that is no node, group or pattern.
+        """Returns the nodes of a group with their depth below it, 0 for direct members; empty for a group of
+        another type than nodes. Refuses a group that contains itself, and a member that is no node, group or
+        pattern.
         """
         if name in above:
             way = " -> ".join((*above[above.index(name) :], name))
@@ -133,8 +140,8 @@ class Groups:
     def data_of(
         self, node: str, known: Callable[[str], bool]
     ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        """Returns the keys that the node's groups set, inner groups over outer ones, and (group, key) of
-        unknown keys.
+        """Returns the keys that the node's groups set, inner groups over outer ones, with the modules of all;
+        also (group, key) of the keys that `known` rejects, and of `vars` and `config`.
         """
         mine = sorted(
             ((members[node], name) for name, members in self._members.items() if node in members),
@@ -156,16 +163,16 @@ class Groups:
         return found, unknown
 
     def extra(self, name: str, known: Callable[[str], bool]) -> dict[str, Any]:
-        """Returns the known keys of a group that netlab itself fills (as65001, frr); empty if the file
-        lists its members.
+        """Returns the known keys of a group that netlab itself fills (as65001, frr); empty if there is no
+        such group or the file lists its members.
         """
         keys = self.keys.get(name, {})
         return {key: value for key, value in keys.items() if known(key)} if "members" not in keys else {}
 
 
 def link_entries(links: Any, path: Place = ("links",)) -> Iterator[tuple[Place, Any]]:
-    """Yields (path, link) of links in all their forms, with the keys of their link group; omits disabled
-    links.
+    """Yields (path, link) of all links in mappings of lists, lists and link groups, whose keys the members
+    inherit; omits disabled links and groups. A link itself stays in its form.
     """
     if isinstance(links, dict):
         for name, some in links.items():
@@ -189,5 +196,5 @@ def _of_group(member: Any, common: dict[str, Any]) -> dict[str, Any]:
 
 
 def ends_of(link: Any) -> list[Any]:
-    """Returns the nodes of a link in text form (a-b) or list form."""
+    """Returns the nodes of a link in text form (a-b) as names, or the items of the list form."""
     return list(link) if isinstance(link, list) else [one.strip() for one in str(link).split("-")]

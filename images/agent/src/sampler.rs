@@ -1,4 +1,5 @@
-//! Samples counters of all nodes, links and the host at a fixed interval into CSV files, in a process of its own.
+//! Samples counters of all nodes, links and the host at a fixed interval into CSV files, in a process of its
+//! own.
 
 mod batch;
 mod counters;
@@ -14,8 +15,8 @@ use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 
-/// Samples until the process is killed. Calls `send` with {"ok": true} once all files are open; returns an
-/// error as a line of JSON.
+/// Samples until the process is killed. Calls `send` with {"ok": true} once all files are open; after an
+/// error, returns it as a line of JSON.
 pub fn run(spec: &Sample, send: &dyn Fn(&str)) -> String {
     os::reduce_timer_slack();
     let mut sampler = match Sampler::open(spec) {
@@ -85,8 +86,8 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// Samples at multiples of the interval; skips times that have passed meanwhile. Returns only with an
-    /// error.
+    /// Samples at once, then at multiples of the interval from the start; skips times that have passed
+    /// meanwhile. Returns only with an error.
     fn sample_for_ever(&mut self) -> Res<String> {
         let mut next = clock::mono_ns();
         loop {

@@ -1,10 +1,11 @@
 //! Computes when a sender sends: a pure function of (schedule, seed), which yields one tick after another. A
 //! tick is a moment at which one message or one burst is due.
 //!
-//! The integral of the rate from the scenario's start gives the expected number of ticks. Tick k of a stream falls where
-//! that integral reaches k (periodic), or the k-th arrival of a unit-rate Poisson process that all senders draw alike. In
-//! a shared stream a hash of (seed, k) selects the sender of tick k, so the senders' parts are disjoint and complete
-//! without communication.
+//! The integral of the rate from the scenario's start gives the expected number of ticks. Tick k of a stream
+//! falls where that integral reaches k plus the sender's phase (periodic), k (together), or the k-th arrival
+//! of a unit-rate Poisson process. Senders with a rate of their own draw different processes and phases. The
+//! senders of a shared stream draw the same process, and a hash of (seed, k) selects the sender of tick k,
+//! so their parts are disjoint and complete without communication.
 
 mod pieces;
 
@@ -41,7 +42,8 @@ pub fn uniform(seed: u64, stream: u64, k: u64) -> f64 {
     unit(draw(seed, stream, k))
 }
 
-/// Returns an error for an impossible schedule.
+/// Returns an error for a burst of 0, and for rates that are out of range or do not begin at 0 in order of
+/// time.
 pub fn check(schedule: &Schedule) -> Res<()> {
     if schedule.burst == 0 {
         return Err("schedule.burst: 0 messages per tick send nothing; write 1 or more".to_owned());
@@ -62,7 +64,7 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// Creates the ticks in [from_ns, until_ns); earlier ticks are skipped.
+    /// Creates the ticks in [from_ns, until_ns), in ns from the scenario's start; skips earlier ticks.
     pub fn new(spec: Schedule, from_ns: i64, until_ns: i64) -> Self {
         let pieces = Pieces::new(&spec.rates);
         let left = spec.burst;
@@ -103,7 +105,8 @@ impl Ticks {
         self.until_ns = i64::MIN;
     }
 
-    /// Moves to just before `from_ns` by arithmetic, for evenly spaced ticks.
+    /// Sets k to at most two ticks before `from_ns` by arithmetic; does nothing for Poisson arrivals, which
+    /// depend on all earlier ones.
     fn skip_to_start(&mut self) {
         if self.spec.arrivals != Arrivals::Poisson && self.from_ns > 0 {
             let k = self.pieces.expected(self.from_ns as f64 / 1e9);
@@ -126,7 +129,7 @@ impl Ticks {
         }
     }
 
-    /// Returns the time of tick k and advances k; None once the rate stays 0.
+    /// Returns the time of tick k in ns and advances k; None if the rates never reach it.
     fn step(&mut self) -> Option<i64> {
         let k = self.k;
         self.k += 1;

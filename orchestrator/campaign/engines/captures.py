@@ -27,16 +27,17 @@ def sizes(run_dir: str) -> dict[str, int]:
 
 
 def piece(run_dir: str, name: str, offset: int) -> bytes:
-    """Runs on a worker: returns at most PIECE_BYTES bytes of a capture, from `offset`."""
+    """Runs on a worker: returns at most PIECE_BYTES bytes of the capture `name`, from `offset`; empty at its
+    end.
+    """
     with (Path(run_dir) / CAPTURES / name).open("rb") as file:
         file.seek(offset)
         return file.read(PIECE_BYTES)
 
 
 def away(directory: Path) -> list[Json]:
-    """Returns the last journal lines of complete cells whose captures are only on another machine.
-
-    Raises CampaignError if the directory has no journal.
+    """Returns the last journal lines of complete cells whose captures are only on another machine, not in the
+    campaign's directory. Raises CampaignError if the directory has no journal.
     """
     if not (directory / "cells.jsonl").exists():
         raise CampaignError(
@@ -53,10 +54,9 @@ def away(directory: Path) -> list[Json]:
 
 
 def fetch(engine: Engine, directory: Path, lines: list[Json], tell: Tell) -> list[str]:
-    """Copies the captures of the cells of these journal lines; passes one sentence for each cell to `tell`.
-
-    Returns one sentence for each cell whose captures are not available. Raises EngineError if the engine
-    cannot be used.
+    """Copies the captures of the cells of these journal lines from their machines; passes one sentence for
+    each cell to `tell`. Returns one sentence for each cell whose captures could not be copied. Raises
+    EngineError if the engine cannot be used.
     """
     from orchestrator.campaign.engines.opening import opened
     from orchestrator.campaign.engines.workers import FIRST_S, Workers

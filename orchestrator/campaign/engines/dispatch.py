@@ -157,10 +157,9 @@ class _Spread:
         future.add_done_callback(lambda done: self._arrived.put(("done", (flight.number, done.key))))
 
     def _came(self) -> None:
-        """Handles a new worker: sends stranded cells anew or, if the campaign is stopped, repeats the signal.
-
-        The scheduler assigns waiting tasks when a worker connects, and ours receive their resource only
-        later; so a task whose workers are all gone would wait forever.
+        """Handles a new worker: sends stranded cells again or, if the campaign is stopped, repeats the
+        signal. The scheduler assigns waiting tasks only when a worker connects, before ours has its resource;
+        so a task whose workers are all gone would wait forever.
         """
         if self._stopped:
             self._tell_stop(signal.SIGTERM)
@@ -169,12 +168,12 @@ class _Spread:
             self._send(flight, self._workers.hosts_but(flight.unfit) if flight.unfit else None)
 
     def _let_go(self) -> None:
-        """Ends the cells of lost workers as interrupted; for a campaign that is stopped."""
+        """Records the cells that no worker has as interrupted; the caller has stopped the campaign."""
         for flight in self._stranded():
             self._settle(flight, flight.lost())
 
     def _stranded(self) -> list[Flight]:
-        """Returns the cells that wait and that no worker has; releases their tasks."""
+        """Releases the pending tasks that no worker has, and returns their cells."""
         taken = {key for keys in self._client.processing().values() for key in keys}
         found = []
         for flight in self._flights.values():
@@ -238,9 +237,8 @@ class _Spread:
             self._observe(event)
 
     def _begun(self, flight: Flight, event: dict[str, Any]) -> None:
-        """Notes in the journal that a cell has begun.
-
-        If it had begun before, its worker was lost: writes the end of that attempt as interrupted, and warns.
+        """Writes to the journal that a cell has begun, on which machine and in which run directory. If it had
+        begun before, its worker was lost: first writes the end of that attempt as interrupted, and warns.
         """
         if flight.line:
             why = f"its worker on {flight.machine} was lost; the cell runs again on {event['machine']}"
@@ -257,7 +255,10 @@ class _Spread:
         self._observe({**about, "machine": flight.machine})
 
     def _done(self, flight: Flight, future: Future[Result]) -> None:
-        """Fetches and records the result of an ended task; waits on if it does not arrive in GATHER_S."""
+        """Fetches and records the result of an ended task; waits again if it does not arrive within GATHER_S
+        seconds. Records a task that lost several workers or raised an error as failed. Raises EngineError if
+        the scheduler is gone.
+        """
         from distributed import CancelledError, KilledWorker
 
         try:
@@ -302,7 +303,9 @@ class _Spread:
         self._observe({**event, "state": result.state, "error": result.error})
 
     def _elsewhere(self, flight: Flight, result: Result) -> None:
-        """Sends a cell that did not fit its machine to another one; notes it as unfit if none is left."""
+        """Sends a cell that did not fit its machine to the other machines. Records the cell as unfit if none
+        is left, or if the campaign is stopped.
+        """
         flight.unfit[result.boot] = f"{result.machine}: {result.error}"
         hosts = self._workers.hosts_but(flight.unfit)
         if hosts and not self._stopped:
@@ -336,7 +339,9 @@ def _kept(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unpacked(result: Result, run_dir: Path) -> Result:
-    """Unpacks the run directory that a worker sent. Returns the result, as failed if that is not possible."""
+    """Unpacks the run directory that a worker sent into `run_dir`. Returns the result; as failed, with the
+    reason, if it cannot be unpacked.
+    """
     assert result.packed is not None
     try:
         unpack(io.BytesIO(result.packed), run_dir)

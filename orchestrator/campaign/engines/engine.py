@@ -1,4 +1,4 @@
-"""Reads the text of `--on`, which names the engine of a campaign; examines no machine."""
+"""Parses the text of `--on`, which names the engine of a campaign; examines no machine."""
 
 from __future__ import annotations
 

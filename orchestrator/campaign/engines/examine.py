@@ -26,7 +26,9 @@ CODE = ("orchestrator", "capture", "contract", "reports")
 
 
 def versions() -> dict[str, str]:
-    """Returns name -> version of what must be equal on the client and on each worker: code, Python, Dask."""
+    """Returns name -> version of the parts that must be equal on the client and on each worker: vNET's code,
+    Python and Dask. The version of changed code is a text that asks for a restart of the worker.
+    """
     python = platform.python_version_tuple()
     return {
         "vNET's code": now if (now := _code()) == _LOADED else "changed since the worker began: restart it",
@@ -46,7 +48,9 @@ _LOADED = _code()  # this process's code; cells run in new processes, with the c
 
 
 async def examine() -> Facts:
-    """Collects the facts of this machine in a thread, beside the worker's other work; changes nothing."""
+    """Returns the facts of this machine, collected in a thread beside the worker's other work; changes
+    nothing.
+    """
     return await asyncio.to_thread(_examine)
 
 

@@ -22,11 +22,10 @@ LEAST_S = 10.0  # a cell is not late before it has run so long
 
 @dataclass
 class Flight:
-    """One cell that an engine runs.
-
-    sent: how often its task was submitted. line: its line in the journal, empty until it has begun. attempt:
-    identifies the present execution. began: monotonic time in seconds. named: it was reported as late. unfit:
-    each machine (by boot id) that cannot carry it -> the reason.
+    """One cell that an engine runs. sent: how often its task was submitted. line: its line in the journal,
+    empty until it has begun. attempt: identifies the present execution. began: monotonic time in seconds.
+    named: the cell was reported as late. unfit: each machine (by boot id) that cannot carry the cell -> the
+    reason.
     """
 
     number: int
@@ -42,7 +41,7 @@ class Flight:
     unfit: dict[str, str] = field(default_factory=dict)
 
     def begins(self, attempt: str, machine: str, run_dir: str) -> None:
-        """Notes that an execution of the cell, the first or a repeated one, begins on a machine."""
+        """Records that an execution of the cell, the first or a repeated one, begins on a machine."""
         self.attempt, self.machine, self.began, self.named = attempt, machine, time.monotonic(), False
         self.line = {
             **planned(self.cell),
@@ -63,19 +62,23 @@ class Flight:
 
 
 class Stragglers:
-    """Finds late cells: they run for LATE times the median of the complete cells, and at least LEAST_S."""
+    """Finds late cells: they run for LATE times the median of the complete cells, and at least LEAST_S.
+    Before FEWEST cells are complete, none is late.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._took: list[float] = []
 
     def took(self, result: Result) -> None:
-        """Notes the duration of a cell; ignores cells that are not complete."""
+        """Records the duration of a complete cell; ignores other results."""
         if result.state == "complete":
             self._took.append(result.wall_s)
 
     def late(self, flight: Flight) -> str | None:
-        """Returns a message if the cell is late; None if it is not, or if it was reported before."""
+        """Returns a message if the cell is late, once for each execution; None if it is not late, has not
+        begun, or was reported before.
+        """
         if flight.named or not flight.line or len(self._took) < FEWEST:
             return None
         usual, so_far = statistics.median(self._took), self._clock() - flight.began

@@ -21,9 +21,8 @@ POLL_S = 0.5
 
 class Job:
     """The process of one cell, in a session of its own, so that Ctrl-C reaches it only through `signal`.
-
-    `told` is the object that orchestrator.campaign.cell reads. The process ends its lab when this one is
-    gone. Its standard error goes to `run_dir`/cell.log.
+    `told` is the object that orchestrator.campaign.cell reads. If this process ends, the cell's process ends
+    its lab. Its standard error goes to `run_dir`/cell.log.
     """
 
     def __init__(self, told: dict[str, Any], run_dir: Path) -> None:
@@ -79,9 +78,8 @@ class Job:
         return bool(data)
 
     def _ended(self) -> tuple[str, str | None]:
-        """Returns state and error of the ended process: `failed` if it has sent no result.
-
-        Removes an empty log.
+        """Waits for the process and returns the cell's state and error; `failed` and the last line of its log
+        if it has sent no result. Removes an empty log.
         """
         status = self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
@@ -96,6 +94,8 @@ class Job:
         return "failed", f"its process ended with status {status}: {last[0]}"
 
     def signal(self, number: int) -> None:
-        """Sends a signal to the process if it lives: the first ends its lab in order, a second by force."""
+        """Sends the signal `number` to the process if it lives: the first one ends its lab in order, a second
+        one by force.
+        """
         if self.process.poll() is None:
             self.process.send_signal(number)

@@ -1,7 +1,6 @@
-"""Keeps a worker's note on each cell that its machine runs or has run: `engine/CELL.json` of the campaign.
-
-By this note a worker does not run an ended cell again, and takes down the lab that a lost worker's cell left
-before it runs that cell again.
+"""Reads and writes a worker's note on each cell that its machine runs or has run: `engine/CELL.json` in the
+campaign's directory. By this note a worker does not run an ended cell again, and takes down the lab that a
+lost worker's cell left before it runs that cell again.
 """
 
 from __future__ import annotations
@@ -21,11 +20,10 @@ BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 @dataclass(frozen=True)
 class Note:
-    """What a worker's machine knows of one cell.
-
-    sitting: identifies the command that runs the campaign. attempt: distinguishes repeated executions of the
-    cell. boot: identifies the machine and its boot. lab, run: names of the state directory and of the run
-    directory. process: of the running cell. state, error, wall_s: of the ended cell; state is empty before.
+    """A worker's record of one cell on its machine. sitting: identifies the command that runs the campaign.
+    attempt: distinguishes repeated executions of the cell. boot: identifies the machine and its boot. lab,
+    run: names of the state directory and of the run directory. process: the one that runs the cell, None
+    after its end. state, error, wall_s: of the ended cell; state is empty before.
     """
 
     sitting: str
@@ -39,7 +37,7 @@ class Note:
     wall_s: float = 0.0
 
     def of(self, process: Owned) -> Note:
-        """Returns a copy of the note with the process that runs the cell."""
+        """Returns a copy of the note with `process` as the process that runs the cell."""
         return replace(self, process=process)
 
     def ended(self, state: str, error: str | None, wall_s: float) -> Note:
@@ -56,7 +54,9 @@ def read_note(place: Path, cell: str) -> Note | None:
 
 
 def write_note(place: Path, cell: str, note: Note) -> None:
-    """Replaces the note atomically; does nothing if the campaign has removed its directory."""
+    """Replaces the note on a cell atomically; does nothing if the campaign has removed the directory of the
+    notes.
+    """
     try:
         replace_file(_path(place, cell), codec.to_json(note))
     except FileNotFoundError:
@@ -64,9 +64,9 @@ def write_note(place: Path, cell: str, note: Note) -> None:
 
 
 def settle(note: Note, place: Path) -> None:
-    """Ends the process and the lab that a lost worker has left of the cell of this note on this machine.
-
-    Does nothing for a cell that has ended, for a note from before the machine's boot, and to other labs.
+    """Ends the process and takes down the lab that a lost worker left on this machine for the cell of this
+    note. Does nothing for a cell that has ended and for a note of another boot or machine; spares a lab with
+    another run directory.
     """
     if note.state or note.boot != BOOT:
         return

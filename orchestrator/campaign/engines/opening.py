@@ -84,7 +84,7 @@ def _why(error: BaseException) -> str:
 
 
 def _certified(engine: Engine) -> None:
-    """Raises EngineError if Dask's configuration names no usable certificate for this command."""
+    """Raises EngineError if Dask's configuration names no certificate, or no usable one, for this command."""
     from distributed import Security
 
     why = "no certificate is named"

@@ -146,9 +146,9 @@ class Jobs:
             raise EngineError(f"--on {self._engine}: " + "\n".join(self._ended.values()))
 
     def _greet(self) -> set[str]:
-        """Notes the jobs whose worker has connected, before it may be lost again; returns all job ids.
-
-        Asks the scheduler, which runs in this process, since the cluster object learns of workers later.
+        """Records the jobs whose worker has connected, before it may be lost again; returns the ids of all
+        jobs. Asks the scheduler, which runs in this process, since the cluster object learns of workers
+        later.
         """
         present = {worker.name for worker in list(self._cluster.scheduler.workers.values())}
         known = {name: str(job.job_id) for name, job in self._cluster.workers.items() if job.job_id}

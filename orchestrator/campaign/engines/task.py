@@ -11,11 +11,10 @@ CAPTURES = "pcap"  # directory of a run's captures, which stay on the worker's m
 
 @dataclass(frozen=True)
 class Task:
-    """Everything that a worker needs to run one cell; it reads no file of the campaign.
-
-    sitting: identifies the command that runs the campaign. campaign: name of the campaign's directory on a
-    worker that does not see `directory`. state: name of the lab's state directory. topology: content of the
-    topology file. plan: the plan as JSON.
+    """All data that a worker needs to run one cell; it reads no file of the campaign. sitting: identifies the
+    command that runs the campaign. campaign: name of the campaign's directory on a worker that does not see
+    `directory`. state: name of the lab's state directory. topology: content of the topology file. plan: the
+    plan as JSON.
     """
 
     cell: str
@@ -31,12 +30,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Result:
-    """How a cell ended.
-
-    state: that of its run, or `unfit` if the worker's machine cannot carry it. attempt: distinguishes
-    repeated executions. boot: identifies the machine (see Facts). run_dir: name of the run directory. packed:
-    its files without captures as a tar, if the worker does not see the campaign's directory, else None;
-    there: their path on the worker's machine then.
+    """The result of a cell. state: the end state of its run, or `unfit` if the worker's machine cannot carry
+    it. wall_s: seconds. attempt: distinguishes repeated executions. boot: identifies the machine (see Facts).
+    run_dir: name of the run directory. packed: the run's files without captures as a gzipped tar, if the
+    worker does not see the campaign's directory, else None; there: their path on the worker's machine then,
+    else empty.
     """
 
     state: str

@@ -33,7 +33,9 @@ UNSENT = frozenset({CAPTURES})  # files that stay on the worker's machine
 
 @dataclass
 class _Here:
-    """The cells that this worker process runs, and the sittings that received a stop signal."""
+    """The cells that this worker process runs, by sitting and cell, and the sittings (commands that run a
+    campaign) that received a stop signal.
+    """
 
     jobs: dict[str, Job] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
@@ -43,12 +45,16 @@ HERE = _Here()
 
 
 async def admit(dask_worker: Worker) -> None:
-    """Gives the worker its one RESOURCE, so that the scheduler sends it cells, one at a time."""
+    """Gives the worker one unit of RESOURCE, which each cell needs, so that the scheduler sends it one cell
+    at a time.
+    """
     await dask_worker.set_resources(**{RESOURCE: 1.0})
 
 
 def stop(sitting: str, number: int) -> None:
-    """Sends the signal `number` to all cells of a sitting on this worker, and starts no more of it."""
+    """Sends the signal `number` to all running cells of a sitting on this worker, and lets no further cell of
+    it start.
+    """
     HERE.stopped.add(sitting)
     for name, job in list(HERE.jobs.items()):
         if name.startswith(f"{sitting} "):
@@ -56,9 +62,9 @@ def stop(sitting: str, number: int) -> None:
 
 
 def run_cell(task: Task) -> Result:
-    """Runs and reduces a cell; returns its result, or an earlier one if it has ended in this sitting.
-
-    First ends what a lost worker left of the cell on this machine.
+    """Runs and reduces a cell; returns its result, or the earlier one if it has ended in this sitting
+    (command that runs the campaign). First ends what a lost worker left of the cell on this machine. Runs
+    nothing after a stop signal for the sitting: the result is `interrupted`.
     """
     place = _place(task)
     shared = str(place) == task.directory
@@ -129,7 +135,9 @@ def topic(sitting: str) -> str:
 
 
 def _watch(job: Job) -> Callable[[], None]:
-    """Returns a function that signals the cell once its task is cancelled, and again after HARD_S."""
+    """Returns a function that sends SIGTERM to the cell once its task no longer executes here (it was
+    cancelled), and once more after HARD_S.
+    """
     worker = get_worker()
     key = worker.get_current_task()
     asked: list[float] = []
@@ -156,7 +164,7 @@ def _result(place: Path, note: Note, shared: bool) -> Result:
 
 
 def pack(run_dir: Path) -> bytes:
-    """Returns the run directory without its captures as the bytes of a gzipped tar."""
+    """Returns the files of the run directory, without its captures, as the bytes of a gzipped tar."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as tar:
         for path in sorted(run_dir.iterdir()):

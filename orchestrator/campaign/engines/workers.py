@@ -36,9 +36,9 @@ class Workers:
         self._seen: set[str] = set()  # boot ids of the machines that were reported
 
     def look(self) -> bool:
-        """Admits or leaves out new workers, forgets lost ones; returns whether it admitted one.
-
-        Raises EngineError if one of the first workers has other versions or inputs than needed.
+        """Admits or leaves out new workers, and forgets lost ones; returns whether it admitted one. While
+        none is admitted or left out, raises EngineError if a new one has other versions or inputs than
+        needed.
         """
         present = set(self._client.nthreads())
         first = not self.admitted and not self._left_out
@@ -62,7 +62,9 @@ class Workers:
         return not self.admitted.keys().isdisjoint(fresh)
 
     def wait(self, patience_s: float, over: Callable[[], bool]) -> None:
-        """Waits until a worker is admitted or `over()` holds; EngineError after `patience_s` seconds."""
+        """Returns when a worker is admitted or `over()` holds; raises EngineError after `patience_s` seconds,
+        or as `look`.
+        """
         deadline = time.monotonic() + patience_s
         self.look()
         while not self.admitted and not over():
@@ -110,9 +112,8 @@ class Workers:
             self._observe({"event": "worker", "text": str(facts)})
 
     def hosts_but(self, machines: Iterable[str]) -> list[str]:
-        """Returns the network names of admitted workers on other machines than `machines` (boot ids).
-
-        A worker that connects again keeps its network name, but not its address.
+        """Returns the network names (hosts of their addresses) of admitted workers on other machines than
+        `machines` (boot ids). A worker that connects again keeps its network name, but not its address.
         """
         from distributed.comm.addressing import get_address_host
 
@@ -123,7 +124,9 @@ class Workers:
 
 
 def different(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    """Lists the versions that differ, as `NAME (OURS, there THEIRS)`; empty if none differs."""
+    """Returns the versions that differ, as `NAME (OURS, there THEIRS)`, separated by commas; empty if none
+    differs.
+    """
     names = sorted(ours.keys() | theirs.keys())
     return ", ".join(
         f"{name} ({_short(ours.get(name))}, there {_short(theirs.get(name))})"
@@ -133,5 +136,7 @@ def different(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
 
 
 def _short(value: str | None) -> str:
-    """Returns the value, a SHA-256 shortened to 12 digits, or `none`."""
+    """Returns the value for a message: a SHA-256 shortened to 12 digits, `none` for None, any other text
+    unchanged.
+    """
     return "none" if value is None else value[:12] if len(value) == 64 else value

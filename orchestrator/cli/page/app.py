@@ -43,10 +43,9 @@ PCAP = "application/vnd.tcpdump.pcap"
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of `vnet serve`.
-
-    hosts: names with ports by which browsers reach the server; secure: those of them that use TLS. every_s:
-    interval of queries to a watched lab.
+    """The options of `vnet serve`. token: secret that requests must have. hosts: names with ports by which
+    browsers reach the server; secure: those of them that use TLS. results: directory of runs and campaigns.
+    read_only: refuse changes, shells and consoles. every_s: interval of queries to a watched lab, in seconds.
     """
 
     token: str
@@ -59,7 +58,7 @@ class Settings:
 
 
 def application(settings: Settings) -> tuple[ASGIApp, Watches]:
-    """Returns the ASGI application, behind its access control, and the labs that it watches."""
+    """Returns the ASGI application behind its access control, and the object that watches labs for it."""
     watches = Watches(state_root, settings.every_s)
     pages = Pages(settings, watches)
     routes = [
@@ -130,9 +129,9 @@ class Pages:
         return JSONResponse({"labs": labs, **found, **more})
 
     async def fetch(self, request: Request) -> Response:
-        """Returns {size, offset, data} of the file `path` of a running lab's run; `data` is base64.
-
-        A negative `offset` counts from the end of the file.
+        """Returns {size, offset, data} of a part of the file `path` of a running lab's run, from `offset`
+        (default 0); `data` is base64. A negative `offset` counts from the end of the file. Answers 409 with
+        the reason if there is no such lab or the lab refuses.
         """
         query = request.query_params
         try:
@@ -150,13 +149,17 @@ class Pages:
         return JSONResponse({"size": answer["size"], "offset": offset, "data": answer.get("data", "")})
 
     async def drawing(self, request: Request) -> Response:
-        """Returns the drawing of a watched lab; the parameters `unfold` name groups to unfold (* for all)."""
+        """Returns the drawing of a watched lab; the parameters `unfold` name groups to unfold (* for all).
+        Answers 409 if no page watches the lab.
+        """
         watch = self._watches.of(request.path_params["lab"])
         found = await watch.drawn(request.query_params.getlist("unfold")) if watch is not None else None
         return _refused("no page watches this lab") if found is None else JSONResponse(found)
 
     async def change(self, request: Request) -> Response:
-        """Applies the change {what} to a running lab; answers 409 with the lab's text if it refuses."""
+        """Applies the change {what}, a key of CHANGES, to a running lab and returns its answer; answers 409
+        with the reason if the lab refuses, and other statuses as `_wanted`.
+        """
         what = request.path_params["what"]
         try:
             wanted = await self._wanted(request, what in CHANGES)
@@ -168,7 +171,9 @@ class Pages:
             return _refused(str(error))
 
     async def run_campaign(self, request: Request) -> Response:
-        """Begins a campaign, or resumes or stops the one at the body's `path`; returns its {path}."""
+        """Begins a campaign, or resumes or stops the one at the body's `path`; returns its {path}. Answers
+        409 with the reason if it refuses, 404 without such a campaign.
+        """
         action = request.path_params["action"]
         try:
             wanted = await self._wanted(request, action in ("begin", "resume", "stop"))
@@ -233,7 +238,7 @@ class Pages:
             await socket.close()
 
     async def shell(self, socket: WebSocket) -> None:
-        """Joins the page to a shell on a node, unless the server is read-only."""
+        """Joins the page to a shell on a node; closes the connection at once if the server is read-only."""
         lab, node = socket.path_params["lab"], socket.path_params["node"]
         if self._settings.read_only or NAME.fullmatch(lab) is None:
             await socket.close(1008)
@@ -242,7 +247,9 @@ class Pages:
         await terminal(socket, state_root() / lab / "control.sock", lab, node)
 
     async def console(self, socket: WebSocket) -> None:
-        """Joins the page to a virtual machine's serial line, unless the server is read-only."""
+        """Joins the page to a virtual machine's serial line; closes the connection at once if the server is
+        read-only.
+        """
         lab, node = socket.path_params["lab"], socket.path_params["node"]
         if self._settings.read_only or NAME.fullmatch(lab) is None or NAME.fullmatch(node) is None:
             await socket.close(1008)
@@ -251,7 +258,7 @@ class Pages:
         await console(socket, state_root() / lab, node)
 
     async def capture(self, request: Request) -> Response:
-        """Sends the file of a capture of a running lab, as long as it is now."""
+        """Sends the file of a capture of a running lab, up to its present size; 404 if there is none."""
         name = request.path_params["name"]
         if NAME.fullmatch(name) is None:
             return _refused("no such capture", 404)
@@ -268,14 +275,16 @@ class Pages:
         return StreamingResponse(_parts(at, path, size), media_type=PCAP, headers=headers)
 
     async def run(self, request: Request) -> Response:
-        """Returns the data of a finished run that its replay needs first (`replay.about`)."""
+        """Returns the data that the replay of a finished run needs before its frames (`replay.about`)."""
         from orchestrator.cli.page import replay
 
         unfolded = request.query_params.getlist("unfold")
         return await self._of_directory(request, "manifest.json", lambda found: replay.about(found, unfolded))
 
     async def replayed(self, request: Request) -> Response:
-        """Returns `count` frames of the replay of a finished run, from frame number `from` on."""
+        """Returns `count` frames of the replay of a finished run, from frame number `from` on; 409 with the
+        reason if it cannot, 404 without such a run.
+        """
         from orchestrator.cli.page import replay
 
         try:
@@ -305,7 +314,9 @@ class Pages:
             return _refused(str(error))
 
     async def file(self, request: Request) -> Response:
-        """Sends a file below the results directory, as a download unless browsers show its type."""
+        """Sends a file below the results directory, as a download unless its type is in TYPES; 404 if there
+        is none or it may not be shown.
+        """
         found = await asyncio.to_thread(self._allowed, request.path_params["path"])
         if found is None:
             return _refused("no such file below the results directory", 404)

@@ -1,4 +1,4 @@
-"""Starts, resumes and stops campaigns for the page; each is a `vnet campaign run` process.
+"""Starts, resumes and stops campaigns for the live page; each is a `vnet campaign run` process.
 
 `page.json` in the campaign's directory names the process, so that another server can stop it. The page cannot
 stop a campaign that a terminal runs.
@@ -42,10 +42,9 @@ class Campaigns:
         self._children: list[subprocess.Popen[bytes]] = []
 
     def begin(self, wanted: Json) -> Path:
-        """Starts the campaign of {file, parameters?, kernel?, time?}; returns its directory.
-
-        Raises RefusedError if a value is wrong, if a campaign of that name exists, or if the process ends at
-        once.
+        """Starts the campaign of {file, parameters?, kernel?, time?}; waits until its directory exists, at
+        most BEGIN_S seconds, and returns the directory. Raises RefusedError if a value is wrong, if a
+        campaign of that name exists, or if the process ends at once.
         """
         from orchestrator.topology import load_campaign
 
@@ -108,8 +107,9 @@ class Campaigns:
 
 
 def how_it_runs(place: Path) -> Json:
-    """Returns {running, ours, said} of a campaign: whether a process runs it, whether a page has started that
-    process, and else the last output of the process that a page had started.
+    """Returns {running, ours, said} of a campaign. running: a process runs it. ours: that process was started
+    by a page. said: the last output of the last process that a page has started, "" while it runs or without
+    one.
     """
     ours = _runner(place) is not None
     return {"running": ours or locked(place), "ours": ours, "said": "" if ours else _said(place)}
@@ -121,7 +121,7 @@ def _said(place: Path) -> str:
 
 
 def locked(place: Path) -> bool:
-    """Whether a process runs the campaign now, by its lock on the file `lock`."""
+    """Returns whether a process runs the campaign now, by its lock on the file `lock`."""
     try:
         with (place / "lock").open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

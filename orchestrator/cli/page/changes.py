@@ -1,4 +1,6 @@
-"""Applies changes from the page to a running lab, as the command line does, with their author."""
+"""Applies changes from the live page to a running lab, as the commands of `vnet` do; the lab's events name
+the user and the page as their author.
+"""
 
 from __future__ import annotations
 

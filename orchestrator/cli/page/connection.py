@@ -15,7 +15,9 @@ Listener = Callable[[Message], None]
 
 
 class Connection:
-    """A connection to a lab. `on_event` gets events for all clients; `closed` is set when the lab closes."""
+    """A connection to a lab. `on_event` receives the events that are for all clients; `closed` is set when
+    the lab closes the connection.
+    """
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, on_event: Listener
@@ -39,10 +41,9 @@ class Connection:
     def send(
         self, op: str, on_event: Listener | None = None, **fields: Any
     ) -> tuple[int, asyncio.Future[Message]]:
-        """Sends a request; returns its id and a future of its answer.
-
-        `on_event` gets the events of this request. The future has a ControlError if the lab refuses the
-        request.
+        """Sends a request; returns its id and a future of its answer. `on_event` gets the events of this
+        request. Raises ControlError if the lab has closed the connection; the future has one if the lab
+        refuses the request.
         """
         self._last_id += 1
         number = self._last_id

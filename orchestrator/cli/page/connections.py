@@ -56,16 +56,17 @@ class BoundedProtocol(H11Protocol):
 
 
 class Listener(socket.socket):
-    """A listening socket that closes connections beyond MOST_OF_A_PEER of an address, before a handshake."""
+    """A listening socket that closes connections from one address beyond MOST_OF_A_PEER, before a TLS
+    handshake; addresses of this machine have no limit.
+    """
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._of: dict[str, list[weakref.ref[socket.socket]]] = {}
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """As socket.accept.
-
-        If it closes a connection of its own accord, raises BlockingIOError, as without a client.
+        """Accepts a connection as socket.accept does. Raises BlockingIOError, as without a client, if it has
+        closed the connection because its address has too many.
         """
         connection, address = super().accept()
         peer = str(address[0])

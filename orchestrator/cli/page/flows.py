@@ -45,7 +45,9 @@ class Look:
             self.bps = (self.bps or 0.0) + other.bps
 
     def shown(self) -> dict[str, Any]:
-        """Returns {settled, received, unsettled, judged, lost, latency_p50_ns?, latency_max_ns?, bps?}."""
+        """Returns {settled, received, unsettled, judged, lost, latency_p50_ns?, latency_max_ns?, bps?}; the
+        latencies only if there are any, `bps` only for a bulk transfer.
+        """
         found: dict[str, Any] = dict(self.counts)
         if self.latencies:
             values = sorted(self.latencies)
@@ -71,11 +73,15 @@ class Flows:
     _since_ns: int | None = None  # messages scheduled before may have skipped arrivals
 
     def skipped(self) -> None:
-        """Notes that records were skipped: messages that were scheduled before do not count as lost."""
+        """Records that lines were skipped: messages that were scheduled before are not judged, so none counts
+        as lost.
+        """
         self._since_ns = None
 
     def feed(self, lines: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Takes new lines of messages.csv; returns class -> its findings in these lines (`Look.shown`)."""
+        """Reads new lines of messages.csv; returns class -> its findings in these lines (`Look.shown`), and
+        sets `each`. Ignores malformed lines and flows that are not in `known`.
+        """
         self._looks = {}
         for line in lines:
             kind, *fields = next(csv.reader([line])) if '"' in line else line.split(",")
@@ -134,7 +140,9 @@ class Flows:
             _keep(self._came, key, received)
 
     def _judge(self) -> None:
-        """Judges messages LOST_NS after their scheduled time: counts each receiver without one as a loss."""
+        """Judges messages LOST_NS after their scheduled time: counts each receiver that does not have the
+        message as a loss. Messages before a skip of records are not judged.
+        """
         if self._since_ns is None:
             self._since_ns = self._newest_ns
             self._open.clear()

@@ -30,10 +30,9 @@ SAFE = ("GET", "HEAD")
 
 @dataclass(frozen=True)
 class Gate:
-    """ASGI middleware that refuses requests without the token, of another origin, or to another host name.
-
-    hosts: names with ports by which browsers reach the server, such as "127.0.0.1:8350". secure: those that
-    use TLS.
+    """ASGI middleware that refuses requests without the token, from pages of another origin, or to another
+    host name. hosts: names with ports by which browsers reach the server, such as "127.0.0.1:8350". secure:
+    those that use TLS.
     """
 
     app: ASGIApp
@@ -43,7 +42,9 @@ class Gate:
 
     @property
     def cookie(self) -> str:
-        """The name of the token's cookie; it has a port, since cookies do not distinguish ports."""
+        """The name of the token's cookie. It contains the port, since browsers send a cookie to all ports of
+        a host.
+        """
         ports = (port for host in sorted(self.hosts) if (port := host.rpartition(":")[2]).isdigit())
         return "vnet-" + next(ports, "page")
 
@@ -83,9 +84,8 @@ class Gate:
         return hmac.compare_digest(given.encode(), self.token.encode())
 
     def _admitted(self, scope: Scope) -> Response:
-        """Returns a redirection to the same path without the token, which sets it as a cookie.
-
-        No script and no other site can use the cookie.
+        """Returns the answer to a request with the token in its address: a redirection to the same path
+        without the token, which sets the token as a cookie. No script and no other site can use the cookie.
         """
         # A path with two slashes in front would lead to another host.
         response = RedirectResponse("/" + str(scope["path"]).lstrip("/\\"), 303)

@@ -32,7 +32,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Family:
-    """One metric: its kind, its help text, and its samples."""
+    """One metric: its name, kind, unit, help text, and its samples of all labs."""
 
     name: str
     kind: str  # counter, gauge, histogram, info

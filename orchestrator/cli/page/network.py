@@ -49,7 +49,7 @@ def portless(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
 def with_wires(
     nodes: dict[str, dict[str, float]], links: dict[str, Any], wires: dict[str, tuple[str, str]]
 ) -> dict[str, dict[str, float]]:
-    """Returns the rates of nodes plus those of their `portless` links (`wires`); keeps `nodes` as it is."""
+    """Returns the rates of nodes plus those of their `portless` links (`wires`); does not change `nodes`."""
     found = {name: dict(values) for name, values in nodes.items()} if wires else nodes
     for name, (a, b) in wires.items():
         for side, sender, receiver in (("forward", a, b), ("reverse", b, a)):

@@ -69,7 +69,7 @@ def _engine(engine: str, boxes: list[Box], edges: list[Edge], even: bool = False
 
 
 def _covered(boxes: list[Box], edges: list[Edge]) -> bool:
-    """Whether any line crosses a box that is not one of its two ends."""
+    """Returns whether any line crosses a box that is not one of its two ends."""
     return any(
         box not in (boxes[e.a], boxes[e.b]) and _meets(boxes[e.a], boxes[e.b], box)
         for e in edges
@@ -78,7 +78,7 @@ def _covered(boxes: list[Box], edges: list[Edge]) -> bool:
 
 
 def _meets(a: Box, b: Box, box: Box) -> bool:
-    """Whether the straight line between the centres of `a` and `b` crosses `box`."""
+    """Returns whether the straight line between the centres of `a` and `b` crosses `box`."""
     begin, end = 0.0, 1.0
     for start, way, centre, size in (
         (a.x, b.x - a.x, box.x, box.width), (a.y, b.y - a.y, box.y, box.height)
@@ -158,7 +158,9 @@ def _farthest(start: int, next_to: list[set[int]]) -> int:
 
 
 def _cyclic(boxes: int, edges: list[Edge]) -> bool:
-    """Whether the edges have a cycle: ranks from left to right would need lines across the page."""
+    """Returns whether the edges have a cycle (parallel edges are none): ranks from left to right would then
+    need lines across the page.
+    """
     of = list(range(boxes))
 
     def root(place: int) -> int:

@@ -11,7 +11,9 @@ SECOND_NS = 10**9
 
 
 def _fields(line: str, count: int) -> tuple[int, list[str]] | None:
-    """Returns time and fields of a line with `count` fields; None for the header and for malformed lines."""
+    """Returns (time in ns, fields) of a line with `count` fields; None for the header and for malformed
+    lines.
+    """
     fields = line.split(",")
     if len(fields) != count or not fields[0].isdigit():
         return None
@@ -31,7 +33,9 @@ class Nodes:
     last: dict[str, tuple[int, list[int]]] = field(default_factory=dict)
 
     def feed(self, lines: Iterable[str]) -> None:
-        """Takes new lines in the order of the file, and updates the rates."""
+        """Reads new lines in the order of the file, and updates the rates; the first sample of a node gives
+        none.
+        """
         for line in lines:
             if (parsed := _fields(line, NODE_FIELDS)) is None:
                 continue
@@ -63,7 +67,9 @@ class Links:
     last: dict[tuple[str, str], tuple[int, list[int]]] = field(default_factory=dict)
 
     def feed(self, lines: Iterable[str]) -> None:
-        """Takes new lines in the order of the file, and updates the rates."""
+        """Reads new lines in the order of the file, and updates the rates; the first sample of a direction
+        gives none.
+        """
         for line in lines:
             if (parsed := _fields(line, LINK_FIELDS)) is None:
                 continue

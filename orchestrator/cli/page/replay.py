@@ -51,9 +51,9 @@ def about(run_dir: Path, unfolded: Container[str] = ()) -> Json:
 
 
 def frames(run_dir: Path, start: int, count: int) -> list[Json]:
-    """Returns `count` frames from number `start` on; frame n covers the second from from_ns + n s on.
-
-    Raises ReplayError if there are too many or if the run's tables cannot be read.
+    """Returns `count` frames from number `start` on; frame n covers the second from from_ns + n s on (see
+    `about`). Raises ReplayError for a negative `start`, a `count` that is not from 1 to MOST_FRAMES, or
+    unreadable tables.
     """
     if start < 0 or not 0 < count <= MOST_FRAMES:
         raise ReplayError(
@@ -112,7 +112,9 @@ def _span(run_dir: Path) -> tuple[int, int]:
 
 
 def _binned(table: pl.LazyFrame, time: str, begin: int, count: int) -> pl.LazyFrame:
-    """Returns the rows of `count` frames from `begin` on, by the column `time`, with a column `frame`."""
+    """Returns the rows of `count` frames whose `time` (a column in ns) is after `begin`, with their number of
+    frame in a column `frame`.
+    """
     after = pl.col(time) > begin
     until = pl.col(time) <= begin + count * STEP_NS
     return table.filter(after & until).with_columns(frame=(pl.col(time) - begin - 1) // STEP_NS)

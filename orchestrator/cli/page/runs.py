@@ -25,7 +25,7 @@ TYPES = {
 
 
 def single(results: Path) -> tuple[Path, str]:
-    """Returns the results directory and ""; or, if `results` is a run or campaign, parent and name."""
+    """Returns (results directory, ""); or (parent, name) if `results` is itself a run or campaign."""
     if any((results / name).is_file() for name in ("campaign.json", "manifest.json")):
         whole = results.resolve()
         return whole.parent, whole.name
@@ -51,9 +51,8 @@ def allowed(results: Path, path: str, only: str = "") -> Path | None:
 
 
 def runs(results: Path, only: str = "") -> dict[str, Any]:
-    """Returns {runs, more, campaigns} below `results`, or below its directory `only`, the newest first.
-
-    more: number of runs beyond the MOST that are listed.
+    """Returns {runs, more, campaigns} below `results`, or below its directory `only`, the newest first, MOST
+    of each at most. more: number of further runs.
     """
     found: list[dict[str, Any]] = []
     campaigns: list[dict[str, Any]] = []
@@ -71,7 +70,9 @@ def runs(results: Path, only: str = "") -> dict[str, Any]:
 
 
 def _directories(directory: Path, deep: int) -> Iterator[Path]:
-    """Yields the directories of runs and campaigns at most `deep` levels below; follows no links."""
+    """Yields the directories of runs and campaigns at most `deep` levels below; follows no links, and skips
+    hidden directories and the insides of runs.
+    """
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except OSError:
@@ -117,7 +118,9 @@ def _run(directory: Path) -> dict[str, Any]:
 
 
 def suspect(run_dir: Path) -> bool:
-    """Whether manifest and seal make the run suspect; does not read files again that have not changed."""
+    """Returns whether manifest and seal make the run suspect; does not read files again that have not
+    changed.
+    """
     files = sorted([run_dir / "manifest.json", run_dir / seal.NAME, *run_dir.glob("*.parquet")])
     return _suspect(run_dir, tuple(map(_stamp, files)))
 

@@ -14,7 +14,9 @@ BURSTS = ("good_to_bad", "bad_to_good", "loss_in_bad", "loss_in_good")
 
 
 def snippet(link: str, answer: Json, wanted: Json) -> str:
-    """Returns the change `wanted` of a link, with the lab's answer, as a timeline event without its time."""
+    """Returns the change `wanted` of a link, with the values of the lab's answer, as a timeline event without
+    its time: `link-down`, `link-up` or `impair`.
+    """
     for word in ("down", "up"):
         if wanted.get(word):
             return f"link-{word}: {link}"

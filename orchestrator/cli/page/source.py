@@ -30,9 +30,8 @@ class Source(Protocol):
 
 
 async def source(state_dir: Path, on_event: Listener) -> Source:
-    """Opens the source of a running lab; passes the lab's events to `on_event`.
-
-    Raises ControlError with a remedy if there is no such lab or it has died.
+    """Opens the source of a running lab: its run directory in virtual time, else its control socket; passes
+    the lab's events to `on_event`. Raises ControlError with a remedy if there is no such lab or it has died.
     """
     about = read_lab(state_dir)
     if not about:
@@ -47,7 +46,9 @@ async def source(state_dir: Path, on_event: Listener) -> Source:
 
 
 class Files:
-    """Answers operations from the run directory of a lab in virtual time, which must not be queried."""
+    """Answers `fetch`, `inspect` and `status` from the run directory of a lab in virtual time, which must not
+    be queried.
+    """
 
     def __init__(self, run_dir: Path, on_event: Listener) -> None:
         self._run_dir, self._on_event = run_dir, on_event

@@ -27,7 +27,10 @@ class Tail:
         self._cut = False  # the beginning of the next line was skipped
 
     async def lines(self, fetch: Fetch) -> list[str]:
-        """Returns the lines that were completed since the last call; none if the file does not exist."""
+        """Returns the lines that were completed since the last call; empty if the file does not exist. Skips
+        to `first_bytes` before the end if more than BEHIND_BYTES are new, unless `whole`; starts again if the
+        file has become shorter.
+        """
         if self._offset is None:
             size = (await fetch(path=self.path, offset=0, length=0))["size"]
             if size is None:

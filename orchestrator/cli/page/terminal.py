@@ -23,7 +23,9 @@ MOST_WAITING_BYTES = 8 * 2**20
 
 
 class Said:
-    """Buffers a shell's output for the page. The lab must not wait: if too much waits, `overrun` is set."""
+    """Buffers a shell's output for the page, so that the lab need not wait for it. If more than
+    MOST_WAITING_BYTES wait, sets `overrun` and drops further output.
+    """
 
     def __init__(self) -> None:
         self.pieces: asyncio.Queue[bytes] = asyncio.Queue()

@@ -1,4 +1,6 @@
-"""Watches labs for their viewers: queries a lab once a second for all its viewers together."""
+"""Watches labs for their viewers: queries a lab at a fixed interval (1 s by default), once for all its
+viewers.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ Frame = dict[str, Any]
 
 
 class Watches:
-    """The labs that have viewers: begins to watch a lab for its first viewer, and stops after the last."""
+    """The labs that have viewers: starts to watch a lab for its first viewer, and stops after the last."""
 
     def __init__(self, state_root: Callable[[], Path], every_s: float = EVERY_S) -> None:
         self._root = state_root
@@ -54,7 +56,9 @@ class Watches:
 
     @contextlib.asynccontextmanager
     async def look(self, lab: str) -> AsyncIterator[asyncio.Queue[Frame | None]]:
-        """Yields a queue that gets a lab's frames while the context lasts; None in the queue is the end."""
+        """Yields a queue that receives a lab's frames while the context lasts, first the kept ones; None in
+        the queue means that the lab has ended.
+        """
         watch = self._open.get(lab)
         if watch is None or watch.over:
             watch = self._open[lab] = Watch(self._root() / lab, self._every_s)
@@ -70,7 +74,7 @@ class Watches:
 
 
 class Scrapes:
-    """Watches labs for a scraper of metrics, each time for `keep_s` seconds after a scrape."""
+    """Watches labs for a scraper of metrics, for `keep_s` seconds after each scrape."""
 
     def __init__(self, watches: Watches, keep_s: float = KEEP_S, patience_s: float = PATIENCE_S) -> None:
         self._watches, self._keep_s, self._patience_s = watches, keep_s, patience_s
@@ -78,8 +82,8 @@ class Scrapes:
         self._until = 0.0
 
     async def facts(self, labs: Iterable[str]) -> list[Facts]:
-        """Returns the facts of these labs, and watches them for `keep_s`; waits up to `patience_s` for new
-        ones.
+        """Returns the facts of these labs, and watches them for `keep_s` more seconds; waits up to
+        `patience_s` for the first answer of a lab.
         """
         wanted = list(labs)
         self._until = time.monotonic() + self._keep_s
@@ -131,7 +135,9 @@ class Watch:
         )  # fmt: skip
 
     async def drawn(self, unfolded: list[str]) -> Frame | None:
-        """Returns the drawing of the network by the last query, with these groups unfolded, or None."""
+        """Returns the drawing of the network by the last query, with these groups unfolded; None before the
+        first answer.
+        """
         if self._found is None:
             return None
         return await asyncio.to_thread(network.drawn, self._found, self._routers, unfolded)
@@ -198,7 +204,9 @@ class Watch:
                 await asyncio.wait_for(at.closed.wait(), due - time.monotonic())
 
     async def _answered(self, asking: asyncio.Task[None]) -> None:
-        """Waits for a query of the lab; tells the viewers if it lasts long, as with a stopped lab process."""
+        """Waits until a query of the lab ends; informs the viewers if it takes SILENT intervals, as with a
+        stopped lab process. Cancels the query if this wait is cancelled.
+        """
         try:
             done, _ = await asyncio.wait({asking}, timeout=SILENT * self._every_s)
             if not done:
@@ -259,7 +267,9 @@ class Watch:
         )
 
     def _warn(self, warning: Message) -> None:
-        """Sends a warning to the viewers unless it was sent: an event and a status may have the same one."""
+        """Sends a warning to the viewers unless it is among the kept frames: an event and a status may have
+        the same one.
+        """
         if {"kind": "warning", **warning} not in self._events:
             self._tell("warning", **warning)
 

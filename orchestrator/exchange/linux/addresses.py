@@ -1,4 +1,4 @@
-"""Parses addresses in the forms of Linux commands, and adds them to machines."""
+"""Parses addresses in the forms of Linux commands, and adds them to machines or removes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLASSES = ((128, 8), (192, 16), (224, 24))
 
 
 def is_a(kind: Any, text: str) -> bool:
-    """Returns whether a text is an instance of one of ipaddress' classes."""
+    """Returns whether the class `kind`, one of `ipaddress`, accepts the text."""
     try:
         kind(text)
     except ValueError:
@@ -21,16 +21,16 @@ def is_a(kind: Any, text: str) -> bool:
 
 
 def interface(text: str, mask: str | None = None) -> str | None:
-    """Returns an address with its prefix length, the full length if none is given, as `ip` does; None if it
-    is no address.
+    """Returns ADDRESS/LENGTH. The length comes from the text or else from `mask` (a length, dotted or 0x
+    form); by default it is the full length, as with `ip`. None if the text is no address.
     """
     whole = text if mask is None or "/" in text else f"{text}/{_length(mask)}"
     return str(ipaddress.ip_interface(whole)) if is_a(ipaddress.ip_interface, whole) else None
 
 
 def by_class(text: str) -> str | None:
-    """Returns an address with its prefix length, by default that of its class, as `ifconfig` does; None if
-    it is no address.
+    """Returns ADDRESS/LENGTH. An IPv4 address without a length gets that of its class (A 8, B 16, C 24, else
+    32), as with `ifconfig`; an IPv6 address gets 128. None if the text is no address.
     """
     if "/" in text or not is_a(ipaddress.IPv4Address, text):
         return interface(text)
@@ -40,7 +40,9 @@ def by_class(text: str) -> str | None:
 
 
 def subnet(text: str, mask: str | None = None) -> str | None:
-    """Returns a route's destination: "default", or a subnet without host bits; None if it is neither."""
+    """Returns a route's destination: "default" in its spellings (`any`, 0.0.0.0/0, ::/0), or a subnet without
+    host bits, by default of full length; None if the text is neither.
+    """
     if text in ("default", "any", "0/0", "0.0.0.0/0", "::/0") or (
         text == "0.0.0.0" and mask in ("0.0.0.0", "0", None)
     ):
@@ -54,7 +56,9 @@ def _length(mask: str) -> str:
 
 
 def give(machine: Machine, port: str, address: str) -> int:
-    """Adds an address; returns the status of `ip`: 2 if the interface has it already."""
+    """Adds an address to the interface `port`; returns the exit status of `ip`: 0, or 2 if the interface has
+    it already.
+    """
     own = machine.addresses.setdefault(port, [])
     if address in own:
         return 2
@@ -63,8 +67,8 @@ def give(machine: Machine, port: str, address: str) -> int:
 
 
 def take(machine: Machine, port: str, address: str | None = None) -> int:
-    """Removes an address, or all addresses of the interface if `address` is None; returns the status of `ip`:
-    2 if the interface does not have the address.
+    """Removes an address, in any length if `address` has none or /32, or all addresses of the interface if it
+    is None. Returns the exit status of `ip`: 0, or 2 if the interface does not have the address.
     """
     own = machine.addresses.get(port, [])
     if address is None:

@@ -1,4 +1,4 @@
-"""Finds the function that applies a Linux network command, by the command's name."""
+"""Applies a Linux network command to a machine, by the function for the command's name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def bare(name: str) -> str:
 
 
 def act(machine: Machine, words: Sequence[str]) -> int | None:
-    """Applies a command to the machine; returns its exit status, or None if vNET has no counterpart."""
+    """Applies a command (also after `sudo`, `busybox` or `exec`, with or without its directory) to the
+    machine. Returns its exit status, or None if vNET has no counterpart for the command or its words.
+    """
     plain = list(words)
     while plain[:1] in (["sudo"], ["busybox"], ["exec"]):
         plain.pop(0)

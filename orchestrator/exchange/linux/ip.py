@@ -1,6 +1,5 @@
-"""Applies the command `ip` in all its spellings: abbreviated objects and commands, options in any order.
-
-Functions return the exit status, or None for unknown words, which the import then reports.
+"""Applies the commands `ip address`, `ip link` and `ip route` to a machine: abbreviated words, options in any
+order. Functions return the exit status, or None for unknown words, which the import then reports.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ FLAGS = (
     "-N",
     "-force",
 )
-# As ip takes them (iproute2, ip/ip.c): the shortest text that is each object.
+# Each object of `ip` and its shortest abbreviation (iproute2, ip/ip.c).
 OBJECTS = (("address", "a"), ("link", "l"), ("route", "r"))
 # Of an address and of a route: keywords that take a word, and have no counterpart that matters to a lab.
 ADDRESS_WORDS = ("broadcast", "brd", "label", "scope", "metric", "proto", "valid_lft", "preferred_lft")
@@ -48,7 +47,9 @@ ROUTE_WORDS = (
 
 
 def ip(machine: Machine, words: Sequence[str]) -> int | None:
-    """Applies the words after `ip` to the machine; returns the exit status, or None if a word is unknown."""
+    """Applies the words after `ip` to the machine: address, link and route; listing changes nothing. Returns
+    the exit status, or None for another object or an unknown word.
+    """
     plain = list(words)
     while plain and (plain[0] in FLAGS or plain[0].startswith("-f")):
         if plain.pop(0) in ("-f", "-family") and plain:
@@ -114,7 +115,9 @@ def _link(machine: Machine, command: str, words: list[str]) -> int | None:
 
 
 def _new(machine: Machine, words: list[str]) -> int | None:
-    """Adds a bridge, a tagged interface or a dummy interface; None for other types."""
+    """Adds a bridge, a VLAN interface or a dummy interface from the words of `ip link add` and returns the
+    status; None for another type, or without a name, a type, or the parent and id of a VLAN.
+    """
     if "type" not in words[:-1]:
         return None
     at = words.index("type")
@@ -144,8 +147,8 @@ def _new(machine: Machine, words: list[str]) -> int | None:
 
 
 def _bridge(bridge: Bridge, options: Sequence[str]) -> int | None:
-    """Sets the bridge's spanning tree from its options and ignores all others; returns None if the options
-    turn VLAN filtering on, else 0.
+    """Sets the bridge's spanning tree (`stp_state`) from the options and ignores others; returns None if the
+    options turn VLAN filtering on, else 0.
     """
     pairs = list(zip(options[::2], options[1::2], strict=False))
     for key, value in pairs:
@@ -188,13 +191,15 @@ def _set(machine: Machine, words: list[str]) -> int | None:
 
 
 def enslave(machine: Machine, port: str, bridge: str) -> None:
-    """Makes an interface a port of a bridge."""
+    """Makes an interface a port of a bridge, and removes it from the bridge that it was on. KeyError without
+    such a bridge.
+    """
     release(machine, port)
     machine.bridges[bridge].ports.append(port)
 
 
 def release(machine: Machine, port: str) -> None:
-    """Removes an interface from its bridge."""
+    """Removes an interface from its bridge, if it has one."""
     for bridge in machine.bridges.values():
         if port in bridge.ports:
             bridge.ports.remove(port)
@@ -218,8 +223,9 @@ def _route(machine: Machine, command: str, words: list[str]) -> int | None:
 
 
 def route(machine: Machine, made: Route, command: str = "add") -> int | None:
-    """Adds or replaces a route; of two routes to one subnet the lower metric applies. Returns the status of
-    `ip`: 0, or 2 for a second route with the same subnet and metric; None for another command.
+    """Adds a route, or replaces the routes with its subnet and metric; of two routes to one subnet the lower
+    metric applies. Returns the status of `ip`: 0, or 2 for a second route with the same subnet and metric;
+    None for another command.
     """
     same = [one for one in machine.routes if one.to == made.to and one.metric == made.metric]
     if command in ("change", "chg", "replace") or (len(command) > 2 and "replace".startswith(command)):
@@ -233,8 +239,8 @@ def route(machine: Machine, made: Route, command: str = "add") -> int | None:
 
 
 def _hops(words: Sequence[str]) -> Iterator[tuple[str, int] | None]:
-    """Yields one (gateway, metric) from the words of a route; None if a word has no counterpart or no gateway
-    with a global address is named.
+    """Yields one (gateway, metric) from the words of a route; 0 without a metric. Yields None if a word has
+    no counterpart, or if there is no gateway or it is link-local.
     """
     via, metric, given = None, 0, iter(words)
     for word in given:
@@ -253,7 +259,7 @@ def _hops(words: Sequence[str]) -> Iterator[tuple[str, int] | None]:
             yield None
             return
     if via is None or not is_a(ipaddress.ip_address, via) or ipaddress.ip_address(via).is_link_local:
-        yield None  # by a device, or by an address that is made of a MAC of theirs
+        yield None  # a route by a device, or by an address that contains a MAC of the other tool
     else:
         yield via, metric
 

@@ -1,4 +1,6 @@
-"""Applies the commands ifconfig, route, vconfig and sysctl."""
+"""Applies the commands ifconfig, route, vconfig and sysctl to a machine. Functions return the exit status, or
+None for words without a counterpart, which the import then reports.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ FORWARDING = (
 
 
 def ifconfig(machine: Machine, words: Sequence[str]) -> int | None:
-    """Applies `ifconfig IF [ADDRESS[/LENGTH]] [netmask MASK] [up|down] [mtu N]`, with IPv6 by `inet6 add`."""
+    """Applies `ifconfig IF [ADDRESS[/LENGTH]] [netmask MASK] [up|down] [mtu N]`, with IPv6 by `inet6 add`,
+    and `del ADDRESS`. Without IF or with IF alone it changes nothing; broadcast, flags and the like have no
+    effect. None for other words, such as `hw`.
+    """
     plain = [word for word in words if word not in ("-v", "-a", "-s")]
     if len(plain) < 2:
         return 0
@@ -67,7 +72,9 @@ def ifconfig(machine: Machine, words: Sequence[str]) -> int | None:
 
 
 def _own(machine: Machine, port: str, address: str, mask: str | None) -> int | None:
-    """Sets the interface's address in place of the former one; for an alias (eth0:1) adds one more."""
+    """Sets the interface's address in place of the former ones of its IP version; 0.0.0.0 only removes them.
+    For an alias (eth0:1), adds one more. None if the address or mask is wrong.
+    """
     text = by_class(address) if mask is None else interface(address, mask)
     if text is None:
         return None
@@ -84,7 +91,10 @@ def _own(machine: Machine, port: str, address: str, mask: str | None) -> int | N
 
 
 def route(machine: Machine, words: Sequence[str]) -> int | None:
-    """Applies `route add|del [-net|-host] TARGET [netmask MASK] [gw] GATEWAY [metric N] [dev IF]`."""
+    """Applies `route add|del [-net|-host] TARGET [netmask MASK] [gw GATEWAY] [metric N] [dev IF]`; without
+    words it changes nothing. Ignores the interface and unknown words. None for an added route without a
+    gateway after `gw`, a deleted one that does not exist (unless it is the default), and another command.
+    """
     plain = [word for word in words if word not in ("-n", "-v", "-e", "-A", "inet", "-4", "-6", "--inet")]
     if not plain:
         return 0
@@ -129,7 +139,9 @@ def route(machine: Machine, words: Sequence[str]) -> int | None:
 
 
 def vconfig(machine: Machine, words: Sequence[str]) -> int | None:
-    """Applies `vconfig add IF TAG`, which makes the interface IF.TAG."""
+    """Applies `vconfig add IF TAG`, which makes the interface IF.TAG; ignores `set_name_type`. None for other
+    words.
+    """
     if len(words) == 3 and words[0] == "add":
         machine.made[f"{words[1]}.{words[2]}"] = f"VLAN {words[2]} of {words[1]}"
         return 0
@@ -137,7 +149,9 @@ def vconfig(machine: Machine, words: Sequence[str]) -> int | None:
 
 
 def sysctl(machine: Machine, words: Sequence[str]) -> int | None:
-    """Applies settings of forwarding; returns None if any other setting is among them."""
+    """Sets the machine's forwarding from settings of IPv4 or IPv6 forwarding of all interfaces; those of
+    `default` have no effect. Returns 0, or None if there is no such setting or any other is among them.
+    """
     text = " ".join(word for word in words if word not in ("-w", "-q", "-e", "--write", "-qw", "-wq"))
     settings = text.replace(" = ", "=").replace("= ", "=").split()
     found = [setting.replace("/", ".").split("=", 1) for setting in settings]

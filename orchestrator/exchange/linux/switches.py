@@ -1,4 +1,6 @@
-"""Applies the commands brctl and ovs-vsctl, which make switches inside a machine."""
+"""Applies the commands brctl and ovs-vsctl, which make switches inside a machine. Functions return the exit
+status, or None for words without a counterpart, which the import then reports.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ _TIMERS = (
 
 
 def brctl(machine: Machine, words: Sequence[str]) -> int | None:
-    """Applies brctl to bridges and their ports; returns None for timers, which the lab sets itself."""
+    """Applies brctl to bridges, their ports and their spanning tree. Returns the status, 1 for `delbr` of an
+    unknown bridge; None for timers and priorities, which the lab sets itself, unknown bridges and other
+    words.
+    """
     match list(words):
         case ["addbr", name]:
             machine.bridges.setdefault(name, Bridge())
@@ -44,7 +49,10 @@ def brctl(machine: Machine, words: Sequence[str]) -> int | None:
 
 
 def ovs_vsctl(machine: Machine, words: Sequence[str]) -> int | None:
-    """Applies ovs-vsctl to bridges and plain ports; returns None for tags, trunks and controllers."""
+    """Applies the ovs-vsctl commands, separated by `--`, to bridges, plain ports and `stp_enable=true`;
+    returns 0. Returns None at the first other command, such as one with tags, trunks or controllers, or with
+    an unknown bridge.
+    """
     waiting: list[list[str]] = [[]]
     for word in words:
         if word == "--":

@@ -1,4 +1,4 @@
-"""Applies the command `tc`: netem, tbf and class rates become impairments of an interface."""
+"""Applies the command `tc` to a machine: netem and tbf qdiscs become impairments of an interface."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ _PERCENT = {
 
 
 def tc(machine: Machine, words: Sequence[str]) -> int | None:
-    """Sets the impairments of an interface from a netem or tbf qdisc, or removes them; returns 0, or None if
-    the command or one of its words has no counterpart.
+    """Sets the impairments of an interface from a root netem or tbf qdisc, adds those of a child qdisc or a
+    change, or removes all (`del`). `show` changes nothing. Returns 0, or None if the command or one of its
+    words has no counterpart.
     """
     plain = [word for word in words if not word.startswith("-")]
     if plain[:1] not in (["qdisc"], ["q"], ["qd"]) or len(plain) < 4 or "dev" not in plain[:-1]:
@@ -58,7 +59,9 @@ def tc(machine: Machine, words: Sequence[str]) -> int | None:
 
 
 def _placed(words: Sequence[str]) -> bool:
-    """Returns whether the qdisc is the interface's root, or the child of the only other qdisc."""
+    """Returns whether the words put the qdisc at the interface's root or below the only class of a parent (N:
+    or N:1), and contain nothing but that, the interface and a handle.
+    """
     given = iter(words)
     for word in given:
         if word in ("dev", "handle"):
@@ -103,7 +106,9 @@ def _share(text: str) -> str:
 
 
 def _tbf(words: Sequence[str]) -> Iterator[tuple[str | None, Any]]:
-    """Yields the rate of a tbf; ignores burst and latency, which the lab sets itself."""
+    """Yields ("rate", RATE) for the rate of a tbf; ignores burst, latency and the like, which the lab sets
+    itself. Yields (None, None) for an unknown word.
+    """
     given = iter(words)
     for word in given:
         value = next(given, "")
@@ -124,7 +129,7 @@ def _tbf(words: Sequence[str]) -> Iterator[tuple[str | None, Any]]:
 
 
 def rate(text: str) -> str:
-    """Converts a rate of tc to the topology's form; returns other text unchanged."""
+    """Converts a rate of tc to `N bit/s`; its units in `bps` count bytes. Returns other text unchanged."""
     found = _NUMBER.fullmatch(text.lower())
     if found is None or found[2] not in _RATES:
         return text
@@ -132,7 +137,9 @@ def rate(text: str) -> str:
 
 
 def duration(text: str) -> str:
-    """Converts a time of tc to the topology's form; returns other text unchanged."""
+    """Converts a time of tc, without a unit in microseconds, to the topology's form in whole s, ms, us or ns.
+    Returns other text unchanged.
+    """
     found = _NUMBER.fullmatch(text.lower())
     if found is None or found[2] not in _TIMES:
         return text

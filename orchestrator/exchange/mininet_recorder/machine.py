@@ -1,4 +1,6 @@
-"""Keeps the script from acting on the machine: no process starts, nothing sleeps, no input is read."""
+"""Prevents the script from acting on the machine: replaced functions start no process, do not sleep and read
+no input.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from .said import leave
 
 
 def ended(keys: dict[str, Any]) -> Any:
-    """Returns an object like a process that has ended with status 0, without output."""
+    """Returns an object like a subprocess.Popen that has ended with status 0, without output. keys: the
+    keywords of the replaced call, which decide between text and bytes.
+    """
     empty: Any = "" if keys.get("text") or keys.get("universal_newlines") or keys.get("encoding") else b""
     lines = types.SimpleNamespace(read=lambda *_: empty, readline=lambda *_: empty, close=lambda: None)
     done = types.SimpleNamespace(
@@ -33,7 +37,9 @@ def refused(command: Any = "", *_args: Any, **keys: Any) -> Any:
 
 
 def keep_away() -> None:
-    """Replaces functions that would act on the machine by ones that return harmless answers."""
+    """Replaces functions that start processes, sleep or read input by ones that do nothing and return empty
+    answers with status 0; reports the commands and questions. The user id becomes 0.
+    """
     for name in ("run", "Popen"):
         setattr(subprocess, name, refused)
     for name in ("call", "check_call", "getstatusoutput"):

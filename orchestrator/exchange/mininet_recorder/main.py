@@ -1,4 +1,6 @@
-"""Gives the script the recorder's Mininet modules, runs it, and prints the network that it built."""
+"""Replaces Mininet's modules by those of the recorder, runs the script, and prints the networks that it
+built.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ KNOWN: dict[str, Any] = {
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports every module with a name of Mininet from the recorder."""
+    """Import hook that provides a module of the recorder for every name `mininet` and below."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
         if fullname.partition(".")[0] != "mininet":
@@ -54,7 +56,9 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:
-    """Runs the script and prints the network that it built as JSON."""
+    """Runs the script and prints one JSON object: its networks with nodes, the reports on parts that are left
+    out or changed, and the failure (null if it ended well). Output of the script goes to standard error.
+    """
     out, sys.stdout = sys.stdout, sys.stderr
     said.SCRIPT[0], net.STOP_AT_START[0] = file, stop_at_start
     sys.argv = [file, *arguments]
@@ -70,7 +74,9 @@ def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:
 
 
 def _run(file: str) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Runs the script; returns its failure (None if it ended well) and its global names."""
+    """Runs the script; returns its failure (None if it ended well or was stopped at the network's start) and
+    its global names (empty unless it ran to its end).
+    """
     try:
         return None, runpy.run_path(file, run_name="__main__")
     except net.BuiltError:
@@ -78,12 +84,14 @@ def _run(file: str) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     except SystemExit as end:
         failed = end.code not in (None, 0, False)
         return (_failure(file, end, f"ended with sys.exit({end.code!r})") if failed else None), {}
-    except BaseException as failure:  # whatever the script does, it is said
+    except BaseException as failure:  # the script may raise anything, also KeyboardInterrupt
         return _failure(file, failure, f"{type(failure).__name__}: {failure}"), {}
 
 
 def _custom(file: str, topos: dict[str, Any]) -> dict[str, Any] | None:
-    """Builds the first topology that the script offers to `mn --custom`; returns a failure, or None."""
+    """Builds the first topology of `topos`, which the script defines for `mn --custom`, and reports the
+    others; returns a failure, or None.
+    """
     name = next(iter(topos))
     if len(topos) > 1:
         said.leave(f"topologies {', '.join(sorted(map(str, topos)))}: the first, {name}, is taken")
@@ -97,7 +105,9 @@ def _custom(file: str, topos: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _failure(file: str, failure: BaseException, text: str) -> dict[str, Any]:
-    """Returns the script's line and text of an exception, and whether the script is Python 2."""
+    """Returns the failure for an exception: the innermost line of the script in it (0: none), the text up to
+    300 characters, and whether the script is Python 2.
+    """
     trace, line = failure.__traceback__, 0
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == file:

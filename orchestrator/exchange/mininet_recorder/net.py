@@ -1,4 +1,4 @@
-"""Replaces Mininet's class Mininet: records nodes and links as the script adds, changes and deletes them."""
+"""Replaces Mininet's class Mininet: records the nodes and links that the script adds, changes and deletes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .topologies import Topo
 
 NETS: list[Net] = []
 STOP_AT_START = [False]
-# Of the constructor: without an effect on a network of ours.
+# Keywords of the constructor that have no effect on a network of vNET.
 QUIET_KEYS = frozenset((
     "switch", "controller", "host", "link", "intf", "build", "xterms", "cleanup", "inNamespace",
     "autoSetMacs",
@@ -23,26 +23,30 @@ QUIET_KEYS = frozenset((
 
 
 class BuiltError(BaseException):
-    """Raised to end the script when its network has started."""
+    """Ends the script when its network has started, with --stop-at-start; scripts that catch Exception do not
+    catch it.
+    """
 
 
 def _natural(step: Any) -> list[Any]:
-    """Returns a sort key that puts h2 before h10."""
+    """Returns a sort key for a recorded step, by the name of its node, that puts h2 before h10."""
     return [
         (0, int(one), "") if one.isdigit() else (1, 0, one) for one in re.split(r"(\d+)", str(step[1][0]))
     ]
 
 
 class PlainLink:
-    """A link without traffic control: bandwidth, delay and loss have no effect on it."""
+    """The link class without traffic control: bandwidth, delay and loss have no effect on it."""
 
 
 class TCLink(PlainLink):
-    """A link with TCIntf at both ends."""
+    """The link class with TCIntf at both ends, so that bandwidth, delay and loss have effect."""
 
 
 class Net(Recorded):
-    """Records the network of a script."""
+    """Records the network of a script, with the methods of Mininet's class Mininet. Methods without effect on
+    the network do nothing; tests such as ping and iperf are reported as left out.
+    """
 
     KEPT = frozenset({"terms"})
 
@@ -71,19 +75,23 @@ class Net(Recorded):
         return "net"
 
     def buildFromTopo(self, topo: Any = None) -> None:
-        """Adds the nodes and links of the topology."""
+        """Adds the hosts of the topology (a Topo or its class), sorted by name, then its switches and links
+        in the order of the script.
+        """
         if isinstance(topo, type) and issubclass(topo, Topo):
             topo = topo()
         steps = list(getattr(topo, "steps", []))
         for kind in ("addHost", "addSwitch", "addLink"):
             some = [one for one in steps if one[0] == kind]
-            # Mininet goes through hosts by their names as people sort them: so it gives out addresses.
+            # Mininet adds hosts in natural order of their names, which determines their addresses.
             for step, args, params, line in sorted(some, key=_natural) if kind == "addHost" else some:
                 made = getattr(self, step)(*args, **params)
                 made.__dict__["line"] = line
 
     def addHost(self, name: str, cls: Any = None, **params: Any) -> Node:
-        """Adds a host with the next address."""
+        """Adds a host, with the next address of the network's range unless `params` has `ip`; returns it.
+        Reports a `cpu` share on a host that is no CPULimitedHost.
+        """
         params.setdefault("ip", f"{self.base[self.next]}/{self.base.prefixlen}")
         self.next += 1
         node = self._node(name, cls or self.classes["host"], Node, params)
@@ -93,7 +101,7 @@ class Net(Recorded):
         return node
 
     def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Node:
-        """Adds a switch."""
+        """Adds a switch and returns it; reports parameters without a counterpart."""
         node = self._node(name, cls or self.classes["switch"], Switch, params)
         for key in sorted(params.keys() - SWITCH_QUIET - {"stp"}):
             leave(f"{name}: {key}={params[key]!s:.40} has no counterpart")
@@ -132,7 +140,9 @@ class Net(Recorded):
 
     def addLink(self, node1: Any, node2: Any, port1: Any = None, port2: Any = None, cls: Any = None,
                 **params: Any) -> Link:  # fmt: skip
-        """Adds a link between two nodes."""
+        """Adds a link between two nodes, given by object or name, with one new interface at each, and returns
+        it. Bandwidth, delay and loss have effect only if the link or the interface class has traffic control.
+        """
         ends = [node if isinstance(node, Node) else self.nameToNode[str(node)] for node in (node1, node2)]
         kind = cls or self.classes["link"]
         while isinstance(kind, functools.partial):
@@ -166,8 +176,8 @@ class Net(Recorded):
         return link
 
     def _as_mn(self, own: dict[str, Any]) -> bool:
-        """Returns whether this link has impairments as with `mn --link tc`: the script offers its topology to
-        `mn --custom`, and the link's parameters `own` state an impairment.
+        """Returns whether this link has impairments as with `mn --link tc`, and reports it: the script offers
+        its topology to `mn --custom`, and the link's parameters `own` state an impairment.
         """
         wanted = self.custom and any(own.get(key) for key in IMPAIRMENTS)
         if wanted:
@@ -175,7 +185,9 @@ class Net(Recorded):
         return wanted
 
     def drop(self, link: Link) -> None:
-        """Removes a link from the network and from its nodes."""
+        """Removes a link from the network and its interfaces from the nodes, which keep them in `known`. Does
+        nothing for a link that is not in the network.
+        """
         if link in self.wires:
             self.wires.remove(link)
             for intf in (link.intf1, link.intf2):
@@ -184,11 +196,13 @@ class Net(Recorded):
                     intf.node.__dict__.setdefault("gone", []).append(intf)
 
     def delLink(self, link: Link) -> None:
-        """Removes a link, as Mininet's method of this name does."""
+        """Removes a link from the network and its interfaces from the nodes."""
         self.drop(link)
 
     def delLinkBetween(self, node1: Any, node2: Any, index: Any = 0, allLinks: bool = False) -> Any:
-        """Removes one link between two nodes, or all."""
+        """Removes the link number `index` between two nodes and returns it, or removes all of them and
+        returns the list; IndexError if there is none at `index`.
+        """
         found = self.linksBetween(node1, node2)
         gone = found if allLinks else [found[index]]
         for link in gone:
@@ -196,12 +210,12 @@ class Net(Recorded):
         return gone if allLinks else gone[0]
 
     def linksBetween(self, node1: Any, node2: Any) -> list[Link]:
-        """Returns the links between two nodes."""
+        """Returns the links between two nodes, given by object or name in either order."""
         wanted = {str(node1), str(node2)}
         return [link for link in self.wires if {link.intf1.node.name, link.intf2.node.name} == wanted]
 
     def delNode(self, node: Any, nodes: Any = None) -> bool:
-        """Removes a node with its links; returns False if there is no such node."""
+        """Removes a node, given by object or name, with its links; returns False if there is no such node."""
         name = str(node)
         if self.nameToNode.pop(name, None) is None:
             return False
@@ -215,7 +229,9 @@ class Net(Recorded):
     delController = quiet(True)
 
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:
-        """Turns the links between two nodes off or on."""
+        """Records the links between two nodes as down if `status` is `down`, else as up; reports a missing
+        link.
+        """
         found = self.linksBetween(src, dst)
         if not found:
             leave(f"{call_text('configLinkStatus', (src, dst, status), {})}: there is no such link")
@@ -228,7 +244,9 @@ class Net(Recorded):
         return list(self.wires)
 
     def getNodeByName(self, *names: Any) -> Any:
-        """Returns one node, or a list for several names."""
+        """Returns the node of one name, or a list of nodes for several names; KeyError for an unknown
+        name.
+        """
         return self.nameToNode[names[0]] if len(names) == 1 else [self.nameToNode[name] for name in names]
 
     get = getNodeByName
@@ -257,11 +275,13 @@ class Net(Recorded):
         return list(self.nameToNode.values())
 
     def items(self) -> list[tuple[str, Node]]:
-        """Returns names and nodes."""
+        """Returns (name, node) pairs."""
         return list(self.nameToNode.items())
 
     def build(self) -> None:
-        """Configures the hosts, as their classes do; does nothing the second time."""
+        """Adds the nodes and links of the topology, if one was given, and calls `config` of each host; does
+        nothing the second time. Reports a host's MAC, which the plan sets.
+        """
         if self.built:
             return
         self.built = True
@@ -274,14 +294,16 @@ class Net(Recorded):
                 leave(f"{host.name}: the MAC {host.params['mac']} is the plan's here")
 
     def start(self) -> None:
-        """Builds the network; ends the script here with --stop-at-start."""
+        """Builds the network. With --stop-at-start, then ends the script by BuiltError, if the script itself
+        called.
+        """
         self.build()
         if STOP_AT_START[0] and here():
             leave("the script is stopped here (--stop-at-start): what comes after is not taken over")
             raise BuiltError
 
     def run(self, test: Any, *args: Any, **keys: Any) -> Any:
-        """Starts the network and calls the test."""
+        """Starts the network, calls the function `test` with the other arguments and returns its result."""
         self.start()
         return test(*args, **keys)
 
@@ -300,7 +322,9 @@ class Net(Recorded):
     randMac = quiet("00:00:00:00:00:01")
 
     def recorded(self) -> dict[str, Any]:
-        """Returns the recorded network as data for JSON."""
+        """Returns hosts, switches and links as data for JSON; omits and reports links to nodes outside of the
+        network.
+        """
         return {
             "hosts": [self._host(host) for host in self.hosts],
             "switches": [

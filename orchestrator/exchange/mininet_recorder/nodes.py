@@ -9,7 +9,7 @@ from typing import Any
 from .said import call_text, here, leave
 from .stubs import Recorded, quiet, silent
 
-IMPAIRMENTS = ("bw", "delay", "jitter", "loss", "max_queue_size")  # of TCIntf, what carries over
+IMPAIRMENTS = ("bw", "delay", "jitter", "loss", "max_queue_size")  # parameters of TCIntf that are imported
 # Of a host: carried over, or without a counterpart that matters (names of programs and places).
 HOST_KEYS = frozenset(["ip", "mac", "defaultRoute", "cpu", "cls", "inNamespace", "dimage"]) - {"dimage"}
 WITHOUT_EFFECT = frozenset(["inNamespace", "isSwitch", "isController", "privateDirs_", "xterm", "hostname"])
@@ -31,7 +31,9 @@ SWITCH_QUIET = frozenset(
 
 
 class Intf(Recorded):
-    """One end of a link, as Mininet's class Intf."""
+    """One end of a link, with the methods of Mininet's class Intf; bandwidth, delay and loss have no effect
+    on it.
+    """
 
     def __init__(
         self, name: Any = "", node: Any = None, port: Any = None, link: Any = None, **params: Any
@@ -46,8 +48,8 @@ class Intf(Recorded):
         return self.name
 
     def config(self, **params: Any) -> dict[str, Any]:
-        """Sets the impairments in place of the former ones, as TCIntf does; reports that a plain Intf
-        ignores them.
+        """Sets the impairments in place of the former ones, on a TCIntf; reports that a plain Intf ignores
+        them. Applies `ip` and `up=False`; reports other parameters. Returns an empty mapping.
         """
         if not isinstance(self, TCIntf) and any(params.get(key) for key in IMPAIRMENTS):
             leave(
@@ -65,7 +67,9 @@ class Intf(Recorded):
         return {}
 
     def setIP(self, ipstr: str, prefixLen: Any = None) -> str:
-        """Gives the interface an address."""
+        """Gives the interface an address, with the prefix length 8 if neither `ipstr` nor `prefixLen` has
+        one; returns "".
+        """
         self.node.setIP(ipstr, prefixLen or 8, self)
         return ""
 
@@ -74,17 +78,19 @@ class Intf(Recorded):
         leave(f"{self.name}: the MAC {mac} is the plan's here")
 
     def ifconfig(self, *words: Any) -> str:
-        """Records the command `ifconfig` of this interface at its node, and whether it is up from then on."""
+        """Records the command `ifconfig` of this interface at its node, and whether the interface is up from
+        then on. Returns "".
+        """
         if "down" in words or "up" in words:
             self.up = "up" in words
         return str(self.node.cmd("ifconfig", self.name, *words))
 
     def cmd(self, *words: Any, **keys: Any) -> str:
-        """Records a command at the interface's node."""
+        """Records a command at the interface's node; returns ""."""
         return str(self.node.cmd(*words, **keys))
 
     def IP(self) -> str:
-        """Returns the interface's address."""
+        """Returns the interface's address without prefix length; "" if none is known."""
         return str(self.node.IP(self))
 
     ip = property(IP)
@@ -96,13 +102,15 @@ class Intf(Recorded):
     mac = property(MAC)
 
     def isUp(self, setUp: bool = False) -> bool:
-        """Returns whether the interface is up: unless `ifconfig` set it down. With `setUp`, sets it up."""
+        """Returns whether the interface is up, which it is unless the script set it down. With `setUp`, first
+        sets it up.
+        """
         if setUp and not self.up:
             self.ifconfig("up")
         return self.up
 
     def delete(self) -> None:
-        """Removes the interface's link."""
+        """Removes the interface's link from the network, if it has one."""
         if self.link is not None:
             self.link.delete()
 
@@ -112,11 +120,11 @@ class Intf(Recorded):
 
 
 class TCIntf(Intf):
-    """An interface whose bandwidth, delay and loss have effect."""
+    """An interface whose bandwidth, delay, jitter, loss and queue limit have effect."""
 
 
 class Link(Recorded):
-    """A link between two interfaces, as Mininet's class Link."""
+    """A link between two interfaces, with the methods of Mininet's class Link. line: of the script."""
 
     def __init__(self, intf1: Intf, intf2: Intf, line: int, net: Any) -> None:
         self.intf1, self.intf2, self.line, self.net = intf1, intf2, line, net
@@ -126,7 +134,7 @@ class Link(Recorded):
         return f"{self.intf1}<->{self.intf2}"
 
     def delete(self) -> None:
-        """Removes the link from the network."""
+        """Removes the link from the network and its interfaces from the nodes."""
         self.net.drop(self)
 
     stop = delete
@@ -157,7 +165,10 @@ class Node(Recorded):
         return self.name < str(other)
 
     def config(self, **params: Any) -> dict[str, Any]:
-        """Applies the host's parameters; subclasses in scripts call it with their own."""
+        """Records a default route (`defaultRoute`) and an address (`ip`) other than the node's own; reports
+        other parameters that the node was not made with. Subclasses in scripts call it with their own
+        parameters.
+        """
         if params.get("defaultRoute"):
             self.setDefaultRoute(params["defaultRoute"])
         if params.get("ip") and params["ip"] != self.params.get("ip"):
@@ -168,7 +179,7 @@ class Node(Recorded):
         return {}
 
     def cmd(self, *words: Any, **_keys: Any) -> str:
-        """Records a command; returns empty output."""
+        """Records a command, words or one list, with the script's line; returns empty output."""
         given = words[0] if len(words) == 1 and isinstance(words[0], list | tuple) else words
         self.commands.append((here(), " ".join(map(str, given))))
         return ""
@@ -181,28 +192,32 @@ class Node(Recorded):
         return "", "", 0
 
     def popen(self, *words: Any, **keys: Any) -> Any:
-        """Records a command; returns a process that has ended."""
+        """Records a command; returns an object like a process that has ended with status 0."""
         from .machine import ended
 
         self.cmd(*words, **keys)
         return ended({**keys, "piped": True})
 
     def setIP(self, ip: str, prefixLen: Any = 8, intf: Any = None) -> str:
-        """Records a new address of an interface, by default of the first one."""
+        """Records a new address of an interface, by default of the first one, as an `ifconfig` command;
+        returns "". `prefixLen` counts only if `ip` has no length.
+        """
         port = str(intf) if intf else self._first()
         self.commands.append((here(), f"ifconfig {port} {ip if '/' in str(ip) else f'{ip}/{prefixLen}'}"))
         self.addresses[port] = str(ip)
         return ""
 
     def setDefaultRoute(self, intf: Any = None) -> None:
-        """Records the default route."""
+        """Records the default route as a command: `intf` is an interface, or the words of `ip route`, as in
+        `via IP`.
+        """
         given = str(intf)
         self.commands.append(
             (here(), f"ip route replace default {given if ' ' in given else f'dev {given}'}")
         )
 
     def setHostRoute(self, ip: str, intf: Any) -> None:
-        """Records a route to one host."""
+        """Records a route to the host `ip` by an interface, as a `route` command."""
         self.commands.append((here(), f"route add -host {ip} dev {intf}"))
 
     def setMAC(self, mac: str, intf: Any = None) -> None:
@@ -210,21 +225,25 @@ class Node(Recorded):
         leave(f"{self.name}: the MAC {mac} is the plan's here")
 
     def IP(self, intf: Any = None) -> str:
-        """Returns an interface's address, by default the first one's."""
+        """Returns an interface's address without prefix length, by default the first interface's; "" if none
+        is known.
+        """
         first = self._first()
         port = str(intf) if intf else first
         given = self.addresses.get(port) or (self.params.get("ip") if port == first else "") or ""
         return str(given).partition("/")[0]
 
     def MAC(self, _intf: Any = None) -> str:
-        """Returns the MAC in the node's parameters, else one of zeros."""
+        """Returns the MAC in the node's parameters, else one of zeros, for every interface."""
         return str(self.params.get("mac") or "00:00:00:00:00:00")
 
     def _first(self) -> str:
         return self.interfaces[0].name if self.interfaces else f"{self.name}-eth{self.portBase}"
 
     def plug(self, wanted: str | None, number: Any, kind: type[Intf], params: dict[str, Any]) -> Intf:
-        """Adds the next interface, for a link, and returns it."""
+        """Adds an interface of class `kind` and returns it. It has the port `number`, or the next free one,
+        and the name `wanted`, or NODE-ethPORT.
+        """
         taken = [intf.port for intf in self.interfaces]
         port = number if number is not None else max([self.portBase - 1, *taken]) + 1
         intf = kind(wanted or f"{self.name}-eth{port}", self, port, True, **params)
@@ -232,7 +251,9 @@ class Node(Recorded):
         return intf
 
     def intf(self, intf: Any = None) -> Any:
-        """Returns an interface by its name; the first one without a name."""
+        """Returns an interface by its name, also one whose link was removed; KeyError for an unknown name.
+        Without a name, the first one, or None.
+        """
         if isinstance(intf, Intf):
             return intf
         found = [one for one in self.known if one.name == str(intf)] if intf else self.interfaces[:1]
@@ -248,7 +269,7 @@ class Node(Recorded):
     defaultIntf = intf
 
     def intfList(self) -> list[Intf]:
-        """Returns the interfaces in their order."""
+        """Returns the interfaces in the order in which they were added."""
         return list(self.interfaces)
 
     def intfNames(self) -> list[str]:
@@ -281,7 +302,7 @@ class Node(Recorded):
         return found
 
     def linkTo(self, node: Any, **params: Any) -> Any:
-        """Reports that a link made without a Mininet is left out."""
+        """Reports that a link that is made without a Mininet object is left out."""
         leave(f"{call_text(f'{self}.linkTo', (node,), params)} is not done")
 
     setARP = silent("setARP", "")
@@ -297,14 +318,16 @@ class Node(Recorded):
 
 
 class CPULimitedHost(Node):
-    """A host with a share of the CPU, as Mininet's class CPULimitedHost."""
+    """A host with a share of the CPU, with the methods of Mininet's class CPULimitedHost."""
 
     def __init__(self, name: str, sched: str = "cfs", **params: Any) -> None:
         super().__init__(name, **params)
         self.share: float | None = None
 
     def config(self, cpu: Any = -1, cores: Any = None, **params: Any) -> dict[str, Any]:
-        """Sets the host's share of CPU and its cores, then the other parameters."""
+        """Sets the host's share of CPU unless it is -1, reports `cores` as left out, and applies the other
+        parameters.
+        """
         if cpu is not None and cpu != -1:
             self.setCPUFrac(cpu)
         if cores:
@@ -312,14 +335,14 @@ class CPULimitedHost(Node):
         return super().config(**params)
 
     def setCPUFrac(self, f: Any, sched: Any = None) -> None:
-        """Sets the host's share of all CPUs; none if it is 0 or less."""
+        """Sets the host's share of all CPUs, from 0 to 1; removes it if `f` is 0 or less."""
         self.share = float(f) if f and float(f) > 0 else None
 
     setCPUs = silent("setCPUs")
 
 
 class Switch(Node):
-    """A switch, as Mininet's class Switch."""
+    """A switch, with the methods of Mininet's class Switch; its ports count from 1."""
 
     portBase = 1
     dpid = "1"
@@ -332,4 +355,4 @@ class Switch(Node):
 
 
 class Stp(Switch):
-    """A switch that can have a spanning tree."""
+    """A switch class whose parameter `stp` has effect."""

@@ -1,4 +1,6 @@
-"""Collects reports on parts of the script that are not imported, each with the script's line."""
+"""Collects reports on parts of the script that are left out (LEFT) or done differently (CHANGED), each with
+the script's line; omits repetitions, and reports beyond MOST.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 
 LEFT: list[str] = []
 CHANGED: list[str] = []
-MOST = 2000  # lines: a loop that asks for nothing known fills no memory
+MOST = 2000  # lines: a loop of unknown calls must not fill the memory
 SCRIPT = [""]  # the script's path, set before it runs
 
 
@@ -42,7 +44,7 @@ def _add(lines: list[str], what: str) -> None:
 
 
 def call_text(name: str, words: tuple[Any, ...], keys: dict[str, Any]) -> str:
-    """Returns the text of a call for a report."""
+    """Returns the text of a call for a report, at most 100 characters."""
     shown = [_short(word) for word in words] + [f"{key}={_short(value)}" for key, value in keys.items()]
     text = f"{name}({', '.join(shown)})"
     return text if len(text) <= 100 else f"{text[:97]}..."

@@ -1,4 +1,6 @@
-"""Replaces the parts of Mininet that do not describe the network, and reports their use."""
+"""Provides stubs for the parts of Mininet that do not describe the network, and reports most of their
+uses.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ SILENT = frozenset(
 
 
 class Loose(type):
-    """Metaclass of classes that scripts also use without an instance, as in `lg.setLogLevel()`."""
+    """Metaclass whose classes return a stub for every unknown attribute, since scripts also use them without
+    an instance, as in `lg.setLogLevel()`.
+    """
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
@@ -65,8 +69,8 @@ class Loose(type):
 
 
 class Stub(metaclass=Loose):
-    """Replaces a name that does not describe the network: accepts any use, and is reported when it is
-    called.
+    """Replaces a name that does not describe the network: accepts any use. Unless it is silent, it reports
+    when it is called, and when the script sets an attribute of it.
     """
 
     def __init__(self, *words: Any, **keys: Any) -> None:
@@ -107,8 +111,8 @@ class Stub(metaclass=Loose):
 
 
 class Recorded:
-    """Base of recorded parts of the network: reports unknown calls on them, and attributes that the script
-    replaces.
+    """Base of recorded parts of the network. Unknown attributes are stubs, which report a call; an existing
+    attribute outside KEPT that the script sets keeps its value, and the attempt is reported.
     """
 
     KEPT: frozenset[str] = frozenset()  # attributes that a script may set without effect on the network
@@ -126,14 +130,14 @@ class Recorded:
 
 
 def _from_script() -> bool:
-    """Returns whether the script itself sets the attribute."""
+    """Returns whether the caller's caller is code of the script: it sets an attribute itself."""
     import sys
 
     return sys._getframe(2).f_code.co_filename == SCRIPT[0]
 
 
 def silent(name: str, answer: Any = None) -> Any:
-    """Returns a method that has no effect on the recorded network, but is reported."""
+    """Returns a method that reports each call as left out, has no other effect, and returns `answer`."""
 
     def call(self: Any, *words: Any, **keys: Any) -> Any:
         leave(f"{call_text(f'{self}.{name}', words, keys)} is not done")
@@ -143,5 +147,5 @@ def silent(name: str, answer: Any = None) -> Any:
 
 
 def quiet(answer: Any = None) -> Any:
-    """Returns a method that has no effect and is not reported: it starts, stops or waits."""
+    """Returns a method that has no effect, is not reported, and returns `answer`."""
     return lambda _self, *_words, **_keys: answer

@@ -1,4 +1,4 @@
-"""Replaces Mininet's class Topo, which scripts subclass, and the topologies that Mininet ships."""
+"""Replaces Mininet's class Topo, which scripts subclass, and the topologies that Mininet provides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from .stubs import Recorded
 
 
 class Topo(Recorded):
-    """Records the nodes and links that `build` adds, in order."""
+    """Records the nodes and links that `build` or the script adds, in order, with the default parameters
+    `hopts`, `sopts` and `lopts` of hosts, switches and links.
+    """
 
     def __init__(self, *args: Any, **params: Any) -> None:
         self.steps: list[tuple[str, tuple[Any, ...], dict[str, Any], int]] = []
@@ -28,12 +30,12 @@ class Topo(Recorded):
         self.steps.append((name, args, keys, here()))
 
     def addHost(self, name: str, **params: Any) -> str:
-        """Records a host; returns its name."""
+        """Records a host, with the defaults of `hopts`; returns its name."""
         self._step("addHost", (name,), {**self.hopts, **params})
         return name
 
     def addSwitch(self, name: str, **params: Any) -> str:
-        """Records a switch; returns its name."""
+        """Records a switch, with the defaults of `sopts`; returns its name."""
         self._step("addSwitch", (name,), {**self.sopts, **params})
         return name
 
@@ -44,7 +46,9 @@ class Topo(Recorded):
         )
 
     def addLink(self, node1: str, node2: str, port1: Any = None, port2: Any = None, **params: Any) -> Any:
-        """Records a link between two nodes; returns the number of steps so far."""
+        """Records a link between two nodes, with the defaults of `lopts`; returns the number of steps so
+        far.
+        """
         keys = {**self.lopts, "port1": port1, "port2": port2, **params}
         self._step("addLink", (node1, node2), keys)
         return len(self.steps)
@@ -53,20 +57,24 @@ class Topo(Recorded):
         return [args[0] for step, args, _, _ in self.steps if step in steps]
 
     def hosts(self, sort: bool = True) -> list[str]:
-        """Returns the names of the hosts so far."""
+        """Returns the names of the hosts so far; sorted, or in the order of the script without `sort`."""
         return sorted(self._names("addHost")) if sort else self._names("addHost")
 
     def switches(self, sort: bool = True) -> list[str]:
-        """Returns the names of the switches so far."""
+        """Returns the names of the switches so far; sorted, or in the order of the script without `sort`."""
         return sorted(self._names("addSwitch")) if sort else self._names("addSwitch")
 
     def nodes(self, sort: bool = True) -> list[str]:
-        """Returns the names of hosts and switches so far."""
+        """Returns the names of hosts and switches so far; sorted, or in the order of the script without
+        `sort`.
+        """
         found = self._names("addHost", "addSwitch")
         return sorted(found) if sort else found
 
     def links(self, sort: bool = False, withKeys: bool = False, withInfo: bool = False) -> list[Any]:
-        """Returns the ends of each link so far, followed by its parameters if `withInfo` is set."""
+        """Returns the ends of each link so far in the order of the script, followed by its parameters if
+        `withInfo` is set. `sort` and `withKeys` have no effect.
+        """
         found = [(args, keys) for step, args, keys, _ in self.steps if step == "addLink"]
         return [(*args, keys) if withInfo else args for args, keys in found]
 
@@ -82,8 +90,8 @@ class Topo(Recorded):
         raise KeyError(name)
 
     def linkInfo(self, src: str, dst: str, key: Any = None) -> dict[str, Any]:
-        """Returns the parameters of the first link between two nodes, which the script may change; KeyError
-        if there is none.
+        """Returns the parameters of the first link between two nodes in either order, which the script may
+        change; KeyError if there is none. `key` has no effect.
         """
         for step, args, keys, _ in self.steps:
             if step == "addLink" and set(args) == {src, dst}:
@@ -110,7 +118,9 @@ class SingleSwitchReversedTopo(Topo):
 
 
 class LinearTopo(Topo):
-    """A topology of k switches in a row, each with n hosts."""
+    """A topology of k switches in a row, each with n hosts; the hosts are h1, h2, ... or, if n is not 1,
+    h1s1, h2s1, ...
+    """
 
     def build(self, k: int = 2, n: int = 1, sopts: Any = None, **_params: Any) -> None:
         for i in range(1, k + 1):
@@ -122,7 +132,7 @@ class LinearTopo(Topo):
 
 
 class TreeTopo(Topo):
-    """A tree of switches with hosts as leaves."""
+    """A tree of switches, `depth` levels with `fanout` children at each switch, with hosts as leaves."""
 
     def build(self, depth: int = 1, fanout: int = 2) -> None:
         self.numbers = {"s": 0, "h": 0}

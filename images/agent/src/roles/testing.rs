@@ -7,7 +7,7 @@ use std::time::Duration;
 
 pub const SECOND: i64 = 1_000_000_000;
 
-/// Returns a flow of twenty messages in a tenth of a second.
+/// Returns a flow of twenty messages in a tenth of a second; `reply`: bytes of a reply, None for no reply.
 pub fn flow(pattern: &str, bytes: usize, reply: Option<usize>) -> Value {
     json!({
         "number": 4, "pattern": pattern, "payload": {"kind": "bytes", "bytes": bytes},
@@ -41,7 +41,7 @@ pub fn poll_set(role: &(impl Role + ?Sized)) -> Vec<libc::pollfd> {
     fds
 }
 
-/// Polls a role's sockets for at most `wait_ms`, handles ready ones, and performs what is due.
+/// Polls a role's sockets for at most `wait_ms`, handles the ready ones, and calls `on_time`.
 pub fn turn(role: &mut (impl Role + ?Sized), wait_ms: i32, out: &mut Vec<u8>) {
     let mut fds = poll_set(role);
     os::poll(&mut fds, wait_ms).unwrap();
@@ -51,7 +51,7 @@ pub fn turn(role: &mut (impl Role + ?Sized), wait_ms: i32, out: &mut Vec<u8>) {
     role.on_time(clock::lab_ns(), out);
 }
 
-/// Runs several roles in one thread for `length_ns`; returns their records.
+/// Runs several roles in one thread for `length_ns` from now, and finishes them; returns their records.
 pub fn play_for(roles: &mut [Box<dyn Role>], length_ns: i64) -> Vec<u8> {
     let mut out = Vec::new();
     let t0 = clock::lab_ns();

@@ -21,9 +21,9 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// The longest payload of a datagram over IPv4.
+/// The longest payload of a datagram over IPv4, in bytes.
 const LONGEST: usize = 65_507;
-/// Length of the Ethernet, IPv4 and UDP headers.
+/// Length of the Ethernet, IPv4 and UDP headers, in bytes.
 const HEADERS: u64 = 42;
 /// The most datagrams that wait for space in the socket's buffer; more are dropped.
 const WAITING: usize = 1000;
@@ -151,8 +151,8 @@ impl Udp {
         self.socket = None;
     }
 
-    /// Sends due messages, or queues them if the socket's buffer is full. `sent_ns` is the time after the
-    /// kernel has accepted the datagram.
+    /// Sends due messages to each of their receivers, or queues them behind waiting ones or if the socket's
+    /// buffer is full. `sent_ns` is the time after the kernel has accepted the datagram.
     fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
         while let Some(key) = self.ledger.take_due(t0, now, out) {
             for peer in self.ledger.receivers(&key) {
@@ -172,8 +172,8 @@ impl Udp {
     }
 
     /// Sends a message to a receiver; returns false if the datagram must wait, because the session has not
-    /// begun or the socket's buffer is full. After the session's end, or if it could not begin, the message is
-    /// unsent.
+    /// begun or the socket's buffer is full. Records it as unsent after the session's end, if the session
+    /// could not begin, or if the kernel refuses it.
     fn send(&mut self, key: &Key, peer: usize, out: &mut Vec<u8>) -> bool {
         let Some(socket) = &self.socket else {
             if self.state == State::Over {
@@ -219,7 +219,8 @@ impl Udp {
         }
     }
 
-    /// Sends the reply to a request; returns false if the socket's buffer is full.
+    /// Sends the reply to a request; returns false if the socket's buffer is full. Without a socket it does
+    /// nothing; another error is recorded.
     fn reply(&mut self, ends: Ends, request: &Identity, out: &mut Vec<u8>) -> bool {
         let Some(socket) = &self.socket else {
             return true;
@@ -236,7 +237,8 @@ impl Udp {
         }
     }
 
-    /// Applies the last rate limit that a gateway has sent; records malformed messages as errors.
+    /// Applies the last rate limit for this sender that a gateway has sent since the last call; records
+    /// malformed messages as errors. Does nothing without `rate_limits_from`.
     fn apply_rate_limit(&mut self, now: i64, out: &mut Vec<u8>) {
         let Some(limits) = &mut self.rate_limits else {
             return;

@@ -1,7 +1,7 @@
 //! Reads the beginnings of many small files with two system calls, by asynchronous reads (io_submit(2)).
 //!
-//! The kernel reads files of cgroups within the call. One call per file costs ten times as much in a User-Mode Linux
-//! kernel: with 350 nodes that was half of the CPU time of a lab with little traffic.
+//! The kernel reads files of cgroups within the call. One call per file costs ten times as much in a
+//! User-Mode Linux kernel: with 350 nodes that was half of the CPU time of a lab with little traffic.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -36,7 +36,8 @@ impl Batch {
         }
     }
 
-    /// Reads the beginnings of all files again; file by file if the kernel lacks asynchronous reads.
+    /// Reads at most `KEPT` bytes of each file again; file by file, from then on, if the kernel refuses
+    /// asynchronous reads.
     pub fn read(&mut self) {
         self.texts.fill(EMPTY);
         let done = self
@@ -51,8 +52,8 @@ impl Batch {
         }
     }
 
-    /// Returns the beginning of the file with this index; None if it could not be read, as after its cgroup
-    /// has gone.
+    /// Returns the beginning of the file with this index; None if it is empty, no UTF-8, or could not be
+    /// read, as after its cgroup has gone.
     pub fn text(&self, place: usize) -> Option<&str> {
         let text = &self.texts[place];
         let bytes = &text.bytes[..text.length];

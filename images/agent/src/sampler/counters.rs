@@ -24,8 +24,8 @@ impl Ports {
         Ok(Self { netlink, names })
     }
 
-    /// Returns one entry per node, the sum over its ports; missing ports (of a node that is down) add
-    /// nothing.
+    /// Returns one entry per node, the sum of the counters of its ports; missing ports (of a node that is
+    /// down) add nothing. Looks the ports up again if one is missing.
     pub fn read(&mut self, nodes: &[SampleNode]) -> Res<Vec<LinkCounters>> {
         let links = self.netlink.links()?;
         let there = |port: &String| {
@@ -120,7 +120,8 @@ impl Links {
         })
     }
 
-    /// Adds the counters of each node's own interfaces to the node's sum; missing interfaces add nothing.
+    /// Adds the counters of each node's own interfaces to the node's sum in `sums`; missing interfaces add
+    /// nothing. Keeps the dumps for `read`.
     pub fn add_own(&mut self, nodes: &[SampleNode], sums: &mut Vec<LinkCounters>) -> Res<()> {
         sums.resize_with(nodes.len(), LinkCounters::default);
         for (node, sum) in nodes.iter().zip(sums) {
@@ -145,8 +146,8 @@ impl Links {
         Ok(())
     }
 
-    /// Returns one entry per link direction, in order; call it after `add_own`. If a device has no qdisc, its
-    /// own counters are used.
+    /// Returns one entry per link direction, in order; call it after `add_own`. If a device has no qdisc,
+    /// its own counters are used; without the device, all are 0.
     pub fn read(&mut self) -> Res<Vec<LinkSample>> {
         let mut dumps = HashMap::new();
         for (name, (netlink, names)) in &mut self.places {

@@ -14,7 +14,7 @@ fn reread<'a>(file: &File, buffer: &'a mut [u8]) -> Option<&'a str> {
 }
 
 /// Parses CPU time in nanoseconds, from cgroup v2's cpu.stat (microseconds) or v1's cpuacct.usage
-/// (nanoseconds).
+/// (nanoseconds); 0 if the text has none.
 fn cpu_ns(text: &str) -> u64 {
     let first = |s: &str| {
         s.split_whitespace()
@@ -66,7 +66,8 @@ impl Cgroups {
         })
     }
 
-    /// Returns CPU time in nanoseconds and memory in bytes of each node, in order; 0 if its cgroup has gone.
+    /// Returns CPU time in nanoseconds and memory in bytes of each node, in order; 0 if its cgroup has gone
+    /// or has no such file.
     pub fn read(&mut self) -> impl Iterator<Item = (u64, u64)> {
         self.batch.read();
         let text = |place: usize| self.batch.text(place);
@@ -106,7 +107,8 @@ impl Host {
         })
     }
 
-    /// Returns the fields of a line of host.csv after the time.
+    /// Returns the fields of a line of host.csv after the time: eight CPU times in ns, the load average of a
+    /// minute, available memory in bytes and the number of cores. An error if /proc/stat cannot be read.
     pub fn read(&mut self) -> Res<String> {
         let mut buffer = [0u8; 4096];
         let stat = reread(&self.stat, &mut buffer).ok_or("sample: /proc/stat cannot be read")?;

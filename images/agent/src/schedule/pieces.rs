@@ -68,7 +68,7 @@ impl Pieces {
         }
     }
 
-    /// Returns the number of ticks that are expected before a time.
+    /// Returns the number of ticks that are expected before a time; 0 before the first piece.
     pub fn expected(&self, seconds: f64) -> f64 {
         let piece = self.pieces.iter().rev().find(|p| p.from_s <= seconds);
         piece.map_or(0.0, |p| p.count + (seconds - p.from_s) * p.per_s)

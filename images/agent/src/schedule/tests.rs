@@ -1,4 +1,5 @@
-//! Tests properties of schedules.
+//! Tests properties of schedules: order, counts, shares of senders, bursts, and independence of the start
+//! time.
 
 use super::*;
 use crate::proto::Rate;
@@ -34,7 +35,7 @@ fn rates(pieces: &[(i64, f64)]) -> Vec<Rate> {
     pieces.iter().map(rate).collect()
 }
 
-/// Returns one of the three kinds of arrivals by its number.
+/// Returns a kind of arrivals by its number: 0 periodic, 1 Poisson, 2 together.
 fn arrivals(choice: u8) -> Arrivals {
     [Arrivals::Periodic, Arrivals::Poisson, Arrivals::Together][usize::from(choice)]
 }

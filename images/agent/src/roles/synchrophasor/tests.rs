@@ -1,4 +1,4 @@
-//! Tests stations and concentrators in one thread, over loopback.
+//! Tests the roles of stations and concentrators with each other in one thread, over loopback.
 
 use super::*;
 use crate::roles::testing::{SECOND, by_kind, play_for};

@@ -25,7 +25,8 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Passes every completed message to `take`; keeps an incomplete rest for the next call.
+    /// Passes every completed message to `take`, without its length; keeps an incomplete rest for the next
+    /// call. Returns an error for a message longer than `LONGEST`.
     pub fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Res<()> {
         self.feed_while(bytes, |message| {
             take(message);
@@ -33,7 +34,8 @@ impl Frames {
         })
     }
 
-    /// Passes completed messages to `take` until it returns false; keeps the rest for the next call.
+    /// Passes completed messages to `take` until it returns false; keeps the bytes after the last passed
+    /// message for the next call. Returns an error for a message longer than `LONGEST`.
     pub fn feed_while(&mut self, bytes: &[u8], take: impl FnMut(&[u8]) -> bool) -> Res<()> {
         if self.partial.is_empty() {
             let left = pass_on(bytes, take)?;
@@ -52,7 +54,8 @@ impl Frames {
     }
 }
 
-/// Passes complete messages to `take` while it returns true; returns the rest.
+/// Passes complete messages to `take` until it returns false; returns the bytes after the last passed
+/// message. Returns an error for a message longer than `LONGEST`.
 fn pass_on(mut bytes: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> Res<&[u8]> {
     while let Some((head, tail)) = bytes.split_first_chunk() {
         let length = u32::from_be_bytes(*head) as usize;

@@ -1,5 +1,6 @@
-//! Implements the connection to one peer, with reconnection. A message counts as sent once the socket has
-//! accepted all of it.
+//! Implements the connection to one peer, with reconnection. The send time of a message is the time at which
+//! the socket has accepted all of it; a message without a reply stays open until the peer has acknowledged
+//! it or the connection ends.
 
 use super::frames::{self, Frames};
 use crate::clock;
@@ -14,7 +15,7 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// The interval at which an idle link checks which bytes the peer has acknowledged.
+/// The interval in ns between two checks of which bytes the peer's kernel has acknowledged.
 const CONFIRM_NS: i64 = 100_000_000;
 
 /// The settings that all links of a role share.
@@ -33,7 +34,7 @@ pub struct Settings {
 pub enum Change {
     Connecting,
     Connected,
-    /// Whether the connection had been established, and why it ended.
+    /// True if the connection had been established; and the reason why it or the attempt ended.
     Ended(bool, String),
 }
 
@@ -45,7 +46,7 @@ enum State {
     Over,
 }
 
-/// A message in the output, and the positions of its first and last byte in the connection's stream.
+/// A message in the output: the positions, in the connection's stream, of its first byte and after its last.
 struct Leaving {
     from: u64,
     to: u64,
@@ -144,8 +145,8 @@ impl Link {
         }
     }
 
-    /// Queues a message. Records it as dropped if the queue is full, and as unsent if the link is closed for
-    /// good.
+    /// Queues a message. Records it as dropped if the queue is full (`Settings::queue`), and as unsent if
+    /// the link is closed for good.
     pub fn offer(&mut self, key: Key, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
         if self.state == State::Over {
             ledger.failed(&key, self.index, Outcome::Unsent, out);
@@ -156,7 +157,8 @@ impl Link {
         }
     }
 
-    /// Removes messages that the ledger has closed, such as expired requests.
+    /// Removes messages that the ledger has closed, such as expired requests, from the queue and from the
+    /// unanswered requests.
     pub fn forget_closed(&mut self, ledger: &Ledger) {
         self.queue.retain(|key| ledger.is_open(key));
         self.unanswered.retain(|key| ledger.is_open(key));
@@ -204,8 +206,10 @@ impl Link {
         true
     }
 
-    /// Handles the end of a connection or an attempt. Requeues messages that the socket accepted only in
-    /// part, since they cannot have arrived; the others are not resent, since that could duplicate them.
+    /// Handles the end of a connection or an attempt, and waits for the reconnection. Requeues messages that
+    /// the socket has not accepted, or only in part, since they cannot have arrived; does not resend the
+    /// others, since that could duplicate them, and no longer waits for their acknowledgement. Without
+    /// reconnection, records queued messages as unsent.
     fn lost(
         &mut self,
         why: &str,
@@ -239,7 +243,8 @@ impl Link {
         }
     }
 
-    /// Closes the link; it stays closed unless `begin` is called again.
+    /// Closes the link without records, and discards its output; it stays closed unless `begin` is called
+    /// again.
     pub fn close(&mut self) {
         self.state = State::Over;
         self.socket = None;
@@ -284,8 +289,8 @@ impl Link {
         })
     }
 
-    /// Writes queued messages to the socket, one write each, while the socket accepts them and fewer than
-    /// `inflight` messages are in the output or, as requests, unanswered.
+    /// Writes queued messages to the socket, one write each, while the link is up, its output has fewer than
+    /// `BACKLOG_BYTES`, and fewer than `inflight` messages are in the output or, as requests, unanswered.
     pub fn pump(&mut self, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
         while self.up()
             && self.output.len() < BACKLOG_BYTES
@@ -335,7 +340,8 @@ impl Link {
         }
     }
 
-    /// Records the messages that the peer's kernel has acknowledged.
+    /// Records the messages without a reply that the peer's kernel has acknowledged; none if the kernel does
+    /// not state how many bytes are outstanding.
     pub fn confirm(&mut self, now: i64, ledger: &mut Ledger, out: &mut Vec<u8>) {
         self.confirm_ns = now + CONFIRM_NS;
         let Some(socket) = self

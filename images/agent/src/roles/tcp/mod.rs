@@ -1,8 +1,8 @@
-//! Implements messages over TCP: a client, with one connection per peer, sends requests and pushes; a
-//! server receives them and replies.
+//! Implements messages over TCP: a client, with one connection per peer, sends requests and pushes; a server
+//! receives them and replies.
 //!
-//! TCP does not report what the peer's application has read: a push is `sent` once the peer's kernel has
-//! acknowledged it.
+//! TCP does not report what the peer's application has read. So a push is `sent`, with the time at which the
+//! socket accepted it, once the peer's kernel has acknowledged it or the connection has ended.
 
 mod frames;
 mod link;
@@ -36,10 +36,10 @@ struct Spec {
     /// Delay before a new attempt to connect; 0: never reconnect.
     #[serde(default)]
     reconnect_ns: i64,
-    /// The most waiting messages per peer.
+    /// The most messages per peer that wait to be written to the connection; further ones are dropped.
     #[serde(default = "default_queue")]
     queue: usize,
-    /// The most unanswered requests per peer; None: no limit.
+    /// The most messages per peer that are in the output or, as requests, unanswered; None: no limit.
     inflight: Option<usize>,
     /// The time from a request's due time after which the request expires.
     timeout_ns: i64,
@@ -146,7 +146,8 @@ impl Tcp {
         }
     }
 
-    /// Records the changes of all connections; the session is connected when all of them are.
+    /// Records the changes of all connections: each attempt and end, and `connected` when all of them are
+    /// up; also the error of a server that accepts no further connection.
     fn note(&mut self, now: i64, out: &mut Vec<u8>) {
         for i in 0..self.links.len() {
             for change in std::mem::take(&mut self.links[i].changes) {
@@ -255,7 +256,8 @@ impl Role for Tcp {
     }
 }
 
-/// Passes a stream in two pieces to the parser of messages.
+/// Passes a stream of bytes in two pieces to the parser of frames and its messages to that of payloads, for
+/// fuzzing.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let mut frames = frames::Frames::default();

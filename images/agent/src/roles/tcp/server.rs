@@ -16,8 +16,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// The most connections that wait to be accepted, since many clients may connect at once.
 const WAITING_CONNECTIONS: i32 = 4096;
-/// The most bytes of unsent replies of a connection; beyond that the server stops reading, and received
-/// requests wait.
+/// The most bytes of unsent replies of a connection; beyond that the server stops reading from it, and
+/// received requests wait.
 const BACKLOG_BYTES: usize = 262_144;
 
 struct Connection {
@@ -70,7 +70,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Returns the epoll descriptor, which is readable when there is work.
+    /// Returns the epoll descriptor, which is readable when a connection can be accepted or served.
     pub fn raw(&self) -> RawFd {
         self.epoll.as_raw_fd()
     }
@@ -80,7 +80,7 @@ impl Server {
         self.listener.local_addr().unwrap().port()
     }
 
-    /// Returns the number of bytes of unsent replies.
+    /// Returns the number of bytes of unsent replies on all connections.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.connections.values().map(|c| c.output.len()).sum()
@@ -149,7 +149,8 @@ impl Server {
         Ok(())
     }
 
-    /// Serves a connection; returns false when it has ended.
+    /// Receives messages of a connection and sends its replies; returns false when it has ended, or if a
+    /// message is too long, which counts as foreign.
     fn serve(&mut self, fd: RawFd, events: i32, endpoint: &str, out: &mut Vec<u8>) -> bool {
         let Some(connection) = self.connections.get_mut(&fd) else {
             return true;

@@ -1,4 +1,4 @@
-//! Tests roles on loopback with each other, and with a peer that breaks connections at bad moments.
+//! Tests roles on loopback with each other, and with a peer that closes connections at critical moments.
 
 use super::*;
 use crate::os;
@@ -43,7 +43,8 @@ fn spec(to: &[&Value]) -> Value {
     json!({"to": to, "nodelay": true, "reconnect_ns": SECOND / 50, "queue": 100, "timeout_ns": SECOND})
 }
 
-/// Runs all roles until `done` returns true or for three seconds; returns the records of each kind.
+/// Runs all roles until `done` returns true or for three seconds; returns the records of sent messages,
+/// received messages and sessions.
 fn drive(
     roles: &mut [&mut Tcp],
     done: impl Fn(&[&mut Tcp]) -> bool,

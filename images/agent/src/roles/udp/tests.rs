@@ -31,7 +31,8 @@ fn client(to: &[&Value], flow: Value) -> Udp {
     .unwrap()
 }
 
-/// Runs all roles for some seconds; returns the records of each kind.
+/// Runs all roles for `seconds` and finishes them; returns the records of sent messages, received messages
+/// and sessions.
 fn drive(roles: &mut [&mut Udp], seconds: f64) -> (Vec<String>, Vec<String>, Vec<String>) {
     let mut out = Vec::new();
     let t0 = clock::lab_ns();

@@ -87,7 +87,7 @@ impl Library {
         }
     }
 
-    /// Returns whether the library has a capability, such as "pgm" or "curve".
+    /// Returns whether the library was built with a capability, such as "pgm" or "curve" (zmq_has(3)).
     pub fn has(&self, what: &str) -> bool {
         let what = text(what);
         // SAFETY: `what` lives through the call.
@@ -107,14 +107,14 @@ impl Library {
     }
 }
 
-/// A failed call; `number` is an errno or a code of libzmq.
+/// A failed call of libzmq; `number` is an errno or a code of libzmq.
 #[derive(Debug)]
 pub struct ZmqError {
     pub number: c_int,
     pub text: String,
 }
 
-/// Converts an address or a name, neither of which may contain zero bytes, to a C string.
+/// Converts an address or a name to a C string; empty if it contains a zero byte.
 fn text(of: &str) -> CString {
     CString::new(of).unwrap_or_default()
 }
@@ -234,7 +234,8 @@ impl Socket {
         Ok(monitor)
     }
 
-    /// Sends a message of these parts, either all of them or none.
+    /// Sends a message of these parts without waiting, either all of them or none; an error if libzmq
+    /// accepts none.
     pub fn send(&self, parts: &[&[u8]]) -> Result<(), ZmqError> {
         for (i, part) in parts.iter().enumerate() {
             let more = if i + 1 < parts.len() { SNDMORE } else { 0 };
@@ -259,8 +260,8 @@ impl Socket {
         self.get(EVENTS) & POLLIN != 0
     }
 
-    /// Receives the next message; returns its parts, each cut to the length of `room`, or None if there is no
-    /// message.
+    /// Receives the next message without waiting; returns its parts, each cut to the length of `room`, or
+    /// None if there is no message or the call fails.
     pub fn receive(&self, room: &mut [u8]) -> Option<Vec<Vec<u8>>> {
         let mut parts = Vec::new();
         if !self.can_receive() {

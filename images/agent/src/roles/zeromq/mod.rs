@@ -24,11 +24,11 @@ use std::os::fd::RawFd;
 
 /// The most messages to receive before the role checks the clock again.
 const AT_ONCE: usize = 64;
-/// A multicast publisher announces itself from this long before its first message on.
+/// The time in ns before its first message at which a multicast publisher begins to announce itself.
 const ANNOUNCE_NS: i64 = 10_000_000_000;
 /// The interval between two announcements of a multicast publisher.
 const ANNOUNCE_EVERY_NS: i64 = 500_000_000;
-/// The most replies that wait for earlier ones; more are dropped.
+/// The most replies that wait for earlier ones to be accepted; more are dropped.
 const WAITING: usize = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,8 @@ pub struct Zeromq {
     ledger: Ledger,
     /// Replies that libzmq has not accepted yet.
     answers: VecDeque<Identity>,
-    /// Whether more messages have arrived than the role has received so far.
+    /// Whether the role must run again at once: it stopped after `AT_ONCE` messages, or sent a reply, which
+    /// may have consumed an event.
     more: bool,
     /// When the publisher announces itself next, as an offset from t0; None from its first message on.
     announce_ns: Option<i64>,
@@ -232,7 +233,8 @@ impl Zeromq {
     }
 }
 
-/// Records a message's outcome at one receiver in the ledger.
+/// Records in the ledger that libzmq has accepted a message for one receiver, or its failure with the
+/// outcome.
 fn note(
     ledger: &mut Ledger,
     key: &Key,
@@ -280,8 +282,8 @@ impl Role for Zeromq {
         earliest([session, self.ledger.deadline(t0), at_once, announce])
     }
 
-    /// Performs everything that is due. libzmq's descriptors are edge triggered, so each call processes all
-    /// pending events.
+    /// Begins and ends the session, and sends, receives and expires all that is due. libzmq's descriptors
+    /// are edge triggered, so each call processes all pending events.
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
         let Some(t0) = self.t0_ns else {
             return;

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 
-/// The longest message that is received whole; longer ones are truncated.
+/// The longest message in bytes that is received whole; longer ones are truncated.
 const LONGEST: usize = 1 << 20;
 /// Milliseconds between attempts to connect.
 const RECONNECT_MS: i32 = 100;
@@ -36,7 +36,8 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Opens all sockets of this side and binds or connects them.
+    /// Opens all sockets of this side and binds or connects them; an error if libzmq is missing or, with
+    /// multicast, lacks PGM. name: the routing id of this side.
     pub fn open(spec: &Spec, name: &str) -> Res<Self> {
         let library = Library::load()?;
         if spec.is_multicast() && !library.has("pgm") {
@@ -85,8 +86,8 @@ impl Sockets {
         taken.map_err(|e| outcome(&e))
     }
 
-    /// Sends a reply; returns false if libzmq does not accept it yet, so that the role retries after the next
-    /// event.
+    /// Sends a reply; returns false if libzmq does not accept it yet, or if the REQ waits for the
+    /// confirmation of the last one, so that the role retries after the next event.
     pub fn answer(&mut self, name: &str, body: &[u8]) -> bool {
         match &self.answers {
             Some(_) if self.unconfirmed => false,
@@ -98,7 +99,8 @@ impl Sockets {
         }
     }
 
-    /// Returns the next message or event of any socket; None if there is none.
+    /// Returns the next event of the connection, else the next message, else the next reply; None if there
+    /// is none.
     pub fn next(&mut self) -> Option<Incoming> {
         if let Some(event) = self
             .monitor
@@ -204,7 +206,8 @@ fn answering(spec: &Spec, context: &Rc<Context>) -> Res<Option<Socket>> {
     Ok(Some(socket))
 }
 
-/// Parses an event of zmq_socket_monitor(3): a u16 and a u32 in native byte order, then the address.
+/// Parses an event of zmq_socket_monitor(3): a u16 and a u32 in native byte order, then the address. Each
+/// event but a successful handshake is `Lost`.
 fn connection(parts: &[Vec<u8>]) -> Incoming {
     let event = parts.first().and_then(|p| p.first_chunk::<2>());
     let number = event.map_or(0, |bytes| i32::from(u16::from_ne_bytes(*bytes)));

@@ -59,7 +59,8 @@ impl Spec {
         matches!(self.socket, Kind::Router | Kind::Pub)
     }
 
-    /// Returns whether the sockets are dual-stack.
+    /// Returns whether the sockets are dual-stack: the node has IPv6 addresses, or the peer's address is
+    /// one.
     pub fn speaks_ipv6(&self) -> bool {
         self.ipv6 || self.address.is_some_and(|address| address.is_ipv6())
     }
@@ -82,7 +83,9 @@ impl Spec {
         at.map_or_else(String::new, |at| format!("{at}:{}", self.port))
     }
 
-    /// Returns an error for a combination of settings or flows that is impossible.
+    /// Returns an error for an impossible combination of settings or flows: multicast without PUB or SUB,
+    /// group and own address; a connecting side without an address or with flows; published requests without
+    /// `answers`.
     pub fn check(&self, flows: &[Flow]) -> Res<()> {
         let published = matches!(self.socket, Kind::Pub | Kind::Sub);
         if self.is_multicast() && !(published && self.group.is_some() && self.own.is_some()) {

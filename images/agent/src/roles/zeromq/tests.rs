@@ -1,4 +1,4 @@
-//! Tests both sides in one thread, over loopback.
+//! Tests the roles of both sides in one thread, over loopback.
 
 use super::*;
 use serde_json::{Value, json};
@@ -44,7 +44,8 @@ fn receiver(name: &str, socket: &str, port: u16, answers: Option<u16>) -> Zeromq
     role(name, &spec, None).unwrap()
 }
 
-/// Runs all roles until everything is recorded; returns the records of each kind.
+/// Runs all roles for one and a half seconds and finishes them; returns the records of sent messages,
+/// received messages and sessions.
 fn drive(roles: &mut [&mut Zeromq]) -> [Vec<String>; 3] {
     let mut out = Vec::new();
     let t0 = clock::lab_ns();
