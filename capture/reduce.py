@@ -125,12 +125,14 @@ def reduce_run(run_dir: Path) -> Reduced:
 
 
 def readings(evidence: Evidence) -> list[Reading]:
-    """Returns the reading of every monitor, in the order of MONITORS; for runs of the fake driver, all say
-    that they cannot tell.
+    """Returns the readings of the monitors, in the order of MONITORS, without those for a role that the run
+    lacks; for runs of the fake driver, all say that they cannot tell.
     """
+    roles = {"", *(software.role for node in evidence.plan.nodes for software in node.software)}
+    monitors = [monitor for monitor in MONITORS if monitor.role in roles]
     if evidence.manifest.driver == "fake":
-        return [monitor.untold("the fake driver's figures are invented") for monitor in MONITORS]
-    return [read(evidence) for read in MONITORS.values()]
+        return [monitor.untold("the fake driver's figures are invented") for monitor in monitors]
+    return [MONITORS[monitor](evidence) for monitor in monitors]
 
 
 def _altered(run_dir: Path) -> list[Warned]:

@@ -11,7 +11,7 @@ import polars as pl
 from capture.conservation.evidence import Evidence
 from capture.monitors.monitor import Monitor, Reading, listed
 
-LIMITS = Monitor("broker-limits", 1, "clients and alarms")
+LIMITS = Monitor("broker-limits", 1, "clients and alarms", role="broker")
 # What a broker writes when it reaches a limit -> what this means. mosquitto: src/database.c, src/net.c,
 # src/handle_publish.c; RabbitMQ: rabbit_alarm.erl.
 SAYS: dict[re.Pattern[str], str] = {
@@ -28,9 +28,7 @@ SAYS: dict[re.Pattern[str], str] = {
 
 def limits(e: Evidence) -> Reading:
     """Reports the clients whose messages a broker dropped because of its own limits, and its alarms."""
-    programs = [(n.name, s.name) for n in e.plan.nodes for s in n.software if s.role == "broker"]
-    if not programs:
-        return LIMITS.untold("the lab has no broker")
+    programs = [(n.name, s.name) for n in e.plan.nodes for s in n.software if s.role == LIMITS.role]
     logs = {of: e.run_dir / "raw" / "logs" / f"{'.'.join(of)}.log" for of in programs}
     missing = [".".join(of) for of, file in logs.items() if not file.is_file()]
     if missing:

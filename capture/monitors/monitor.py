@@ -28,11 +28,15 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Monitor:
-    """A monitor's name, and the least value in `unit` that explains a figure."""
+    """A monitor's name, and the least value in `unit` that explains a figure.
+
+    With `role`, only runs with software of that role have the monitor.
+    """
 
     name: str
     threshold: float
     unit: str
+    role: str = ""
 
     def read(self, value: float, reached: str, below: str) -> Reading:
         """Returns the reading with the sentence that fits the value: `reached` or `below`."""

@@ -163,9 +163,11 @@ def made_of(name: str, command: Command, directory: Path) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The short name of the commit that is checked out, with "+" where the tree differs from it; empty
-    outside a repository.
+    """Returns the short name of the commit that is checked out, with "+" if the tree differs from it; empty
+    outside a repository, and on a machine without git.
     """
+    if shutil.which("git") is None:
+        return ""
     argv = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""

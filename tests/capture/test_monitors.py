@@ -42,7 +42,7 @@ def test_a_value_at_the_threshold_has_reached_it() -> None:
 def test_without_tables_no_monitor_can_tell(tmp_path: Path) -> None:
     found = read(run_dir(tmp_path / "run", PLAIN))
     assert {one.state for one in found.values()} == {"cannot tell"} and all(o.text for o in found.values())
-    assert list(found) == [monitor.name for monitor in MONITORS]
+    assert list(found) == [monitor.name for monitor in MONITORS if not monitor.role]
 
 
 def test_the_page_of_monitors_has_each_with_its_threshold() -> None:
