@@ -99,7 +99,8 @@ class Event(Base):
     times: Positive | None = Field(None, le=1000, description="flap: how often (1).")
     software: Name | None = Field(
         None,
-        description="start, stop, kill, restart: one program (no role of the agent); without it, all.",
+        description="start, stop, kill, restart: one program (no role of the agent); without it, all, and "
+        "the node's links go down or up. Roles of the agent run on, cut off.",
     )
     cpu_limit: CpuAmount | None = Field(None, description="limit: most CPU from then on, MHz or cores.")
     on: Targets | None = Field(

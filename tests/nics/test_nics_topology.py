@@ -35,6 +35,7 @@ timeline:
   - {at: hold, partition: [guest], for: 1 s}
 run: {hold: 5 s}
 """
+LINK = "  cable: {between: [light, lan]}\n"
 CABLE = 'cable: {between: [light, lan], nics: {a: "0000:01:00.0", b: enp1s0f1}, both: {delay: 5 ms}}'
 TRUNK = "bridge: {between: [lan, far], nics: {a: enp2s0f0, b: enp2s0f1}}"
 
@@ -69,6 +70,11 @@ REFUSED = [
     ([nic("light", "eno2")], "links.cable", "whose other end is outside the lab"),
     ([nic("guest", "eno2", VM)], "captures.point.at", "has no other end in the lab"),
     ([nic("guest", "eno2", VM)], "timeline[0].partition", "other end is outside the lab"),
+    (
+        [(LINK, ""), nic("light", "eno2"), ("partition: [guest], for: 1 s", "kill: light")],
+        "timeline[0].kill",
+        "has no program, and the roles of its agent cannot be stopped, nor can its NIC's link be cut",
+    ),
     ([CABLED, nic("light", "eno3")], "links.cable.nics", "names a NIC for lan"),
     ([through("eno2", "eno3", "many")], "links.cable.nics", "many is a group"),
     ([through("eno2", "eno2")], "links.cable.nics.b", "is already that of"),

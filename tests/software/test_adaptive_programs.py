@@ -96,3 +96,32 @@ def test_without_a_connection_an_adaptive_sender_goes_on(tmp_path: Path) -> None
         settled(sent, MESSAGES)
         assert {one[1] for one in records(sent, "C")} == {"connecting", "failed"}
         assert {one[1] for one in records(sent, "P")} >= {"stream"}
+
+
+REFUSED_AT_ONCE = """
+from types import SimpleNamespace
+from sender import Stream
+stream = Stream(SimpleNamespace(step=lambda what, _="": print(what)), ("255.255.255.255", 7100))
+stream.open(2 * 10**9)
+stream.flush()
+"""
+
+
+def test_a_try_that_fails_at_once_is_no_connection(tmp_path: Path) -> None:
+    """TCP refuses this address as it refuses one without a route: before anything is sent."""
+    for file in (*planning.PROGRAMS.glob("*.py"), planning.ACCOUNT):
+        shutil.copy(file, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED_AT_ONCE], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["connecting", "failed"], done.stderr
+
+
+def test_a_receiver_closes_a_connection_that_carries_something_else(tmp_path: Path) -> None:
+    port = free_port()
+    with program(tmp_path, "receiver", {"host": "127.0.0.1", "port": port}, {"sends": []}) as received:
+        for foreign in (bytes(64), b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"):
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as one:
+                one.sendall(foreign)
+                assert one.recv(1) == b""
+        assert records(received, "R") == []

@@ -13,6 +13,7 @@ from ..document import Event
 from ..impairments import Impairment
 from ..phases import Phases
 from ..selection import absent, select_all
+from .nics import uncabled
 from .report import Report
 
 _LINKS = {"impair", "link_down", "link_up", "flap", "disconnect"}
@@ -114,6 +115,7 @@ def _targets(report: Report, event: Event, action: str, path: Path) -> None:
     spelled = ACTIONS.get(key, key)
     if any(report.broken(section) for section in ("groups", "nodes", "links", "segments")):
         return
+    whole: list[str] = []
     for target in targets:
         if action in _LINKS:
             found = _known(report, target, "link", _link_names(report), report.names.links, (*path, spelled))
@@ -130,10 +132,39 @@ def _targets(report: Report, event: Event, action: str, path: Path) -> None:
             )
             if event.software is not None:
                 _runs(report, event.software, found, (*path, "software"))
+            elif action in _NODES:
+                whole += found
         elif not any(target in link.between for link in report.model.links.values()):
             report.add(
                 (*path, spelled), target, "no link leads to this segment", "name one that a link joins"
             )
+    _effect(report, action, whole, (*path, spelled))
+
+
+def _effect(report: Report, action: str, nodes: list[str], path: Path) -> None:
+    """Reports an event on whole nodes that affects none of them. Such an event ends or starts programs and
+    VMs, and sets links down or up; roles inside an agent run on.
+    """
+    if not nodes or any(_has_program(report, node) for node in nodes):
+        return
+    rule = f"{nodes[0]} has no program, and the roles of its agent cannot be stopped"
+    if action == "restart":
+        report.add(
+            path, nodes[0], rule, "write `kill: NODE` with `for:`, which takes its links down meanwhile"
+        )
+    elif not any(_has_lab_link(report, node) for node in nodes):
+        report.add(path, nodes[0], f"{rule}, nor can its NIC's link be cut", "leave the event out")
+
+
+def _has_program(report: Report, node: str) -> bool:
+    machine = report.names.nodes[node]
+    return machine.kind == "vm" or not all(kind_of(one).in_agent for one in machine.software.values())
+
+
+def _has_lab_link(report: Report, node: str) -> bool:
+    """Returns whether the lab can set a link of the node down: one to another node, or one to a segment."""
+    wired = any(node in ends for ends in report.names.wires.values())
+    return wired or not set(report.names.nodes[node].segment) <= uncabled(report, node)
 
 
 def _duplex(report: Report, event: Event, found: tuple[str, ...], path: Path) -> None:

@@ -96,6 +96,13 @@ CASES = [
         "cannot be stopped alone",
     ),
     Case(
+        "restart of nodes without a program",
+        EVENT,
+        "{at: hold, restart: client}",
+        "timeline[0].restart",
+        '"client1": client1 has no program, and the roles of its agent cannot be stopped',
+    ),
+    Case(
         "impair with nothing",
         EVENT,
         "{at: hold, impair: wan}",

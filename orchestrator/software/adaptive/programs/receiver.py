@@ -9,6 +9,7 @@ import json
 import selectors
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ class Receiver:
         family = socket.AF_INET6 if ":" in settings["host"] else socket.AF_INET
         self.datagrams = socket.socket(family, socket.SOCK_DGRAM)
         self.datagrams.bind(place)
-        self.listener = socket.create_server(place, family=family)
+        self.listener = socket.create_server(place, family=family, dualstack_ipv6=family == socket.AF_INET6)
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.datagrams, selectors.EVENT_READ, None)
         self.selector.register(self.listener, selectors.EVENT_READ, None)
@@ -45,24 +46,26 @@ class Receiver:
         if found is None:
             return
         if found.word == wire.PROBE:
-            self.datagrams.sendto(data, place)
-        elif found.word == wire.MESSAGE:
+            with suppress(OSError):  # no way back: the sender counts it as lost
+                self.datagrams.sendto(data, place)
+        elif wire.is_message(found):
             self.arrived(found)
 
     def stream(self, connection: socket.socket, held: bytearray) -> None:
-        """Takes what a connection has, and records the messages that are complete; closes one that ended."""
+        """Takes what a connection has, and records the messages that are complete; closes one that ended or
+        that carries anything else.
+        """
         try:
             data = connection.recv(LARGEST_BYTES)
         except OSError:
             data = b""
-        if not data:
-            self.selector.unregister(connection)
-            connection.close()
-            return
         held += data
-        while (found := wire.head(held)) is not None and len(held) >= found.length:
+        while (found := wire.head(held)) is not None and wire.is_message(found) and len(held) >= found.length:
             self.arrived(found)
             del held[: found.length]
+        if not data or (found is not None and not wire.is_message(found)):
+            self.selector.unregister(connection)
+            connection.close()
 
     def run(self) -> None:
         while True:

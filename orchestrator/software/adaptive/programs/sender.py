@@ -6,6 +6,7 @@ Usage: sender.py SETTINGS
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -37,9 +38,14 @@ class Stream:
         self.tried_ns = 0
 
     @property
+    def unfinished(self) -> bool:
+        """Whether the connection has yet to take a message, or the rest of one."""
+        return bool(self.rest or self.waiting)
+
+    @property
     def waiting_for(self) -> list[socket.socket]:
         """Returns its socket if it waits until the kernel has connected it, or takes more; else none."""
-        waits = not self.connected or bool(self.rest or self.waiting)
+        waits = not self.connected or self.unfinished
         return [self.socket] if self.socket is not None and waits else []
 
     def open(self, now_ns: int) -> None:
@@ -54,7 +60,8 @@ class Stream:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.setblocking(False)
         self.connected, self.rest = False, b""
-        self.socket.connect_ex(self.place)
+        if (error := self.socket.connect_ex(self.place)) not in (0, errno.EINPROGRESS):
+            self._close("failed", os.strerror(error))  # at once, for example without a route
 
     def _opened(self) -> bool:
         """Returns whether the connection is open; closes one that could not be opened."""
@@ -75,7 +82,7 @@ class Stream:
 
     def flush(self) -> None:
         """Gives the kernel what it takes, and records each message when its first byte is taken."""
-        while self._opened() and self.socket is not None and (self.rest or self.waiting):
+        while self._opened() and self.socket is not None and self.unfinished:
             due = None if self.rest else self.waiting[0]
             data = self.rest if due is None else wire.message(*due[1:])
             now_ns = self.account.now_ns()
@@ -162,10 +169,19 @@ class Sender:
             if found is not None and found.word == wire.PROBE:
                 self.probes.back(found.seq, self.account.now_ns())
 
+    def _next_ns(self, messages: deque[Due], now_ns: int) -> int:
+        """Returns when the next message, probe or try to connect is due; soon if no message is left."""
+        moments = [messages[0][0] if messages else now_ns + 10_000_000]
+        if self.adapts and messages:
+            moments.append(self.probe_ns)
+        if self.streams and self.stream.socket is None:
+            moments.append(self.stream.tried_ns + AGAIN_NS)
+        return min(moments)
+
     def run(self, messages: deque[Due], t0_ns: int, stop_ns: int) -> None:
         """Sends all messages, and lets the connection take what waits for at most two seconds more."""
         self.since_ns = self.probe_ns = max(t0_ns, self.account.now_ns())
-        while messages or (self.stream.waiting and self.account.now_ns() < stop_ns + LINGER_NS):
+        while messages or (self.stream.unfinished and self.account.now_ns() < stop_ns + LINGER_NS):
             now_ns = self.account.now_ns()
             if self.streams:
                 self.stream.open(now_ns)
@@ -174,8 +190,7 @@ class Sender:
             while messages and messages[0][0] <= now_ns:
                 self.send(messages.popleft())
             self.stream.flush()
-            moments = [messages[0][0]] if messages else [now_ns + 10_000_000]
-            self.wait(min(*moments, self.probe_ns) if self.adapts and messages else moments[0])
+            self.wait(self._next_ns(messages, now_ns))
         for at_ns, flow, seq, size in self.stream.waiting:
             self.account.sent(flow, seq, size, at_ns, 0, 0)
         now_ns = self.account.now_ns()

@@ -29,3 +29,7 @@ def probe(seq: int) -> bytes:
 def head(data: bytes | bytearray) -> Head | None:
     """Returns the header that `data` begins with; None if it is too short."""
     return Head._make(HEADER.unpack_from(data)) if len(data) >= HEADER.size else None
+
+
+def is_message(found: Head) -> bool:
+    return found.word == MESSAGE and found.length >= HEADER.size
