@@ -185,7 +185,7 @@ def _wrong_levels(axis: Axis, levels: list[Any], place: Path, document: Document
     if axis.low is not None or axis.high is not None:
         yield document.problem(place, "", "has both levels and a range", "leave one of them out")
     if "scale" in axis.model_fields_set:
-        yield document.problem((*place, "scale"), axis.scale, "goes with a range", "leave it out")
+        yield document.problem((*place, "scale"), shown(axis.scale), "goes with a range", "leave it out")
     seen: set[object] = set()
     for index, level in enumerate(levels):
         at = (*place, "levels", index)
