@@ -222,7 +222,8 @@ def _repeated(source: _Source) -> Iterator[Problem]:
 
 
 def _too_many(source: _Source) -> Iterator[Problem]:
-    topologies = sum(len(_topologies(source, point)) for point in source.points or (None,))
+    own = sum(point.topology is not None for point in source.points)
+    topologies = own + len(source.topologies) * (max(1, len(source.points)) - own)
     cells = topologies * math.prod(len(levels) for levels in source.block.factors.values())
     if cells > MOST_CELLS:
         rule = f"{cells} cells are more than {MOST_CELLS}"
