@@ -60,10 +60,14 @@ class Proven:
             value = found.get(key)
             return value if isinstance(value, int | float) else None
 
+        def count(key: str) -> int | None:
+            value = found.get(key)
+            return value if isinstance(value, int) else None
+
         return cls(
             text("link"), text("direction"), text("quantity"),
             number("requested") or 0.0, number("expected") or 0.0,
             number("measured"), number("low"), number("high"),
-            text("unit"), int(number("n") or 0), verdict.word(found.get("verdict")), text("reason"),
-            number("tolerance"), number("machine"), found.get("needs"), int(number("directions") or 0),
+            text("unit"), count("n") or 0, verdict.word(found.get("verdict")), text("reason"),
+            number("tolerance"), number("machine"), count("needs"), count("directions") or 0,
         )  # fmt: skip

@@ -20,8 +20,8 @@ _EARLIER: dict[str, Verdict] = {"not judged": OPEN, "cannot be judged": OPEN, "d
 
 def word(said: object) -> Verdict:
     """Returns the present word for a verdict in a file; an unknown word becomes `cannot tell`."""
-    known: dict[object, Verdict] = {one: one for one in ORDER}
-    return (known | _EARLIER).get(said, OPEN)
+    known: dict[str, Verdict] = {one: one for one in ORDER}
+    return (known | _EARLIER).get(said, OPEN) if isinstance(said, str) else OPEN
 
 
 def of_truth(holds: bool | None) -> Verdict:

@@ -86,11 +86,21 @@ def rule_of(study: Study) -> Enough | None:
 
 
 def by_setting(study: Study, rule: Enough) -> list[tuple[str, int, list[Known]]]:
-    """The name of each setting, its complete runs, and how well its values are known."""
+    """The name of each setting, the number of its complete runs, and how well its values are known; last the
+    settings without a complete run, by the names of their cells.
+    """
     conditions: dict[tuple[str, str], list[Cell]] = {}
     for cell in study.cells:
         conditions.setdefault((cell.scenario, cell.series), []).append(cell)
-    return [(study.named(*one), len(cells), known(cells, rule)) for one, cells in conditions.items()]
+    found = [(study.named(*one), len(cells), known(cells, rule)) for one, cells in conditions.items()]
+    ran = {_setting(cell.name) for cell in study.cells}
+    never = dict.fromkeys(_setting(name) for name in study.absent)
+    return [*found, *((name, 0, list[Known]()) for name in never if name not in ran)]
+
+
+def _setting(cell: str) -> str:
+    """The name of a cell without its repetition."""
+    return cell.rpartition(".r")[0]
 
 
 def summed_up(study: Study) -> list[str]:

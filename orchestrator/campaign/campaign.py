@@ -125,6 +125,7 @@ def _command(settings: Settings) -> str:
     words = ["vnet", "campaign", "run", str(settings.file)]
     words += [word for name, value in settings.parameters.items() for word in ("-p", f"{name}={value}")]
     words += ["--kernel", settings.kernel] if settings.kernel != "auto" else []
+    words += ["--lab", settings.lab] if settings.lab else []
     words += ["--time", settings.time] if settings.time != "real" else []
     words += [] if settings.seed is None else ["--seed", str(settings.seed)]
     words += [word for text in settings.fail_if for word in ("--fail-if", text)]

@@ -212,17 +212,19 @@ def _repeated(source: _Source) -> Iterator[Problem]:
     }
     lists["campaign", "topologies"] = list(source.block.topologies or ())
     for place, values in lists.items():
-        texts = [str(value) for value in values]
+        seen = set[str]()
         for index, value in enumerate(values):
-            if texts.index(texts[index]) < index:
+            if str(value) in seen:
                 yield source.document.problem(
                     (*place, index), shown(value), "stands twice", "remove one of them"
                 )
+            seen.add(str(value))
 
 
 def _too_many(source: _Source) -> Iterator[Problem]:
-    cells = len(source.topologies) * math.prod(len(levels) for levels in source.block.factors.values())
-    cells *= max(1, len(source.points))
+    own = sum(point.topology is not None for point in source.points)
+    topologies = own + len(source.topologies) * (max(1, len(source.points)) - own)
+    cells = topologies * math.prod(len(levels) for levels in source.block.factors.values())
     if cells > MOST_CELLS:
         rule = f"{cells} cells are more than {MOST_CELLS}"
         yield source.document.problem(("campaign", "factors"), "", rule, "split the campaign")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ DIGITS = 3  # significant ones of a sampled value: it is read by people and stan
 KEYS = ("points", "design", "search")  # keys of the campaign block that define its points
 TOPOLOGY = "topology"  # of a listed point: no parameter
 _BLOCK: Path = ("campaign",)
+_AMOUNT = re.compile(r"\s*([-+]?[0-9.]+)\s*(\S*)\s*")
+_UNIT_REMEDY = 'write numbers, or for example "5 ms", both in units of a kind'
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,9 @@ def _rounded(value: float) -> float:
 def _wrong(design: Design, document: Document) -> Iterator[Problem]:
     base: Path = (*_BLOCK, "design")
     yield from _wrong_number(design, document)
+    if "seed" in design.model_fields_set and design.method not in SAMPLED:
+        rule, remedy = f"goes with sampled points alone: {design.method} draws nothing", "leave it out"
+        yield document.problem((*base, "seed"), str(design.seed), rule, remedy)
     if design.skip and design.method != "halton":
         rule = "goes with `method: halton` alone: other designs have no first points"
         yield document.problem((*base, "skip"), str(design.skip), rule, "leave it out")
@@ -164,16 +170,42 @@ def _wrong(design: Design, document: Document) -> Iterator[Problem]:
             rule, remedy = "a fraction has two levels of each axis", "write two of them, or `method: full`"
             yield document.problem((*place, "levels"), str(len(axis.levels)), rule, remedy)
         if axis.levels is not None:
-            if axis.low is not None or axis.high is not None:
-                rule = "has both levels and a range"
-                yield document.problem(place, "", rule, "leave one of them out")
-            continue
-        if axis.low is None or axis.high is None:
+            yield from _wrong_levels(axis, axis.levels, place, document)
+        elif axis.low is None or axis.high is None:
             remedy = "write {from: 50 kbit/s, to: 10 Mbit/s, scale: log}, or {levels: [full, half]}"
             yield document.problem(place, "", "has neither `from` and `to` nor `levels`", remedy)
-        elif rule := _bad_range(axis):
-            value = f"{shown(axis.low)} to {shown(axis.high)}"
-            yield document.problem(place, value, rule, "write a smaller value first, both in units of a kind")
+        elif bad := _bad_range(axis):
+            yield document.problem(place, f"{shown(axis.low)} to {shown(axis.high)}", *bad)
+
+
+def _wrong_levels(axis: Axis, levels: list[Any], place: Path, document: Document) -> Iterator[Problem]:
+    """Yields a problem for each level that is no single value or equals an earlier one, and for a range or a
+    scale beside levels.
+    """
+    if axis.low is not None or axis.high is not None:
+        yield document.problem(place, "", "has both levels and a range", "leave one of them out")
+    if "scale" in axis.model_fields_set:
+        yield document.problem((*place, "scale"), shown(axis.scale), "goes with a range", "leave it out")
+    seen: set[object] = set()
+    for index, level in enumerate(levels):
+        at = (*place, "levels", index)
+        if level is None or isinstance(level, dict | list):
+            rule, remedy = "a level is a single value", "write numbers, texts or quantities"
+            yield document.problem(at, shown(level), rule, remedy)
+        elif (amount := _amount(level)) in seen:
+            yield document.problem(at, shown(level), "stands twice", "remove one of them")
+        else:
+            seen.add(amount)
+
+
+def _amount(level: Any) -> object:
+    """Returns what two equal levels have in common: number and kind of quantity, else the text."""
+    try:
+        number, unit = _number(level)
+    except units.UnitError:
+        return str(level)
+    kind = _kind(unit)
+    return (kind.name, number * float(kind.units[unit])) if kind else number
 
 
 def _wrong_number(design: Design, document: Document) -> Iterator[Problem]:
@@ -198,35 +230,39 @@ def _wrong_number(design: Design, document: Document) -> Iterator[Problem]:
         remedy = f"write {factorial.least_points(axes)}, or leave it out" if axes > 3 else "write 4"
         yield document.problem(place, str(points), rule, remedy)
     elif points is None and axes == 3:
-        rule, remedy = "3 axes tell apart in all 8 combinations alone", "write `method: full`, or `points: 4`"
+        rule, remedy = "no fraction of 3 axes has resolution IV", "write `method: full`, or `points: 4`"
         yield document.problem(place, "", rule, remedy)
 
 
-def _bad_range(axis: Axis) -> str:
-    """Returns the rule that a range breaks; "" if it breaks none."""
+def _bad_range(axis: Axis) -> tuple[str, str] | None:
+    """Returns the rule that a range breaks, and its remedy; None if it breaks none."""
     try:
         (low, unit), (high, other) = _number(axis.low), _number(axis.high)
         if _kind(unit) is not _kind(other):
-            return "goes from one kind of quantity to another"
+            return "goes from one kind of quantity to another", _UNIT_REMEDY
         low, high = low * _factor(axis.low), high * _factor(axis.high)
     except units.UnitError as error:
-        return str(error)
-    if low < 0 or high <= low:
-        return "is no range"
-    return "a logarithmic range begins above zero" if axis.scale == "log" and low == 0 else ""
+        return error.rule, error.remedy
+    if low < 0:
+        return "begins below zero", "begin at zero or above, or write `levels`"
+    if high <= low:
+        return "does not rise", "write the smaller value at `from`"
+    if axis.scale == "log" and low == 0:
+        return "a logarithmic range begins above zero", "begin above zero, or write `scale: linear`"
+    return None
 
 
 def _number(value: Any) -> tuple[float, str]:
     """Splits a value into number and unit ("" for a bare number); raises UnitError for anything else."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value), ""
-    number, _, unit = str(value).strip().partition(" ")
-    kind = _kind(unit.strip())
-    if kind is None:
+    found = _AMOUNT.fullmatch(str(value))
+    kind = _kind(found[2]) if found else None
+    if found is None or kind is None:
         known = "; ".join(quantity.known for quantity in units.QUANTITIES.values())
         raise units.UnitError("is not a number with a unit", f'write for example "20 ms" (units: {known})')
     units.real(kind, value)
-    return float(number), unit.strip()
+    return float(found[1]), found[2]
 
 
 def _kind(unit: str) -> units.Quantity | None:

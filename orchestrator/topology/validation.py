@@ -67,11 +67,14 @@ def _answer(item: Any, model: type[BaseModel], loc: Path) -> tuple[str, str]:
 
 
 def _bounded(kind: str, context: dict[str, Any], message: str) -> tuple[str, str]:
-    if kind in ("greater_than_equal", "greater_than"):
-        least = context.get("ge", context.get("gt"))
-        return f"must be at least {least}", "write a larger one"
-    if kind in ("less_than_equal", "less_than"):
-        return f"must be at most {context.get('le', context.get('lt'))}", "write a smaller one"
+    if kind == "greater_than_equal":
+        return f"must be at least {context['ge']}", "write a larger one"
+    if kind == "greater_than":
+        return f"must be more than {context['gt']:g}", "write a larger one"
+    if kind == "less_than_equal":
+        return f"must be at most {context['le']}", "write a smaller one"
+    if kind == "less_than":
+        return f"must be less than {context['lt']:g}", "write a smaller one"
     if kind == "string_pattern_mismatch":
         return f"does not match {context['pattern']}", _spelling(context["pattern"])
     if kind == "string_too_long":

@@ -12,6 +12,8 @@ from reports.claims.expression import Expression, ExpressionError
 from reports.claims.figures import Figures
 from reports.claims.verdict import FAILS, HOLDS, OPEN, Judgement, Value, needs, together
 
+FEWEST = 4  # steps: the error of a correlation over n steps divides by n - 3
+
 
 @dataclass(frozen=True)
 class RankCorrelation:
@@ -28,6 +30,10 @@ class RankCorrelation:
     fewest_steps: int  # least number of steps of a ramp that is judged
 
     def __post_init__(self) -> None:
+        if self.fewest_steps < FEWEST:
+            raise ExpressionError(
+                f"fewest_steps {self.fewest_steps} gives no interval; write {FEWEST} or more"
+            )
         for name in self.rank_correlation.names:
             if not self.figures.known[name].of[0].nodes:
                 raise ExpressionError(f"{name} is not of nodes, so it has no curve over the ramp")

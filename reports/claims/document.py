@@ -16,7 +16,7 @@ from reports.claims.claim import Claim, Clients
 from reports.claims.evidence import Factor, Level, Quantity
 from reports.claims.expression import Expression, ExpressionError, parse
 from reports.claims.figures import Figures
-from reports.claims.rules import RULES, EveryLevel, Largest, NotJudged, SteeperStep
+from reports.claims.rules import FEWEST_LEVELS, RULES, EveryLevel, Largest, NotJudged
 from reports.claims.template import Template, parse_template
 from reports.metrics.metric import OF, Of
 
@@ -219,8 +219,12 @@ class _Reader:
         hints = get_type_hints(cls)
         wanted = [field for field in fields(cls) if field.name != "figures"]  # type: ignore[arg-type]  # all are dataclasses
         self.only(judge, line, place, tuple(field.name for field in wanted))
-        if cls is SteeperStep and len(self.factor.levels) < 3:
-            raise self.note(line, place, "needs a factor of at least three levels")
+        fewest, levels = FEWEST_LEVELS.get(kinds[0], 1), len(self.factor.levels)
+        if levels < fewest:
+            remedy = "add levels, or write every_level"
+            raise self.note(
+                line, place, f"{kinds[0]} compares {fewest} or more levels, {levels} given; {remedy}"
+            )
         values: dict[str, Any] = {"figures": Figures(self.quantities)}
         for field in wanted:
             if field.name in judge:

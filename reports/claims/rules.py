@@ -24,9 +24,10 @@ class EveryLevel:
     every level of the factor. Without a measured value, the verdict is "cannot tell", with the reason
     `needs`.
 
-    With `interval`, the value must be on the right side of each bound by more than its 95 % interval, and
-    fails if it is on the wrong side of one by more than that; in between, or without an interval, the verdict
-    is "cannot tell".
+    The whole 95 % interval must be within the bounds; a value without one is judged by itself. With
+    `interval`, the value must be on the right side of each bound by more than its interval, and fails if it
+    is on the wrong side of one by more than that; in between, or without an interval, the verdict is "cannot
+    tell".
     """
 
     figures: Figures
@@ -333,4 +334,9 @@ RULES: dict[str, type[Rule]] = {
     "level_above": LevelAbove,
     "spread": Spread,
     "not_judged": NotJudged,
+}
+# Levels that a rule compares; with fewer there is nothing that could contradict the claim.
+FEWEST_LEVELS = {
+    **dict.fromkeys(("steps", "steps_down", "rises", "level_above", "spread"), 2),
+    "steeper_step": 3,
 }

@@ -201,6 +201,7 @@ def test_a_seed_of_the_command_line_is_the_first_repetitions(settings: Settings)
     assert {cell.seed for cell in campaign_.cells} == {41}
     wanted = campaign.described(replace(settings, seed=41), campaign_)
     assert wanted["seed"] == 41 and wanted["command"].endswith("--seed 41")
+    assert "--lab other" in campaign.described(replace(settings, lab="other"), campaign_)["command"]
     assert campaign.compared(wanted, campaign.described(settings, campaign_)) == "seed: was 41, is None"
 
 

@@ -136,7 +136,11 @@ def test_each_setting_ends_by_itself_also_when_the_campaign_was_stopped(place: P
     [
         ("{metric: latency_p9, interval: 5 %, at_most: 9}", 'did you mean "latency_p99"?'),
         ("{metric: latency_p99, link: wan, interval: 5 %, at_most: 9}", "latency_p99 is not of a link"),
-        ("{metric: latency_p99, interval: 0 %, at_most: 9}", "campaign.until.interval"),
+        (
+            "{metric: latency_p99, interval: 0 %, at_most: 9}",
+            "campaign.until.interval: 0.0: must be more than 0;",
+        ),
+        ("{metric: latency_p99, interval: 100 %, at_most: 9}", "must be less than 1;"),
         ("{metric: latency_p99, interval: 5 %, at_most: 2}", "is less than `at_least` (3)"),
         ("{metric: latency_p99, interval: 5 %}", "campaign.until.at_most"),
         (

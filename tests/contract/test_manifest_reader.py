@@ -60,3 +60,5 @@ def test_a_line_of_the_proof_is_read_whatever_stands_in_it() -> None:
         "cannot tell",
         0,
     )
+    broken = Proven.of({"verdict": ["holds"], "n": float("nan"), "needs": "many", "directions": 1e400})
+    assert (broken.verdict, broken.n, broken.needs, broken.directions) == ("cannot tell", 0, None, 0)

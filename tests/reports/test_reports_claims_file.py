@@ -124,6 +124,32 @@ def test_a_mistake_has_place_value_and_rule(tmp_path: Path, old: str, new: str, 
     assert said in text and str(tmp_path / "claims.yaml") in text
 
 
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        ("steps: mqtt", "steps compares 2 or more levels, 1 given; add levels, or write every_level"),
+        ("steps_down: mqtt", "steps_down compares 2 or more"),
+        ('rises: mqtt, falls: udp, says: "{value}"', "rises compares 2 or more"),
+        ("level_above: mqtt, level: 10, times: 2", "level_above compares 2 or more"),
+        ("spread: mqtt, by: 0.1", "spread compares 2 or more"),
+        ("steeper_step: mqtt, times: 2", "steeper_step compares 3 or more"),
+    ],
+)
+def test_a_rule_over_levels_needs_several(tmp_path: Path, judge: str, said: str) -> None:
+    """With one level nothing could contradict the claim, so it would hold whatever was measured."""
+    text = GOOD.replace("levels: [10, 100, 1000]", "levels: [10]")
+    text = text.replace('every_level: mqtt / udp, above: 1, says: "{value:.2f} times"', judge)
+    assert said in read(tmp_path, text)
+
+
+def test_a_correlation_of_three_steps_has_no_interval(tmp_path: Path) -> None:
+    text = GOOD.replace("traffic_class: udp", "nodes: broker").replace(
+        'every_level: mqtt / udp, above: 1, says: "{value:.2f} times", needs: both protocols',
+        "rank_correlation: udp, at_least: 0.9, fewest_steps: 3",
+    )
+    assert "fewest_steps 3 gives no interval; write 4 or more" in read(tmp_path, text)
+
+
 def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
     second = GOOD.split("claims:\n")[1].replace("above-udp", "again").replace("above: 1", "above: x")
     text = read(tmp_path, GOOD.replace("mqtt / udp", "mqtt / tcp") + second)

@@ -64,6 +64,15 @@ def test_the_terminal_names_what_is_not_known(tmp_path: Path) -> None:
     assert summed_up(page_of(tmp_path, {}, []).study) == []
 
 
+def test_a_setting_whose_runs_all_failed_is_counted(tmp_path: Path) -> None:
+    about = {"until": json.loads(to_json(RULE)), "cells": [{"cell": f"pair.delay-20ms.r{n}"} for n in (1, 2)]}
+    page = page_of(tmp_path, about, [])
+    first, *others = summed_up(page.study)
+    assert first.endswith("1 of 3 settings") and others[1:] == ["  pair.delay-20ms: no run measured it"]
+    found = section(page)
+    assert found is not None and str(found.body).count(">cannot tell<") == 2
+
+
 def test_the_interval_has_the_confidence_of_a_look() -> None:
     (one,) = known([cell("a", n, v) for n, v in enumerate((9.0, 10.0, 11.0), 1)], RULE)
     assert one.mean == 10 and one.n == 3 and not one.enough

@@ -66,6 +66,11 @@ def test_a_topology_may_hold_its_campaign(tmp_path: Path) -> None:
             f"name: c\ncampaign: {{topologies: [base.yaml], factors: {{clients: {list(range(20_000))}}}}}\n",
             "20000 cells are more than 10000",
         ),
+        (
+            "name: c\ncampaign: {points: [{topology: base.yaml, clients: 2}], "
+            f"factors: {{hold: {list(range(20_000))}}}}}\n",
+            "20000 cells are more than 10000",
+        ),
     ],
 )
 def test_refused(tmp_path: Path, text: str, rule: str) -> None:

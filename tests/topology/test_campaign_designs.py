@@ -32,6 +32,15 @@ def test_a_full_design_has_every_combination_of_levels_and_steps() -> None:
     ]  # fmt: skip
 
 
+def test_units_of_a_range_may_follow_without_a_space() -> None:
+    """As in `-p hold=5s`."""
+    assert points("full", {"hold": {"from": "10s", "to": "20s", "steps": 3}}) == [
+        ("10s",),
+        ("15 s",),
+        ("20s",),
+    ]
+
+
 def test_one_at_a_time_leaves_the_others_at_their_first_value() -> None:
     assert points("one-at-a-time", {"rate": RATE, "kind": KIND}) == [
         ("10 kbit/s", "udp"), ("100 kbit/s", "udp"), ("1000 kbit/s", "udp"), ("10 kbit/s", "tcp"),
@@ -96,6 +105,20 @@ SIX = ", ".join(f"p{n}: {{levels: [1, 2]}}" for n in range(6))
         (f"method: fractional, points: 12, axes: {{{SIX}}}", "is no power of two above 6 and below 64"),
         (f"method: fractional, points: 64, axes: {{{SIX}}}", "is no power of two above 6 and below 64"),
         (f"method: fractional, axes: {{{SIX}, q: {{levels: [1, 2, 3]}}}}", "has two levels of each axis"),
+        (
+            f"method: fractional, axes: {{{SIX}, q: {{levels: [1 s, 1000 ms]}}}}",
+            'levels[1]: "1000 ms": stands tw',
+        ),
+        ("method: full, axes: {a: {levels: [[1], [2]]}}", "a level is a single value"),
+        ("method: full, axes: {a: {levels: [1, null]}}", "a level is a single value"),
+        ("method: full, axes: {a: {levels: [1, 2], scale: log}}", 'scale: "log": goes with a range'),
+        ("method: full, seed: 4, axes: {a: {levels: [1, 2]}}", "seed: 4: goes with sampled points alone"),
+        ("method: full, axes: {a: {from: -5, to: 5}}", "begins below zero; begin at zero or above"),
+        ("method: full, axes: {hold: {from: 5 s, to: 1 s}}", "does not rise; write the smaller value at"),
+        (
+            "method: fractional, axes: {a: {from: 1, to: 2}, b: {from: 1, to: 2}, c: {from: 1, to: 2}}",
+            "resolution IV",
+        ),
     ],
 )
 def test_refused(tmp_path: Path, design: str, rule: str) -> None:

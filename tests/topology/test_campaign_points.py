@@ -155,7 +155,7 @@ def test_both_campaigns_of_the_atlas_have_the_same_points() -> None:
         ("  points: [{clients: 2}, {clients: 99}]", "must be at most 9"),
         ("  points: [{clients: [1]}]", "campaign.points[0].clients: a list of 1: a level is a single value"),
         ("  design: {points: 4, axes: {clients: {}}}", "has neither `from` and `to` nor `levels`"),
-        ("  design: {points: 4, axes: {hold: {from: 10 s, to: 5 s}}}", "is no range"),
+        ("  design: {points: 4, axes: {hold: {from: 10 s, to: 5 s}}}", "does not rise"),
         ("  design: {points: 4, axes: {hold: {from: 10 s, to: 5 kB}}}", "one kind of quantity to another"),
         ("  design: {points: 4, axes: {hold: {from: 0 s, to: 5 s, scale: log}}}", "begins above zero"),
         ("  design: {points: 4, axes: {hold: {from: soon, to: 5 s}}}", "is not a number with a unit"),
