@@ -29,6 +29,7 @@ OTHERWISE = ("TcpExtTCPTimeouts", "TcpExtTCPLossProbes", "TcpExtTCPSynRetrans")
 OCTETS, PACKETS = ("IpExtInOctets", "Ip6InOctets"), ("IpInReceives", "Ip6InReceives")
 SENT = ("IpOutTransmits", "Ip6OutTransmits", "TcpOutSegs", REPEATS)  # TCP hands over many segments at once
 ETHERNET, SHORT, LONGEST = 14, 60, 1518
+BEYOND_MTU = LONGEST - 1500  # of the longest frame: Ethernet's header, and a VLAN tag
 STRAY = 8  # frames that are no packet of the node's stack: ARP, and what a bridge sends to every port
 OTHER_SHARE = 0.01
 BARE = ("goose", "sampled_values", "frames", "gateway")  # kinds that send frames, not packets
@@ -58,12 +59,12 @@ def interfaces_have_packets(e: Evidence) -> Found:
         return Found(left_out=["no counters of nodes, or none of stacks"])
     octets, packets = e.counted(OCTETS), e.counted(PACKETS)
     sums = steps.filter("whole").group_by("node").agg(pl.col("rx_bytes", "rx_packets").sum()).sort("node")
-    tagged = _tagged(e.plan)
+    tagged, longest = _tagged(e.plan), _longest(e.plan)
     compared = []
     for node, size, frames in sums.filter(~pl.col("node").is_in(tagged)).iter_rows():
         known = octets.get(node, 0) + ETHERNET * frames
-        strays = STRAY + max(0, frames - packets.get(node, 0))
-        tolerance = strays * LONGEST + round(OTHER_SHARE * frames) * SHORT
+        others = max(0, frames - packets.get(node, 0)) * longest.get(node, LONGEST)
+        tolerance = STRAY * LONGEST + others + round(OTHER_SHARE * frames) * SHORT
         compared.append(Compared(node, size, known, "bytes", tolerance))
     return Found(compared, [] if compared else ["no light node"])
 
@@ -109,6 +110,20 @@ def _taken(links: pl.DataFrame) -> pl.DataFrame:
 def _bare(plan: Plan) -> str:
     kinds = {role.kind for node in plan.nodes for role in node.software}
     return "programs send frames that are no packets" if kinds & set(BARE) else ""
+
+
+def _longest(plan: Plan) -> dict[str, int]:
+    """Returns by node the bytes of the longest frame that its interfaces take, LONGEST at least; without
+    nodes that have no interface.
+
+    A bridge floods a frame to all its ports until it learns where the frame's destination is. An interface
+    counts such a frame for another node, and the stack does not.
+    """
+    return {
+        node.name: max(LONGEST, *(one.mtu + BEYOND_MTU for one in node.interfaces))
+        for node in plan.nodes
+        if node.interfaces
+    }
 
 
 def _tagged(plan: Plan) -> list[str]:

@@ -28,7 +28,7 @@ from reports.rundir import TABLES, RunDirectoryError
 from reports.sections.section import Page
 from reports.study import study_of_campaign, study_of_runs
 
-OF_SOME_RUNS = ("transfers", "windows", "stacks", "impairments", "spans")  # tables
+OF_SOME_RUNS = ("transfers", "windows", "stacks", "impairments", "spans", "disks")  # tables
 
 
 @pytest.fixture(scope="module")
