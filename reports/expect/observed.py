@@ -18,7 +18,7 @@ from reports.rundir import Run
 LOGS = "raw/logs"
 SHOWN = 100  # characters of a line of a log
 LONGEST_LINE = 10_000  # characters of a log's line that are searched
-MOST_NAMED = 5  # nodes without a log
+MOST_NAMED = 5  # nodes without a log, sessions without a record
 
 
 def delivered(run: Run, one: Expectation) -> Judgement:
@@ -95,7 +95,7 @@ def event(run: Run, one: Expectation) -> Judgement:
     those whose record has the expectation's text count.
 
     With `within`, it must happen in that time from the start; `cannot tell` if the run ended before, or if no
-    events were recorded.
+    events were recorded. A step that has not happened cannot be told either if sessions have no records.
     """
     span = span_of(run, one) if one.during or one.after else whole_ns(run)
     if span is None:
@@ -104,12 +104,14 @@ def event(run: Run, one: Expectation) -> Judgement:
             f"the event {label} did not happen in the hold" if label else "the run's phases are not recorded"
         )
         return Judgement(OPEN, why)
-    labels = {event.label for event in run.plan.events}
-    times = _labelled(run, one.name) if one.name in labels else _steps(run, one)
+    of_timeline = one.name in {event.label for event in run.plan.events}
+    times = _labelled(run, one.name) if of_timeline else _steps(run, one)
     if times is None:
         return Judgement(OPEN, "no events were recorded")
     inside = times.filter((times >= span.start_ns) & (times <= span.end_ns)).sort()
     if inside.is_empty():
+        if not of_timeline and (why := _silent(run, one)):
+            return Judgement(OPEN, why)
         short = one.within_ns is not None and span.end_ns < span.start_ns + one.within_ns
         word = HOLDS if one.mode == "never" else OPEN if short else FAILS
         return Judgement(word, "has not happened" + (", but the time ended early" if short else ""))
@@ -134,12 +136,36 @@ def _steps(run: Run, one: Expectation) -> pl.Series | None:
     if sessions is None:
         return None
     found = sessions.filter(pl.col("what") == one.name)
-    if (group := one.of.get("group")) is not None:
-        nodes = [node for node in run.plan.nodes if group in (node.name, node.group)]
-        members = {s.session.endpoint for node in nodes for s in node.software if s.session is not None}
-        found = found.filter(pl.col("endpoint").is_in(members))
+    if "group" in one.of:
+        found = found.filter(pl.col("endpoint").is_in(list(_members(run, one))))
     if one.pattern:
         pattern = re.compile(one.pattern, re.IGNORECASE)
         said = found.get_column("detail").fill_null("")
         found = found.filter(pl.Series([pattern.search(text) is not None for text in said], dtype=pl.Boolean))
     return found.get_column("t_ns")
+
+
+def _members(run: Run, one: Expectation) -> dict[str, bool]:
+    """Returns the sessions that the expectation is about, by endpoint: those of the nodes of `group`, else
+    all. The value says whether the node's agent carries the session and so records its steps; for a program
+    they are optional.
+    """
+    group = one.of.get("group")
+    return {
+        session.endpoint: software.process is None
+        for node, software, session in run.plan.sessions()
+        if group in (None, node.name, node.group)
+    }
+
+
+def _silent(run: Run, one: Expectation) -> str:
+    """Returns the reason why the absence of a step says nothing: sessions of the agent without any record, or
+    no session with one. Empty if there is none.
+    """
+    sessions, members = run.table("sessions"), _members(run, one)
+    heard = set() if sessions is None else set(sessions.get_column("endpoint"))
+    silent = [endpoint for endpoint, recorded in members.items() if recorded and endpoint not in heard]
+    if not silent and heard.isdisjoint(members):
+        silent = list(members) or [one.of.get("group", "any node")]
+    more = f" and {len(silent) - MOST_NAMED:,} more" if len(silent) > MOST_NAMED else ""
+    return f"no step of a session was recorded of {', '.join(silent[:MOST_NAMED])}{more}" if silent else ""

@@ -117,3 +117,24 @@ def test_a_deviation_and_a_percentile_of_a_queue_have_no_interval(tmp_path: Path
     assert verdict(run, name="latency_deviation", unit="ms", bounds=Bounds(below=10**6)) == "cannot tell"
     queue = {"name": "link_queue_p99", "unit": "packets", "bounds": Bounds(below=10**6), "of": {}}
     assert verdict(run, **queue) == "cannot tell"
+
+
+def test_a_step_that_nobody_recorded_cannot_be_told(tmp_path: Path) -> None:
+    """One client has no records: the step may have happened there, and silence is not that it did not."""
+    directory = write_run(tmp_path / "run", Shape(clients=2, ramp_s=2, hold_s=10))
+    whole = cell_of(directory)
+    (gone, other) = [(node, session) for node, _, session in whole.run.plan.sessions()][-2:]
+    never: dict[str, object] = {"subject": "event", "name": "failed", "mode": "never", "of": {}}
+    connected = never | {"name": "connected", "mode": "eventually"}
+    assert verdict(whole, **never) == "holds"
+    assert verdict(whole, **connected | {"pattern": "session present"}) == "fails"
+    file = directory / "sessions.parquet"
+    pl.read_parquet(file).filter(pl.col("endpoint") != gone[1].endpoint).write_parquet(file)
+    run = cell_of(directory)
+    reason = f"no step of a session was recorded of {gone[1].endpoint}"
+    for what in (never, never | {"pattern": "x"}, connected | {"pattern": "session present"}):
+        assert judgement(run, **what) == ("cannot tell", reason), what
+    assert judgement(run, **never | {"of": {"group": gone[0].name}}) == ("cannot tell", reason)
+    assert verdict(run, **never | {"of": {"group": other[0].name}}) == "holds"
+    assert verdict(run, **connected) == "holds"
+    assert verdict(run, **connected | {"mode": "never"}) == "fails"
