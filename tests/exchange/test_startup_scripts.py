@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.exchange.linux.tc import duration, rate
 from orchestrator.exchange.network import Machine, Route
 from orchestrator.exchange.startup import Startup
 
@@ -91,6 +92,9 @@ def test_every_way_to_one_address(text: str) -> None:
         ("ip link add link eth0 name eth0.5 type vlan id 5000", "is not run"),
         ("tc qdisc add dev eth0 root fq_codel", "is not run"),
         ("tc qdisc add dev eth0 root netem delay 5ms slot 1ms", "is not run"),
+        ("tc qdisc add dev eth0 root netem delay 5ms 1.2.3ms", "is not run"),
+        ("tc qdisc add dev eth0 root netem loss 1.2.3%", "is not run"),
+        ("tc qdisc add dev eth0 root netem limit \u00b2", "is not run"),
     ],
 )
 def test_what_is_not_known_is_left_out_with_its_line(text: str, said: str) -> None:
@@ -191,3 +195,9 @@ def test_what_cannot_be_followed_is_refused_with_its_line(text: str, rule: str) 
 def test_of_two_routes_the_lower_metric_is_first() -> None:
     machine, _ = run("ip route add default via 10.0.0.8 metric 9; ip route add default via 10.0.0.9 metric 1")
     assert Route("default", "10.0.0.9", 1) in machine.routes and len(machine.routes) == 2
+
+
+def test_text_of_tc_that_is_no_number_is_kept_for_the_topology_to_refuse() -> None:
+    for text in ("1.2.3", "1.2.3ms", ".", "..5mbit", "\u0663ms"):
+        assert (duration(text), rate(text)) == (text, text)
+    assert (duration("1.5ms"), duration(".5ms"), rate("2.mbit")) == ("1500 us", "500 us", "2000000 bit/s")
