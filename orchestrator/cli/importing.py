@@ -15,6 +15,9 @@ from orchestrator.cli.output import document, note
 if TYPE_CHECKING:
     from orchestrator.exchange.network import Network
 
+# The last line of a file that an import could not complete; a file with it may be replaced.
+DRAFT = "# A draft of `vnet import`, which the next import replaces; remove this line to keep it.\n"
+
 
 @click.group("import")
 def import_command() -> None:
@@ -205,7 +208,7 @@ def mahimahi_command(file: Path, output: Path | None, then_run: bool) -> int:
 def imported(network: Network, output: Path | None, then_run: bool) -> int:
     """Writes the topology of an imported network to `output` (default: NAME.yaml), lists the parts that are
     left out or changed, and runs it if `then_run`. Returns the exit status. Raises CliError if the file
-    exists; TopologyError if the network makes no valid topology, which may have been written by then.
+    exists and is no draft; TopologyError if the network makes no valid topology, which is written as a draft.
     """
     from orchestrator.exchange.writing import write
     from orchestrator.language.problem import TopologyError
@@ -216,11 +219,14 @@ def imported(network: Network, output: Path | None, then_run: bool) -> int:
     except TopologyError:
         _listed(network.left, network.changed)
         raise
-    write_new(file, written.text)
+    if _is_draft(file):
+        file.unlink()
+    write_new(file, written.text + (DRAFT if written.problems else ""))
     joined = len(network.wires) + len(network.lans) + len(network.lines)
     note(f"{file}: {len(network.machines)} nodes, {joined} links and segments from {network.tool}")
     _listed(network.left, written.changed)
     if written.problems:
+        note(f"{file} is a draft: the next import replaces it, unless its last line is removed")
         raise TopologyError(written.problems)
     if not then_run:
         note(f"`vnet run {file}` runs it, `vnet up {file}` keeps it up")
@@ -229,6 +235,10 @@ def imported(network: Network, output: Path | None, then_run: bool) -> int:
 
     status: int = run_command.main([str(file)], prog_name="vnet run", standalone_mode=False)
     return status
+
+
+def _is_draft(file: Path) -> bool:
+    return file.is_file() and file.read_bytes().endswith(DRAFT.encode())
 
 
 def _listed(left: Iterable[str], changed: Iterable[str]) -> None:

@@ -36,7 +36,7 @@ READ = {
     "network-mode",
 }
 _DEFAULT = re.compile(rb"\$\{(\w+):?[=-]([^}\n]*)\}")  # variables of the environment that have a default
-_MEMORY = re.compile(r"([\d.]+) ?([kmg]?)(i?)b?", re.IGNORECASE)
+_MEMORY = re.compile(r"(\d+(?:\.\d+)?) ?([kmg]?)(i?)b?", re.IGNORECASE)
 
 
 def read(path: Path, stand_ins: bool = False) -> Network:
@@ -284,7 +284,7 @@ class _Reader:
         if first is None or second is None:
             return
         mtu = keys.get("mtu")
-        if mtu is not None and not str(mtu).isdigit():
+        if mtu is not None and not str(mtu).isdecimal():
             self._refuse((*path, "mtu"), "is no size of a frame", "write mtu: 1500", str(mtu)[:60])
             return
         self._network.join(Wire((first, second), int(mtu) if mtu else None, origin=self._origin(path)))

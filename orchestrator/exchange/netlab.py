@@ -185,7 +185,7 @@ class _Reader:
             if theirs in (mapping(members).get("members") or []):
                 return int(number)
         found = mapping(keys.get("bgp")).get("as", everywhere.get("as"))
-        return int(found) if isinstance(found, int | str) and str(found).isdigit() else None
+        return int(found) if isinstance(found, int | str) and str(found).isdecimal() else None
 
     def _link(self, path: Place, number: int, link: Any) -> None:
         keys: dict[str, Any] = nested(link) if isinstance(link, dict) else {"interfaces": ends_of(link)}

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 from command_line import TOPOLOGIES, CommandLine
 
+from orchestrator.cli.errors import CliError
+from orchestrator.cli.importing import DRAFT, imported
 from orchestrator.cli.main import main
 from orchestrator.cli.run import run_command
+from orchestrator.exchange.network import Lan, Machine, Network
+from orchestrator.language.problem import TopologyError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "exchange"))
 
@@ -47,6 +51,26 @@ def test_what_cannot_be_is_refused_and_nothing_written(vnet: CommandLine) -> Non
     file.write_text(file.read_text().replace("kind: linux", "kind: ceos"))
     assert 'the kind "ceos" cannot be' in vnet("import", "containerlab", str(file), status=3).stderr
     assert not list(vnet.cwd.glob("*.yaml"))
+
+
+def test_a_draft_is_replaced_by_the_next_import_and_a_kept_one_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def network(subnet: str) -> Network:
+        lan = Lan("lan", [("a", "eth0"), ("b", "eth0")], subnet=subnet)
+        return Network("two", "a test", machines={one: Machine(one) for one in "ab"}, lans={"lan": lan})
+
+    file = tmp_path / "two.yaml"
+    for _ in range(2):
+        with pytest.raises(TopologyError):
+            imported(network("127.0.0.0/24"), file, False)
+    assert f"{file} is a draft" in capsys.readouterr().err
+    edited = file.read_text().removesuffix(DRAFT)
+    assert imported(network("10.5.0.0/24"), file, False) == 0
+    assert DRAFT not in file.read_text() and "10.5.0.0/24" in file.read_text()
+    file.write_text(edited)
+    with pytest.raises(CliError, match="exists already"):
+        imported(network("10.5.0.0/24"), file, False)
 
 
 def test_a_topology_is_exported(vnet: CommandLine) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.exchange.linux.tc import duration, rate
 from orchestrator.exchange.network import Machine, Route
 from orchestrator.exchange.startup import Startup
 
@@ -79,13 +80,34 @@ def test_every_way_to_one_address(text: str) -> None:
         ("iptables -A FORWARD -j DROP", "line 1: `iptables -A FORWARD -j DROP` is not run"),
         ("ip rule add from 10.0.0.0/8 table 7", "is not run"),
         ("ip route add 10.1.0.0/16 dev eth0", "is not run"),
+        ("route add default gw 10.0.0.9 nonsense eth0", "is not run"),
+        ("route add default gw 10.0.0.9 10.0.0.8", "is not run"),
+        ("route add default gw 10.0.0.9 metric low", "is not run"),
+        ("route add default gw 10.0.0.9 reject", "is not run"),
+        ("route add -net 10.5.0.0 netmask 0xffgg0000 gw 10.0.0.9", "is not run"),
+        ("route add -net 10.5.0.0 netmask 0xff00ff00 gw 10.0.0.9", "is not run"),
+        ("ifconfig eth0 mtu \u00b2", "is not run"),
+        ("vconfig add eth0 five", "is not run"),
+        ("vconfig add eth0 4095", "is not run"),
+        ("ip link add link eth0 name eth0.5 type vlan id 5000", "is not run"),
         ("tc qdisc add dev eth0 root fq_codel", "is not run"),
         ("tc qdisc add dev eth0 root netem delay 5ms slot 1ms", "is not run"),
+        ("tc qdisc add dev eth0 root netem delay 5ms 1.2.3ms", "is not run"),
+        ("tc qdisc add dev eth0 root netem loss 1.2.3%", "is not run"),
+        ("tc qdisc add dev eth0 root netem limit \u00b2", "is not run"),
     ],
 )
 def test_what_is_not_known_is_left_out_with_its_line(text: str, said: str) -> None:
     machine, left = run(text)
     assert not machine.addresses.get("eth0") and not machine.queues and any(said in line for line in left)
+    assert not machine.routes and not machine.made and not machine.mtus
+
+
+def test_a_removal_without_an_address_removes_none_and_is_told() -> None:
+    for text in ("ifconfig eth0 del", "ifconfig eth0 del nonsense"):
+        machine, left = run(f"{A}; {text}")
+        assert machine.addresses == HAS and left == [f"line 1: `{text}` is not run"], text
+    assert not run(f"{A}; ifconfig eth0 del 10.0.0.1")[0].addresses["eth0"]
 
 
 def test_a_program_that_is_not_run_is_taken_as_successful_and_said() -> None:
@@ -109,6 +131,7 @@ def test_a_program_that_is_not_run_is_taken_as_successful_and_said() -> None:
         ("route add default gw 10.0.0.9 eth0", [("default", "10.0.0.9")]),
         ("route add -net 10.5.0.0 netmask 255.255.0.0 gw 10.0.0.9", [("10.5.0.0/16", "10.0.0.9")]),
         ("route add -net 192.168.7.0 gw 10.0.0.9 dev eth0", [("192.168.7.0/24", "10.0.0.9")]),
+        ("route add 10.5.1.1 gw 10.0.0.9 metric 2 wan0", [("10.5.1.1/32", "10.0.0.9")]),
         ("route add -host 10.5.1.1 gw 10.0.0.9", [("10.5.1.1/32", "10.0.0.9")]),
         ("route add default gw 10.0.0.9; route del default", []),
     ],
@@ -172,3 +195,9 @@ def test_what_cannot_be_followed_is_refused_with_its_line(text: str, rule: str) 
 def test_of_two_routes_the_lower_metric_is_first() -> None:
     machine, _ = run("ip route add default via 10.0.0.8 metric 9; ip route add default via 10.0.0.9 metric 1")
     assert Route("default", "10.0.0.9", 1) in machine.routes and len(machine.routes) == 2
+
+
+def test_text_of_tc_that_is_no_number_is_kept_for_the_topology_to_refuse() -> None:
+    for text in ("1.2.3", "1.2.3ms", ".", "..5mbit", "\u0663ms"):
+        assert (duration(text), rate(text)) == (text, text)
+    assert (duration("1.5ms"), duration(".5ms"), rate("2.mbit")) == ("1500 us", "500 us", "2000000 bit/s")

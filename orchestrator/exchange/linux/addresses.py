@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Any
 
 from ..network import Machine
@@ -52,7 +53,14 @@ def subnet(text: str, mask: str | None = None) -> str | None:
 
 
 def _length(mask: str) -> str:
-    return str(int(mask, 16).bit_count()) if mask.startswith("0x") and len(mask) == 10 else mask
+    """Returns a mask of the form 0xffffff00 as a dotted one, and other text unchanged."""
+    hexadecimal = re.fullmatch(r"0x[0-9a-fA-F]{8}", mask)
+    return str(ipaddress.IPv4Address(int(mask, 16))) if hexadecimal else mask
+
+
+def is_vlan(tag: str) -> bool:
+    """Returns whether the text is the tag of a VLAN for Linux: 0 to 4094 (4095 is reserved, IEEE 802.1Q)."""
+    return tag.isdecimal() and int(tag) <= 4094
 
 
 def give(machine: Machine, port: str, address: str) -> int:

@@ -8,7 +8,7 @@ import ipaddress
 from collections.abc import Callable, Iterator, Sequence
 
 from ..network import Bridge, Machine, Route
-from .addresses import give, interface, is_a, subnet, take
+from .addresses import give, interface, is_a, is_vlan, subnet, take
 
 FLAGS = (
     "-4",
@@ -116,7 +116,7 @@ def _link(machine: Machine, command: str, words: list[str]) -> int | None:
 
 def _new(machine: Machine, words: list[str]) -> int | None:
     """Adds a bridge, a VLAN interface or a dummy interface from the words of `ip link add` and returns the
-    status; None for another type, or without a name, a type, or the parent and id of a VLAN.
+    status; None for another type, or without a name, a type, or the parent and valid id of a VLAN.
     """
     if "type" not in words[:-1]:
         return None
@@ -138,7 +138,10 @@ def _new(machine: Machine, words: list[str]) -> int | None:
     if kind == "bridge":
         return _bridge(machine.bridges.setdefault(name, Bridge()), options)
     if kind == "vlan" and parent is not None and "id" in options[:-1]:
-        machine.made[name] = f"VLAN {options[options.index('id') + 1]} of {parent}"
+        tag = options[options.index("id") + 1]
+        if not is_vlan(tag):
+            return None
+        machine.made[name] = f"VLAN {tag} of {parent}"
         return 0
     if kind == "dummy":
         machine.made[name] = "a dummy"
@@ -171,7 +174,7 @@ def _set(machine: Machine, words: list[str]) -> int | None:
             (machine.down.discard if word == "up" else machine.down.add)(port)
         elif word == "mtu":
             value = next(given, "")
-            if not value.isdigit():
+            if not value.isdecimal():
                 return None
             machine.mtus[port] = int(value)
         elif word == "master":
@@ -249,7 +252,7 @@ def _hops(words: Sequence[str]) -> Iterator[tuple[str, int] | None]:
             via = next(given, "") if via in ("inet", "inet6") else via
         elif word in ("metric", "preference", "priority"):
             value = next(given, "")
-            if not value.isdigit():
+            if not value.isdecimal():
                 yield None
                 return
             metric = int(value)

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..network import Machine, Route
-from .addresses import by_class, give, interface, is_a, subnet, take
+from .addresses import by_class, give, interface, is_a, is_vlan, subnet, take
 from .ip import route as add_route
 
 _NO_COUNTERPART = ("broadcast", "metric", "txqueuelen", "tunnel", "irq", "dstaddr")
@@ -25,6 +26,9 @@ _FLAGS = (
     "-v",
     "-a",
 )
+_ROUTE_WORDS = ("dev", "device", "mss", "window", "irtt")  # each takes a word
+_ROUTE_FLAGS = ("reinstate", "mod", "dyn")
+_KEYWORDS = ("gw", "via", "netmask", "metric", "reject", *_ROUTE_WORDS)
 FORWARDING = (
     "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding", "net.ipv4.conf.all.forwarding",
     "net.ipv4.conf.default.forwarding", "net.ipv6.conf.default.forwarding",
@@ -49,7 +53,7 @@ def ifconfig(machine: Machine, words: Sequence[str]) -> int | None:
             mask = next(given, "")
         elif word == "mtu":
             value = next(given, "")
-            if not value.isdigit():
+            if not value.isdecimal():
                 return None
             machine.mtus[port] = int(value)
         elif word in ("add", "inet6"):
@@ -59,7 +63,9 @@ def ifconfig(machine: Machine, words: Sequence[str]) -> int | None:
                 return None
             give(machine, port, str(interface(more)))
         elif word == "del":
-            take(machine, port, interface(next(given, "")))
+            if (gone := interface(next(given, ""))) is None:
+                return None
+            take(machine, port, gone)
         elif word in _NO_COUNTERPART:
             next(given, None)
         elif word in _FLAGS:
@@ -91,9 +97,9 @@ def _own(machine: Machine, port: str, address: str, mask: str | None) -> int | N
 
 
 def route(machine: Machine, words: Sequence[str]) -> int | None:
-    """Applies `route add|del [-net|-host] TARGET [netmask MASK] [gw GATEWAY] [metric N] [dev IF]`; without
-    words it changes nothing. Ignores the interface and unknown words. None for an added route without a
-    gateway after `gw`, a deleted one that does not exist (unless it is the default), and another command.
+    """Applies `route add|del [-net|-host] TARGET [netmask MASK] [gw GATEWAY] [metric N] [[dev] IF]`; without
+    words it changes nothing, and the interface has no effect. None for an added route without a gateway after
+    `gw`, a deleted one that does not exist (unless it is the default), another command, and unknown words.
     """
     plain = [word for word in words if word not in ("-n", "-v", "-e", "-A", "inet", "-4", "-6", "--inet")]
     if not plain:
@@ -103,46 +109,67 @@ def route(machine: Machine, words: Sequence[str]) -> int | None:
     rest = [word for word in rest if word not in ("-net", "-host")]
     if command not in ("add", "del") or not rest:
         return None
-    target, mask, via, metric = rest[0], None, None, 0
-    given = iter(rest[1:])
-    for word in given:
-        if word in ("gw", "via"):
-            via = next(given, "")
-        elif word == "netmask":
-            mask = next(given, "")
-        elif word == "metric":
-            value = next(given, "")
-            metric = int(value) if value.isdigit() else 0
-        elif word in ("dev", "mss", "window", "irtt"):
-            next(given, None)
-        elif word not in ("reinstate", "mod", "dyn") and is_a(ipaddress.ip_address, word):
-            return None
-    if mask is None and not host and target not in ("default", "0.0.0.0") and "/" not in target:
-        classed = by_class(target)  # a network by its class, unless it has host bits
-        network = None if classed is None else ipaddress.ip_interface(classed)
-        to = (
-            subnet(target)
-            if network is None or network.ip != network.network.network_address
-            else str(network.network)
-        )
-    else:
-        to = subnet(target, mask)
-    if to is None:
+    target, options = rest[0], _options(rest[1:])
+    to = None if options is None else _destination(target, options.mask, host)
+    if options is None or to is None:
         return None
     if command == "del":
         before = len(machine.routes)
-        machine.routes = [one for one in machine.routes if one.to != to or via not in (None, one.via)]
+        machine.routes = [one for one in machine.routes if one.to != to or options.via not in (None, one.via)]
         return 0 if len(machine.routes) < before or to == "default" else None
-    if via is None or not is_a(ipaddress.ip_address, via):
+    if options.via is None or not is_a(ipaddress.ip_address, options.via):
         return None
-    return add_route(machine, Route(to, via, metric))
+    return add_route(machine, Route(to, options.via, options.metric))
+
+
+@dataclass
+class _Options:
+    mask: str | None = None
+    via: str | None = None
+    metric: int = 0
+
+
+def _options(words: Sequence[str]) -> _Options | None:
+    """Returns the options after a route's target. None for an unknown word, except that the last one may be
+    an interface without `dev`, as in net-tools (lib/inet_sr.c).
+    """
+    found, waiting = _Options(), list(words)
+    while waiting:
+        word = waiting.pop(0)
+        if word in ("gw", "via") and waiting:
+            found.via = waiting.pop(0)
+        elif word == "netmask" and waiting:
+            found.mask = waiting.pop(0)
+        elif word == "metric" and waiting and waiting[0].isdecimal():
+            found.metric = int(waiting.pop(0))
+        elif word in _ROUTE_WORDS and waiting:
+            waiting.pop(0)
+        elif word not in _ROUTE_FLAGS and (waiting or not _is_interface(word)):
+            return None
+    return found
+
+
+def _is_interface(word: str) -> bool:
+    return word not in _KEYWORDS and word[:1] != "-" and not is_a(ipaddress.ip_address, word)
+
+
+def _destination(target: str, mask: str | None, host: bool) -> str | None:
+    """Returns a route's subnet. An IPv4 address without a length or mask is a network by its class, or one
+    host if it has host bits or if `host`. None if it is no address.
+    """
+    classed = by_class(target)
+    if mask is None and not host and target != "0.0.0.0" and "/" not in target and classed is not None:
+        network = ipaddress.ip_interface(classed)
+        if network.ip == network.network.network_address:
+            return str(network.network)
+    return subnet(target, mask)
 
 
 def vconfig(machine: Machine, words: Sequence[str]) -> int | None:
     """Applies `vconfig add IF TAG`, which makes the interface IF.TAG; ignores `set_name_type`. None for other
-    words.
+    words, such as a tag that is no VLAN's.
     """
-    if len(words) == 3 and words[0] == "add":
+    if len(words) == 3 and words[0] == "add" and is_vlan(words[2]):
         machine.made[f"{words[1]}.{words[2]}"] = f"VLAN {words[2]} of {words[1]}"
         return 0
     return 0 if words[:1] == ["set_name_type"] else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..network import Machine
 
-_NUMBER = re.compile(r"([\d.]+)([a-zA-Z%]*)")
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([a-zA-Z%]*)")
 # tc's units (man tc): rates that end in "bps" are bytes a second; a time without one is in microseconds.
 _RATES = {
     "": 1, "bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12, "kibit": 1024, "mibit": 1024**2,
@@ -95,7 +95,7 @@ def _netem(words: Sequence[str]) -> Iterator[tuple[str | None, Any]]:
                 yield f"{_PERCENT[word]}_correlation", _share(waiting.pop(0))
         elif word == "rate" and waiting:
             yield "rate", rate(waiting.pop(0))
-        elif word == "limit" and waiting and waiting[0].isdigit():
+        elif word == "limit" and waiting and waiting[0].isdecimal():
             yield "limit", int(waiting.pop(0))
         else:
             yield None, None
