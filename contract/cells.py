@@ -25,7 +25,7 @@ def read_cells(path: Path) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
             found = json.loads(text)
         except (ValueError, RecursionError):
             found = None
-        yield number, text, found if isinstance(found, dict) and "cell" in found else None
+        yield number, text, found if isinstance(found, dict) and isinstance(found.get("cell"), str) else None
 
 
 def set_aside(lines: Iterable[Line]) -> dict[str, list[Line]]:

@@ -113,6 +113,7 @@ class Stage:
         self.clock = SimpleNamespace(now_ns=lambda: self.now)
         self.phase_name = "hold"
         self.on_added: Callable[[list[Link]], None] = lambda _: None
+        self.after_change: Callable[[str, str], None] = lambda *_: None
         (run_dir / "raw").mkdir()
 
     def add(self, link: Link) -> None:
