@@ -14,6 +14,7 @@ from mistakes import refused
 from contract.plan import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.adaptive import planning
+from orchestrator.software.adaptive.file import LOST_AFTER_NS
 from orchestrator.topology.loading import parse
 
 SENDER = "adaptive: {to: sink, push: {size: 200 B, rate: 50 /s}}"
@@ -67,8 +68,10 @@ def test_a_sender_pushes_to_one_receiver_and_has_the_policy() -> None:
     assert (settings["policy"]["loss"], settings["policy"]["window_ns"]) == (0.02, 4 * 10**9)
 
 
-@pytest.mark.parametrize(("use", "frames"), [("once", 50), ("stream", 50), ("twice", 100), ("adaptive", 100)])
-def test_a_message_is_priced_by_its_datagrams(use: str, frames: int) -> None:
+@pytest.mark.parametrize(
+    ("use", "frames"), [("once", 50), ("stream", 100), ("twice", 100), ("adaptive", 140)]
+)
+def test_frames_are_those_of_datagrams_or_segments_and_of_probes(use: str, frames: int) -> None:
     plan = planned(FILE.replace("to: sink,", f"to: sink, use: {use},"))
     found = {p.name: p.value for p in plan.predictions}
     assert found["offered frames"] == pytest.approx(frames)
@@ -111,6 +114,10 @@ def test_a_probe_counts_as_lost_after_half_a_second_and_not_beyond_the_window() 
     assert found.measured(60 * 50 * MS).loss == 0
 
 
+def test_both_sides_have_one_time_after_which_a_probe_is_lost() -> None:
+    assert policy.LOST_AFTER_NS == LOST_AFTER_NS
+
+
 def test_a_header_is_read_as_it_was_written() -> None:
     data = wire.message(3, 70_000, 200)
     assert len(data) == 200 and tuple(wire.head(data)) == (wire.MESSAGE, 3, 70_000, 200)
@@ -127,6 +134,7 @@ def test_a_header_is_read_as_it_was_written() -> None:
         ("to: sink", "to: source", f"{PLACE}.to", "a flow to itself"),
         ("to: sink", "to: sink, use: once, policy: {loss: 1 %}", f"{PLACE}.policy", "chooses nothing"),
         ("to: sink", "to: sink, policy: {window: 100 ms}", f"{PLACE}.policy.window", "fewer than ten probes"),
+        ("to: sink", "to: sink, policy: {window: 900 ms}", f"{PLACE}.policy.window", "decided after 500 ms"),
         ("to: sink", "to: sink, policy: {probe_every: 0 s}", f"{PLACE}.policy.probe_every", "not above zero"),
         (
             "{listen: 7100}",

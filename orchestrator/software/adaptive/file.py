@@ -12,6 +12,7 @@ from ..sending import Sending
 
 HEADER_BYTES = 16  # of each message: a word, its flow, its number, its length
 LARGEST_BYTES = 1400  # a message is one datagram that nothing fragments
+LOST_AFTER_NS = 500_000_000  # as in programs/policy.py: a probe that has not returned is lost
 LONGEST_SCHEDULE = 10_000  # messages of a flow, whose times a program gets as a list (docs/accounting.md)
 
 

@@ -9,14 +9,14 @@ from contract.plan import Flow, Software
 from .. import peers
 from ..accounting import numbered
 from ..checking import Checks, Here, light
-from ..kind import UDP_HEADERS_BYTES, Bind, Costs, Kind
+from ..kind import TCP_HEADERS_BYTES, UDP_HEADERS_BYTES, Bind, Costs, Kind
 from ..messages import flow_words
 from ..sending import check_sending, expected_messages, rate_words
-from .file import HEADER_BYTES, LARGEST_BYTES, Adaptive, AdaptiveOptions, Policy
+from .file import HEADER_BYTES, LARGEST_BYTES, LOST_AFTER_NS, Adaptive, AdaptiveOptions, Policy
 from .planning import plan
 
 _MEMORY_BYTES = 12_000_000  # a Python program
-_COPIES = {"stream": 1, "once": 1, "twice": 2, "adaptive": 2}  # frames of a message, at most, without loss
+_COPIES = {"once": 1, "twice": 2, "adaptive": 2}  # datagrams of a message, at most
 
 
 def _check(report: Checks, here: Here, model: Adaptive) -> None:
@@ -41,8 +41,12 @@ def _check_policy(report: Checks, here: Here, policy: Policy) -> None:
     for key in ("probe_every", "queue"):
         if getattr(policy, key) == 0:
             report.add((*path, key), "0 s", "is not above zero", 'write for example "50 ms"')
-    if policy.probe_every and policy.window < 10 * policy.probe_every:
-        rule = f"holds fewer than ten probes, one each {policy.probe_every / 1e6:g} ms"
+    if policy.probe_every and policy.window < LOST_AFTER_NS + 10 * policy.probe_every:
+        each, after = policy.probe_every / 1e6, LOST_AFTER_NS / 1e6
+        rule = (
+            f"holds fewer than ten probes, one each {each:g} ms, of which it is decided after {after:g} ms "
+        )
+        rule += "whether they are lost"
         report.add((*path, "window"), f"{policy.window / 1e9:g} s", rule, "lengthen it, or probe more often")
 
 
@@ -65,11 +69,17 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 
 
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
-    copies = _COPIES[software.spec["use"]]
-    packets = tuple(
-        (copies * expected_messages(flow), UDP_HEADERS_BYTES + flow.payload.bytes) for flow in sent
-    )
-    return Costs(_MEMORY_BYTES, peers=len(software.spec["to"]), packets=packets)
+    packets: list[tuple[float, int]] = []
+    for flow in sent:
+        count, size = expected_messages(flow), flow.payload.bytes
+        if software.spec["use"] == "stream":  # at worst: each segment acknowledged alone
+            packets += [(count, TCP_HEADERS_BYTES + size), (count, TCP_HEADERS_BYTES)]
+        else:
+            packets.append((_COPIES[software.spec["use"]] * count, UDP_HEADERS_BYTES + size))
+        if probe_ns := software.spec["probe_every_ns"]:  # and each returned
+            probes = (flow.stop_ns - flow.start_ns) / probe_ns
+            packets.append((2 * probes, UDP_HEADERS_BYTES + HEADER_BYTES))
+    return Costs(_MEMORY_BYTES, peers=len(software.spec["to"]), packets=tuple(packets))
 
 
 def _binds(model: Adaptive) -> Sequence[Bind]:

@@ -36,6 +36,7 @@ def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
             "listen": options.listen,
             "to": [target.endpoint for target in to],
             "use": options.use,
+            "probe_every_ns": options.policy.probe_every if to and options.use == "adaptive" else None,
             "accounts": told(placed, (to_send(scene, placed, flow, receivers) for flow in sent)),
         }
         yield Planned(
