@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,7 @@ def _unpack(crate: Path, directory: Path) -> None:
                 if not target.is_relative_to(directory.resolve()):
                     raise CrateError(f"{crate}: {entry.filename}: leads out of the crate; do not trust it")
             archive.extractall(directory)
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
         raise CrateError(f"{crate}: cannot be read ({error}); name a file that `vnet crate` made") from error
 
 

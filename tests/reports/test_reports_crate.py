@@ -93,3 +93,15 @@ def test_what_is_no_crate_is_refused(tmp_path: Path, crate: Path) -> None:
         check(changed(crate, NAME, b"{}"))
     with pytest.raises(CrateError, match="leads out of the crate"):
         check(changed(crate, "../outside", b"x"))
+
+
+def test_a_crate_with_damaged_bytes_is_refused(tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.zip"
+    with zipfile.ZipFile(damaged, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(NAME, "{}" * 50)
+    content = bytearray(damaged.read_bytes())
+    begin = 30 + len(NAME)  # of the compressed data, after the entry's header
+    content[begin : begin + 2] = b"\xff\xff"
+    damaged.write_bytes(content)
+    with pytest.raises(CrateError, match=r"damaged.zip: cannot be read \(.*; name a file that"):
+        check(damaged)
