@@ -26,19 +26,19 @@ def hops(first: Path, second: Path) -> pl.DataFrame:
     delay_ns until `second` captured the frame; null if it did not.
 
     Frames match if their first 96 bytes are equal: bridges do not change them, and IP packets carry an
-    identifier. A frame whose bytes occur twice in `first` is left out, one whose bytes occur twice in
-    `second` has no delay. CaptureError if a file is no pcap.
+    identifier. A frame whose bytes occur twice in `first` is left out; of one whose bytes occur several
+    times in `second`, as behind a link that duplicates, the first arrival counts. CaptureError if a file is
+    no pcap.
     """
     one, two = (_table(path) for path in (first, second))
-    there = two.select("frame", there_ns="t_ns")
-    joined = one.join(there, on="frame", how="left").sort("number")
+    there = two.group_by("frame").agg(there_ns=pl.col("t_ns").min())
+    joined = one.filter(pl.col("frame").is_unique()).join(there, on="frame", how="left").sort("number")
     return joined.select("t_ns", "source", "wire_bytes", delay_ns=pl.col("there_ns") - pl.col("t_ns"))
 
 
 def _table(path: Path) -> pl.DataFrame:
     schema = {"t_ns": pl.Int64, "wire_bytes": pl.UInt32, "source": pl.String, "frame": pl.Binary}
-    rows = pl.DataFrame(list(_frames(path)), schema=schema, orient="row").with_row_index("number")
-    return rows.filter(pl.col("frame").is_unique())
+    return pl.DataFrame(list(_frames(path)), schema=schema, orient="row").with_row_index("number")
 
 
 def _frames(path: Path) -> Iterator[tuple[int, int, str, bytes]]:

@@ -19,7 +19,7 @@ READY = ("subscribed", "listening")  # what an endpoint says when it can be reac
 
 def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]]:
     """Returns the table messages.parquet, and warnings of arrivals where the plan does not expect them, which
-    are in no row, and of replies in flows without requests.
+    are in no row, and of replies in flows without requests, which do not count.
 
     A receiver is expected to get a message if the plan states it and, if the receiver must connect first,
     it was ready when the message was sent or has received it all the same. A message that nobody is expected
@@ -32,7 +32,7 @@ def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]
         .join(wanted, on="flow", how="left")
         .filter(expected.its_turn())
         .join(_arrivals(records.received), on=DELIVERY, how="left")
-        .join(_replies(records.received), on=DELIVERY, how="left")
+        .join(_replies(records.received, plan), on=DELIVERY, how="left")
     )
     rows = _expected_only(rows, _reachable(records.sessions, sessions))
     rows = rows.join(expected.flows(plan), on="flow", how="left")
@@ -72,10 +72,14 @@ def _arrivals(received: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _replies(received: pl.DataFrame) -> pl.DataFrame:
+def _requests(plan: Plan) -> list[int]:
+    return [number for number, flow in enumerate(plan.flows) if flow.pattern == "request"]
+
+
+def _replies(received: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     """Returns the first reply and the number of replies of each request and receiver."""
     return (
-        received.filter(pl.col("leg") == BACK)
+        received.filter((pl.col("leg") == BACK) & pl.col("flow").is_in(_requests(plan)))
         .group_by(DELIVERY)
         .agg(replied_ns=pl.col("received_ns").min(), replies=pl.len().cast(pl.Int64))
     )
@@ -133,10 +137,9 @@ def _misfits(records: Records, wanted: pl.DataFrame, plan: Plan) -> tuple[Warned
     if odd := known.filter(pl.col("guarantee").is_null() | ~expected.its_turn()).height:
         text = f"{odd} messages reached endpoints that the plan does not expect them at; they are left out."
         warnings.append(Warned("reduce-unexpected", text, "Look at who subscribes to what, and who sends."))
-    requests = [number for number, flow in enumerate(plan.flows) if flow.pattern == "request"]
     answers = records.received.filter(pl.col("leg") == BACK)
-    if odd := answers.filter(~pl.col("flow").is_in(requests)).height:
-        text = f"{odd} replies belong to flows that ask for none."
+    if odd := answers.filter(~pl.col("flow").is_in(_requests(plan))).height:
+        text = f"{odd} replies belong to flows that ask for none; they are left out."
         warnings.append(
             Warned("reduce-replies", text, "Only a flow of pattern `request` has replies (leg 1).")
         )

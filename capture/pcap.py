@@ -62,8 +62,10 @@ def reducer() -> Path:
     """
     chosen = os.environ.get("VNET_REDUCE")
     if chosen:
-        if not os.access(chosen, os.X_OK):
-            raise CaptureError(f"VNET_REDUCE={chosen}: no program is there; unset it or build vnet-reduce")
+        if not (Path(chosen).is_file() and os.access(chosen, os.X_OK)):
+            raise CaptureError(
+                f"VNET_REDUCE={chosen}: vnet-reduce is not there; unset it, or run `make setup` in {PROJECT}"
+            )
         return Path(chosen)
     built = PROJECT / REDUCER
     for place in (PROJECT / "vnet" / "_carried" / REDUCER, built):  # installed, or a checkout
@@ -71,7 +73,10 @@ def reducer() -> Path:
             return place
     found = shutil.which("vnet-reduce")
     if found is None:
-        raise CaptureError(f"{built} does not exist; run `cargo build --release -p vnet-reduce` in {PROJECT}")
+        raise CaptureError(
+            f"vnet-reduce: {built} does not exist; run `make setup`, or `cargo build --release -p "
+            f"vnet-reduce`, in {PROJECT}"
+        )
     return Path(found)
 
 

@@ -30,7 +30,7 @@ from capture.conservation.evidence import Evidence, Recorded
 from capture.errors import CaptureError
 from capture.monitors import brokers, delayed_acks, queues, sockets
 from capture.monitors.monitor import Monitor, Reading
-from capture.pcap import Counts, reduce_pcap
+from capture.pcap import Counts, reduce_pcap, reducer
 from contract import manifest, regular, retired, rundir, seal
 from contract.events import Applied
 from contract.manifest import Warned
@@ -89,7 +89,8 @@ def reduce_run(run_dir: Path) -> Reduced:
     the manifest, and seals the run. Warnings name absent and damaged files and pcaps that cannot be reduced.
 
     Deletes a reduced pcap unless its capture keeps it or it was cut. CaptureError if `run_dir` has no
-    readable plan, or has an entry that is neither a regular file nor a directory.
+    readable plan, has an entry that is neither a regular file nor a directory, or has pcaps while the reducer
+    is not installed; then no table is written.
     """
     if other := regular.other_entry(run_dir):
         raise CaptureError(f"{run_dir}: {other}; a run has regular files and directories only; remove it")
@@ -97,6 +98,8 @@ def reduce_run(run_dir: Path) -> Reduced:
         plan = rundir.read_plan(run_dir)
     except rundir.UnreadableError as error:
         raise CaptureError(str(error)) from error
+    if any((run_dir / "pcap" / f"{capture.name}.pcap").exists() for capture in plan.captures):
+        reducer()  # without it, no pcap could be reduced
     done = Reduced(run_dir, warnings=_altered(run_dir))
     raw = run_dir / "raw"
     _if_present(done, raw / "nodes.csv", plan, _nodes)

@@ -96,16 +96,15 @@ def _capture(control: Control, point: str, wanted: str, snaplen: int) -> Iterato
 
 
 def place(found: dict[str, Any], point: str) -> str:
-    """Returns the place of a capture, `KIND NAME`; returns such a text unchanged. Raises CliError if a name
-    alone is unknown or ambiguous.
+    """Returns the place of a capture, `KIND NAME`, from such a text or a name alone. Raises CliError if the
+    lab has no such place, or if a name alone is ambiguous.
     """
     there = {
         kind: [s["name"] for s in found[of]] if kind == "segment" else list(found[of])
         for kind, of in KINDS.items()
     }
-    if point.partition(" ")[0] in KINDS and " " in point:
-        return point
-    meant = [f"{kind} {point}" for kind, names in there.items() if point in names]
+    places = [(kind, name) for kind, names in there.items() for name in names]
+    meant = [f"{kind} {name}" for kind, name in places if point in (name, f"{kind} {name}")]
     if len(meant) == 1:
         return meant[0]
     if meant:

@@ -324,7 +324,8 @@ class _Reader:
 
     def _ready(self, path: Place, theirs: str, keys: dict[str, Any]) -> dict[str, Any] | None:
         """Returns the healthcheck as a readiness probe, whose time limit is the start period and all retries.
-        None if there is no healthcheck or it is disabled, so that the service is ready at once.
+        None if there is no healthcheck or it is disabled, so that the service is ready at once. Refuses text
+        that is no duration, and retries that are no whole number.
         """
         check = mapping(keys.get("healthcheck"))
         test = check.get("test")
@@ -332,15 +333,26 @@ class _Reader:
             return None
         words = [str(word) for word in test] if isinstance(test, list) else ["CMD-SHELL", str(test)]
         command: Any = words[1:] if words[0] == "CMD" else " ".join(words[1:])
-        retries = check.get("retries", 3)
-        within = seconds(check.get("start_period", "0s")) + int(retries) * (
-            seconds(check.get("interval", "30s")) + seconds(check.get("timeout", "30s"))
+        place = (*path, "healthcheck")
+        retries = str(check.get("retries", 3))
+        if not retries.isdecimal():
+            self._refuse((*place, "retries"), "is no whole number", "write retries: 3", retries)
+            return None
+        start, interval, timeout = (
+            self._seconds((*place, key), check.get(key, usual))
+            for key, usual in (("start_period", "0s"), ("interval", "30s"), ("timeout", "30s"))
         )
+        within = start + int(retries) * (interval + timeout)
         literal = [_literal(word) for word in command] if isinstance(command, list) else _literal(command)
-        self._change(
-            (*path, "healthcheck"), f"{theirs}: its healthcheck is a probe until it is ready, and no more"
-        )
+        self._change(place, f"{theirs}: its healthcheck is a probe until it is ready, and no more")
         return {"command": literal, "within": f"{within:g} s"}
+
+    def _seconds(self, path: Place, text: Any) -> float:
+        """Returns the duration; refuses other text, and returns 0 for it."""
+        found = seconds(text)
+        if found is None:
+            self._refuse(path, "is no duration", f"write {path[-1]}: 30s", str(text))
+        return found or 0
 
 
 def _networks_of(keys: Any) -> list[str]:

@@ -10,14 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..language.problem import Problem
+from ..language.problem import Problem, TopologyError
 from ..language.source import Document
 from .files import script
 
 Place = tuple[str | int, ...]
-_VARIABLE = re.compile(r"\$(\$|\{(\w+)(?:(:?[-?+])([^{}]*))?\}|([A-Za-z_]\w*))")
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)")
-_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
+# $$, the start of ${NAME...} up to its operator, or $NAME
+_VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+)(?:(:?[-?+])|(?=\}))|([A-Za-z_]\w*))")
+_BRACE = re.compile(r"\$\{|\}")
+DEEPEST, LONGEST = 20, 10_000  # defaults in defaults, and characters of one
+_SPAN = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h)")
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmg]?)i?b?", re.IGNORECASE)
 
 
@@ -38,7 +41,8 @@ class Refusals:
 def interpolated(path: Path, content: bytes) -> tuple[bytes, list[str]]:
     """Returns the file with `$NAME` and `${NAME...}` replaced by the values in `.env` beside the file, or by
     the defaults in the file, or by nothing; also one report line for each variable and value. The environment
-    of this process does not count. Returns content that is not UTF-8 unchanged.
+    of this process does not count. Returns content that is not UTF-8 unchanged. TopologyError for a variable
+    without a value that the file requires (`${NAME:?text}`), unless the line is a comment.
     """
     given: dict[str, str] = {}
     if (file := path.parent / ".env").is_file():
@@ -48,26 +52,84 @@ def interpolated(path: Path, content: bytes) -> tuple[bytes, list[str]]:
             for key, _, value in (one.partition("=") for one in lines)
             if key[:1] != "#"
         }
-    said: dict[str, None] = {}
-
-    def value(found: re.Match[str]) -> str:
-        if found[1] == "$":
-            return "$"
-        name, operator, default = found[2] or found[5], found[3] or "", found[4] or ""
-        own = given.get(name)
-        absent = not own if operator.startswith(":") else own is None
-        if operator.endswith("+"):
-            text = "" if absent else default
-        else:
-            text = (default if operator.endswith("-") else "") if absent else str(own)
-        said[f'the variable {name} is "{text}" here'] = None
-        return text
-
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         return content, []  # read_document reports the line
-    return _VARIABLE.sub(value, text).encode(), list(said)
+    variables = _Variables(path, given, text)
+    done = variables.expanded(0, len(text))
+    if variables.problems:
+        raise TopologyError(list(variables.problems))
+    return done.encode(), list(variables.said)
+
+
+class _Variables:
+    """Expands the variables of the text; the report lines are in `said`, the variables that the file requires
+    and that have no value in `problems`.
+    """
+
+    def __init__(self, path: Path, given: dict[str, str], text: str) -> None:
+        self._path, self._given, self._text = path, given, text
+        self.said: dict[str, None] = {}
+        self.problems: dict[Problem, None] = {}
+
+    def expanded(self, at: int, end: int, depth: int = 0) -> str:
+        """Returns the text from `at` to `end` with its variables expanded, also those of used defaults."""
+        found: list[str] = []
+        while (start := _VARIABLE.search(self._text, at, end)) is not None:
+            found.append(self._text[at : start.start()])
+            at = start.end()
+            close = at if start[2] is None else self._closing(at, end)
+            if close is None:
+                found.append(start[0])  # no variable
+                continue
+            found.append("$" if start[1] else self._value(start, close, depth))
+            at = close + (start[2] is not None)
+        return "".join((*found, self._text[at:end]))
+
+    def _closing(self, at: int, end: int) -> int | None:
+        """Returns the place of the brace that closes the variable whose default begins at `at`, if the
+        default has at most LONGEST characters."""
+        depth = 1
+        for brace in _BRACE.finditer(self._text, at, min(end, at + LONGEST)):
+            depth += 1 if brace[0] == "${" else -1
+            if depth == 0:
+                return brace.start()
+        return None
+
+    def _value(self, start: re.Match[str], close: int, depth: int) -> str:
+        name, operator = start[2] or start[4], start[3] or ""
+        own = self._given.get(name)
+        absent = not own if operator.startswith(":") else own is None
+        if operator.endswith("+"):
+            text = "" if absent else self._default(start, close, depth)
+        elif not absent:
+            text = str(own)
+        elif operator.endswith("-"):
+            text = self._default(start, close, depth)
+        else:
+            text = ""
+            if operator:
+                self._require(start, name, self._default(start, close, depth))
+        self.said[f'the variable {name} is "{text}" here'] = None
+        return text
+
+    def _default(self, start: re.Match[str], close: int, depth: int) -> str:
+        if depth == DEEPEST:
+            self._problem(start, f"nests more than {DEEPEST} defaults", "write fewer")
+            return ""
+        return self.expanded(start.end(), close, depth + 1)
+
+    def _require(self, start: re.Match[str], name: str, said: str) -> None:
+        line = self._text.rfind("\n", 0, start.start()) + 1
+        if not self._text[line:].lstrip(" ").startswith("#"):
+            rule = f"has no value: {said or 'the file requires one'}"
+            self._problem(start, rule, f"write {name}=VALUE into {self._path.parent / '.env'}")
+
+    def _problem(self, start: re.Match[str], rule: str, remedy: str) -> None:
+        line = self._text.count("\n", 0, start.start()) + 1
+        value = "${" + (start[2] or start[4]) + "}"
+        self.problems[Problem(str(self._path), line, "", value, rule, remedy)] = None
 
 
 def mapping(value: Any) -> dict[str, Any]:
@@ -106,9 +168,12 @@ def split(command: Any) -> list[str] | None:
         return [str(command)]
 
 
-def seconds(text: Any) -> float:
-    """Parses a duration such as 1m30s or 500ms; returns seconds, and 0 for text without such parts."""
-    return sum(float(number) * _UNITS[unit] for number, unit in _SPAN.findall(str(text)))
+def seconds(text: Any) -> float | None:
+    """Parses a duration such as 1m30s, 500ms or 0; returns seconds, or None for text that is none."""
+    parts = _SPAN.findall(str(text))
+    if str(text) != "0" and (not parts or "".join(map("".join, parts)) != str(text)):
+        return None
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
 def size(text: str) -> str | None:

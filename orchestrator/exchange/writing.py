@@ -16,13 +16,12 @@ from ..plan.build import make_plan
 from ..software.registry import KINDS
 from ..topology.loading import parse
 from .bridging import bridged
-from .keeping import Interface, keep_addresses
-from .network import End, Impairments, Lan, Machine, Network, Route, Wire
+from .keeping import keep_addresses
+from .network import Impairments, Lan, Machine, Network, Route, Wire
 from .settling import settle, unplaced
+from .subnets import address_of, joined, named_wires, overlap, subnets_of
 
-SHORTEST_PREFIX, LONGEST_PREFIX = 16, 30  # of IPv4: what `subnet:` takes
 HOLD, DRAIN = "10 s", "1 s"
-Subnet = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,8 @@ def write(network: Network, file: str = "") -> Written:
     _best(network, changed)
     for wire in network.wires:
         _ordered(network, wire)
-    keep_addresses(network, dict(_named(network)), _address)
-    subnets = dict(_subnets(network, changed))
+    keep_addresses(network, dict(named_wires(network)), address_of)
+    subnets = dict(subnets_of(network, changed))
     file = file or f"{network.name}.yaml"
     bare = _topology(network, subnets)
     draft = _text(network, bare)
@@ -93,7 +92,7 @@ def _placed(network: Network, problem: Problem) -> Problem:
     name = rest.partition(".")[0].partition("[")[0]
     lines = {f"l{number}": line for number, line in enumerate(network.lines, 1)}
     found: dict[str, Mapping[str, Machine | Wire | Lan]] = {
-        "links": {**dict(_named(network)), **lines}, "segments": network.lans, "nodes": network.machines,
+        "links": {**dict(named_wires(network)), **lines}, "segments": network.lans, "nodes": network.machines,
     }  # fmt: skip
     one = found.get(section, {}).get(name)
     if one is None or one.origin is None or not one.origin.line:
@@ -106,7 +105,7 @@ def _spanning(network: Network, changed: list[str]) -> None:
     """Gives a spanning tree to all segments that links join if one of them has it, and reports those that
     gain it; removes it from any other segment.
     """
-    for lans in _joined(network):
+    for lans in joined(network):
         if len(lans) > 1 and any(lan.stp for lan in lans):
             without = [lan.name for lan in lans if not lan.stp]
             if without:
@@ -160,7 +159,7 @@ def _topology(network: Network, subnets: dict[str, str]) -> Topology:
             keys["address"] = address
         keys |= machine.keys
         made.node(machine.name, segments[0] if len(segments) == 1 else segments or None, **keys)
-    for name, wire in _named(network):
+    for name, wire in named_wires(network):
         keys = {key: value for key, value in (("mtu", wire.mtu), ("cost", wire.cost)) if value}
         (first, _), (second, _) = wire.ends
         given = {"subnet": subnets[name]} if name in subnets else {}
@@ -175,77 +174,15 @@ def _on(network: Network, machine: str, lan: str, subnet: str) -> str | None:
     LAN's subnet.
     """
     end = next(end for end in network.lans[lan].members if end[0] == machine)
-    address = _address(network, end)
+    address = address_of(network, end)
     return None if address is None or address.ip not in ipaddress.ip_network(subnet) else str(address.ip)
-
-
-def _named(network: Network) -> Iterator[tuple[str, Wire]]:
-    """Yields wires with names made from their ends; a number tells parallel wires apart."""
-    taken: set[str] = set()
-    for wire in network.wires:
-        stem = "-".join(node for node, _ in wire.ends)[:34].rstrip("-")
-        name = next(n for n in (stem, *(f"{stem}-{i}" for i in range(2, 10_000))) if n not in taken)
-        taken.add(name)
-        yield name, wire
-
-
-def _subnets(network: Network, changed: list[str]) -> Iterator[tuple[str, str]]:
-    """Yields the name and subnet of each wire whose addresses are in one subnet of a valid size, and of each
-    LAN; LANs that links join have one subnet. A LAN without such addresses gets its own subnet from the file,
-    or else the next one from 10.200.0.0 on that overlaps no subnet of the others. Adds lines on other subnets
-    to `changed`; TopologyError if no subnet is left.
-    """
-    taken: list[str] = []
-    for name, wire in _named(network):
-        if (subnet := _common(network, list(wire.ends), name, changed)) is not None:
-            taken.append(subnet)
-            yield name, subnet
-    without: list[list[Lan]] = []
-    for lans in _joined(network):
-        members = [end for lan in lans for end in lan.members]
-        given = next((lan.subnet for lan in lans if lan.subnet), None)
-        if (subnet := _common(network, members, lans[0].name, changed) or given) is None:
-            without.append(lans)
-        else:
-            taken.append(subnet)
-            yield from ((lan.name, subnet) for lan in lans)
-    free = _free([ipaddress.ip_network(subnet) for subnet in taken])
-    for lans in without:
-        if (subnet := next(free, None)) is None:
-            rule, remedy = "no subnet from 10.200.0.0 on is free for it", "give its machines addresses"
-            raise TopologyError([Problem(network.source or network.tool, 0, lans[0].name, "", rule, remedy)])
-        yield from ((lan.name, subnet) for lan in lans)
-
-
-def _free(taken: list[Subnet]) -> Iterator[str]:
-    """Yields the subnets 10.200.0.0/16 to 10.249.0.0/16, then 10.250.0.0/24 to 10.255.255.0/24, without those
-    that overlap one of `taken`.
-    """
-    large = (f"10.{block}.0.0/16" for block in range(200, 250))
-    small = (f"10.{block}.{part}.0/24" for block in range(250, 256) for part in range(256))
-    for text in (*large, *small):
-        if not any(_overlap(ipaddress.ip_network(text), one) for one in taken):
-            yield text
-
-
-def _joined(network: Network) -> list[list[Lan]]:
-    """Returns all LANs in groups: LANs that links join, directly or by other LANs, are one group and have one
-    subnet; any other LAN is a group by itself.
-    """
-    group = {name: [lan] for name, lan in network.lans.items()}
-    for line in network.lines:
-        a, b = (group.get(node) for node, _ in line.ends)
-        if a is not None and b is not None and a is not b:
-            a += b
-            group |= {lan.name: a for lan in b}
-    return list({id(lans): lans for lans in group.values()}.values())
 
 
 def _ordered(network: Network, wire: Wire) -> None:
     """Puts the end with the lower address first, and swaps the directions of its impairments with it, because
     plans give out addresses from the lowest. Does nothing if an end has no address.
     """
-    first, second = (_address(network, end) for end in wire.ends)
+    first, second = (address_of(network, end) for end in wire.ends)
     if first and second and first.version == second.version and int(second.ip) < int(first.ip):
         wire.ends = (wire.ends[1], wire.ends[0])
         if len({"forward", "reverse"} & wire.impairments.keys()):
@@ -256,13 +193,6 @@ def _turned(impairments: Impairments) -> Impairments:
     """Returns the impairments of the same wire, seen from its other end."""
     turned = {"forward": "reverse", "reverse": "forward", "both": "both"}
     return {turned[side]: value for side, value in impairments.items()}
-
-
-def _address(network: Network, end: End) -> Interface | None:
-    """Returns the end's address, IPv4 if it has one; None without addresses."""
-    node, port = end
-    given = [ipaddress.ip_interface(text) for text in network.machines[node].addresses.get(port, ())]
-    return next((one for one in given if one.version == 4), given[0] if given else None)
 
 
 def _insist_once(network: Network) -> None:
@@ -290,7 +220,7 @@ def _second(network: Network) -> Iterator[str]:
             f"{text} ({port})"
             for port, given in machine.addresses.items()
             for text in given
-            if ipaddress.ip_interface(text) != _address(network, (machine.name, port))
+            if ipaddress.ip_interface(text) != address_of(network, (machine.name, port))
         ]
         if others:
             yield f"{machine.name}: an interface has one address here: without {', '.join(others)}"
@@ -310,37 +240,6 @@ def _alone(network: Network) -> Iterator[str]:
         raise TopologyError([Problem(network.source or network.tool, 0, "", "", rule, remedy)])
 
 
-def _common(network: Network, ends: list[End], name: str, changed: list[str]) -> str | None:
-    found = {address.network for end in ends if (address := _address(network, end)) is not None}
-    if not found:
-        return None
-    if len(found) > 1:
-        said = ", ".join(sorted(str(one) for one in found))
-        changed.append(f"{name}: its ends are in {said}; it has a subnet of its own here")
-        return None
-    (subnet,) = found
-    if subnet.version == 4 and subnet.prefixlen < SHORTEST_PREFIX and (inner := _narrower(network, ends)):
-        changed.append(f"{name}: {subnet} is {inner} here: no subnet is larger, and its addresses are in it")
-        return inner
-    if subnet.version == 4 and not SHORTEST_PREFIX <= subnet.prefixlen <= LONGEST_PREFIX:
-        size = "small" if subnet.prefixlen > LONGEST_PREFIX else "large"
-        changed.append(f"{name}: {subnet} is too {size} for a subnet here; it has one of its own")
-        return None
-    return str(subnet)
-
-
-def _narrower(network: Network, ends: list[End]) -> str | None:
-    """Returns the /16 subnet around the first address of these ends; None if another end's address is outside
-    of it, or if the subnet overlaps with that of any other interface.
-    """
-    own = [str(one.ip) for end in ends if (one := _address(network, end)) is not None]
-    inner = ipaddress.ip_interface(f"{own[0]}/{SHORTEST_PREFIX}").network
-    places = {(machine.name, port) for machine in network.machines.values() for port in machine.addresses}
-    others = [one for end in places - set(ends) if (one := _address(network, end)) is not None]
-    alone = not any(_overlap(one.network, inner) for one in others)
-    return str(inner) if alone and all(ipaddress.ip_address(one) in inner for one in own) else None
-
-
 def _as_planned(network: Network, plan: Plan) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
     """Returns the planned interface names of each machine, and a map from changed addresses and subnets to
     planned ones.
@@ -348,13 +247,13 @@ def _as_planned(network: Network, plan: Plan) -> tuple[dict[str, dict[str, str]]
     names: dict[str, dict[str, str]] = {name: {} for name in network.machines}
     others: dict[str, str] = {}
     cards = {(node.name, card.segment): card for node in plan.nodes for card in node.interfaces}
-    places = [*((name, list(wire.ends)) for name, wire in _named(network))]
+    places = [*((name, list(wire.ends)) for name, wire in named_wires(network))]
     places += [(lan.name, lan.members) for lan in network.lans.values()]
     for name, ends in places:
         for node, port in ends:
             card = cards[node, name]
             names[node][port] = card.name
-            was = _address(network, (node, port))
+            was = address_of(network, (node, port))
             if was is None:
                 continue
             now = ipaddress.ip_interface(f"{card.address}/{card.prefix}")
@@ -375,14 +274,10 @@ def _nowhere(network: Network, plan: Plan, addresses: dict[str, str]) -> list[st
     for machine in network.machines.values():
         for route in list(machine.routes):
             to = addresses.get(route.to, route.to)
-            if to != "default" and not any(_overlap(ipaddress.ip_network(to), one) for one in subnets):
+            if to != "default" and not any(overlap(ipaddress.ip_network(to), one) for one in subnets):
                 machine.routes.remove(route)
                 gone.append(f"{machine.name} has no route to {route.to}: no subnet of the lab is there")
     return gone
-
-
-def _overlap(a: Subnet, b: Subnet) -> bool:
-    return a.version == b.version and a.overlaps(b)
 
 
 def _completed(

@@ -42,12 +42,18 @@ def test_a_packet_is_found_again_whatever_overtakes_it(tmp_path: Path) -> None:
     assert found["wire_bytes"].to_list() == [60, 60, 60]
 
 
-def test_what_comes_twice_or_is_no_ip_is_left_out(tmp_path: Path) -> None:
+def test_what_is_sent_twice_or_is_no_ip_is_left_out(tmp_path: Path) -> None:
     arp = frame(5, ethertype=b"\x08\x06")
     one = pcap(tmp_path / "one", [(0, frame(1)), (1, frame(1)), (2, frame(2)), (3, arp)])
-    two = pcap(tmp_path / "two", [(7, frame(2)), (8, frame(2)), (9, frame(1))])
+    two = pcap(tmp_path / "two", [(7, frame(2)), (9, frame(1))])
     found = hops(one, two)
-    assert found["t_ns"].to_list() == [2] and found["delay_ns"].to_list() == [None]
+    assert found["t_ns"].to_list() == [2] and found["delay_ns"].to_list() == [5]
+
+
+def test_of_a_frame_that_a_link_duplicates_the_first_arrival_counts(tmp_path: Path) -> None:
+    one = pcap(tmp_path / "one", [(1, frame(1)), (2, frame(2))])
+    two = pcap(tmp_path / "two", [(8, frame(1)), (7, frame(1))])
+    assert hops(one, two)["delay_ns"].to_list() == [6, None]
 
 
 def test_microseconds_and_a_file_that_was_cut_off_are_read(tmp_path: Path) -> None:

@@ -91,7 +91,11 @@ def test_a_point_by_its_name_alone() -> None:
     assert [place(found, point) for point in ("a", "wan", "lan", "link b")] == [
         "node a", "link wan", "segment lan", "link b",
     ]  # fmt: skip
-    for point, said in (("b", "may be node b or link b"), ("c", "no node, link, segment")):
+    for point, said in (
+        ("b", "may be node b or link b"),
+        ("c", "no node, link, segment"),
+        ("node lan", '"node lan": no node'),
+    ):
         with pytest.raises(CliError) as error:
             place(found, point)
         assert said in error.value.text

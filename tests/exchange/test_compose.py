@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.exchange import writing
 from orchestrator.exchange.compose import read
+from orchestrator.exchange.compose_forms import interpolated
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
@@ -66,6 +67,14 @@ def test_images_commands_and_health(tmp_path: Path) -> None:
             "network_mode: host",
             r"compose.yaml:4: .*network_mode: host: cannot be",
         ),
+        ("interval: 2s", "interval: 2", r"compose.yaml:6: .*interval: 2: is no duration"),
+        ("timeout: 1s", "timeout: soon", r"compose.yaml:6: .*timeout: soon: is no duration"),
+        ("retries: 4", "retries: some", r"compose.yaml:6: .*retries: some: is no whole number"),
+        (
+            "${TAG:-2}",
+            "${TAG:?name a ${X:-tag}}",
+            r"compose.yaml:3: \$\{TAG\}: has no value: name a tag; .*TAG=V",
+        ),
         ("command: serve --port 80", "extends: {service: worker}", r"compose.yaml:4: .*extends"),
         ("[default]", "[other]", r"other: a service names a network that the file has not"),
         ("{build: ., ", "{depends_on: [nobody], ", r"nobody is no service of the file"),
@@ -76,3 +85,17 @@ def test_what_cannot_be_is_refused_with_its_line(old: str, new: str, said: str, 
     file.write_text(PROJECT.replace(old, new))
     with pytest.raises(TopologyError, match=said):
         read(file, tmp_path / "images")
+
+
+def test_variables_with_defaults_in_defaults(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("SET=s\nEMPTY=\n")
+    for text, expanded in (
+        ("${A:-${B:-c}}", "c"), ("${A:-${SET:-c}-$SET}d", "s-sd"), ("${SET:-${A:?x}}", "s"),
+        ("$$A ${A}", "$A "),
+        ("${EMPTY-a}${EMPTY:-b}", "b"), ("${SET:+x${A-y}}${A:+z}", "xy"), ("# ${A:?x}", "# "),
+        ("${A:-", "${A:-"), ("${EMPTY?x}", ""),
+    ):  # fmt: skip
+        assert interpolated(tmp_path / "compose.yaml", text.encode())[0].decode() == expanded, text
+    for text, rule in (("\n${EMPTY:?}", ":2: .*requires one"), ("${A:-" * 30 + "}" * 30, "nests more than")):
+        with pytest.raises(TopologyError, match=rule):
+            interpolated(tmp_path / "compose.yaml", text.encode())
