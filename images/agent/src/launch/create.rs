@@ -22,18 +22,14 @@ impl Launcher {
             netns::prepare()?;
         }
         let made_core = self.create_core(request["core"].as_str())?;
+        let new: Vec<String> = specs
+            .iter()
+            .map(|s| s.name.clone())
+            .filter(|name| !self.nodes.contains_key(name))
+            .collect();
         let outcome = self.create_nodes(&specs);
         if outcome.is_err() {
-            let names: Vec<String> = specs
-                .iter()
-                .map(|s| s.name.clone())
-                .filter(|n| {
-                    self.nodes
-                        .get(n)
-                        .is_some_and(|p| !self.by_fd.contains_key(&p.channel.raw()))
-                })
-                .collect();
-            self.destroy_nodes(&names)?;
+            self.destroy_nodes(&new)?;
             if made_core && let Some(core) = self.core.take() {
                 netns::remove(&core)?;
             }
