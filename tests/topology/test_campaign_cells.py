@@ -63,13 +63,13 @@ def test_a_topology_may_hold_its_campaign(tmp_path: Path) -> None:
             "campaign.factors.clients[2]: 1: stands twice; remove one of them",
         ),
         (
-            f"name: c\ncampaign: {{topologies: [base.yaml], factors: {{clients: {list(range(20_000))}}}}}\n",
-            "20000 cells are more than 10000",
+            f"name: c\ncampaign: {{topologies: [base.yaml], factors: {{clients: {list(range(10_001))}}}}}\n",
+            "10001 cells are more than 10000",
         ),
         (
             "name: c\ncampaign: {points: [{topology: base.yaml, clients: 2}], "
-            f"factors: {{hold: {list(range(20_000))}}}}}\n",
-            "20000 cells are more than 10000",
+            f"factors: {{hold: {list(range(10_001))}}}}}\n",
+            "10001 cells are more than 10000",
         ),
     ],
 )
