@@ -12,7 +12,7 @@ NAMED = 3  # most subjects that a sentence names
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one monitor found in a run, as the manifest stores it under `monitors`.
+    """The result of one monitor for a run, as the manifest stores it under `monitors`.
 
     value: None if the monitor cannot tell. text: the sentence on the page; if the monitor cannot tell, the
     reason.

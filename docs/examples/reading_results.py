@@ -1,4 +1,4 @@
-"""What the readings of ambiguous sentences gave: verdicts on claims, kept in readings/NAME.json.
+"""Keeps the results of the readings of ambiguous sentences, verdicts on claims, in readings/NAME.json.
 
 `readings.py --publish NAME` writes such a file from the campaign in results/readings/NAME. It has the
 verdicts on the claims that the campaign measured; an unfinished campaign gives those of its runs so far.

@@ -45,7 +45,9 @@ class Reading:
 
     @property
     def hours(self) -> float | None:
-        """Of one core, by the runs of the example that it varies; None without a command or such runs."""
+        """The hours of one core, by the runs of the example that the reading varies; None without a command
+        or such runs.
+        """
         taken = rejudged.minutes(self.varies, self.of) if self.command else None
         return None if taken is None else taken / 60
 

@@ -56,7 +56,7 @@ def steps(ladder: Ladder, messages: pl.DataFrame, begin_ns: int) -> list[Step]:
 def _step(rate: float, rows: pl.DataFrame) -> Step:
     late = rows["sent_ns"] - rows["scheduled_ns"]
     timer = late.drop_nulls().quantile(TIMER_QUANTILE, "higher")
-    # What never left came late, too; what arrived counts from when it left.
+    # Messages that never left count as late, too; those that arrived are timed from when they left.
     slow = (rows["received_ns"] - rows["sent_ns"] > LATE_NS).fill_null(False)
     return Step(
         rate,

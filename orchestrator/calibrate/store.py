@@ -17,7 +17,7 @@ SAME = ("cpu", "cores", "kernel")  # of a machine: what a calibration depends on
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a machine carried faithfully under one kernel.
+    """The load that a machine carried faithfully under one kernel.
 
     kernel: kind of the lab's kernel. release: of that kernel. machine: as `machine` describes it. date: when
     it was measured. timer_error_ns: 99th percentile of how late messages left at the lowest load.

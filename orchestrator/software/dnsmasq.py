@@ -15,7 +15,7 @@ PROGRAM = Program(
     ("dnsmasq", "--version"),
     "topologies with servers of DHCP or DNS fail when their nodes start",
 )
-# Of every configuration (dnsmasq(8)): it is root in its node, as all programs are, and logs where they do.
+# Lines of every configuration (dnsmasq(8)): dnsmasq is root in its node and logs like all other programs.
 COMMON = ("user=root", "group=root", "pid-file=", "log-facility=-")
 SERVES = "started, version"  # as dnsmasq writes it when its sockets are bound
 

@@ -57,8 +57,8 @@ def line(value: Any) -> Any:
 
 
 class Series(Base):
-    """What holds always, eventually or never: bounds of a series, or a text that a log or a session's step
-    has. A text alone stands for `{text: TEXT}`, `true` for an event for `{}`.
+    """A condition that holds always, eventually or never: bounds of a series, or a text that a log or a
+    session's step has. A text alone stands for `{text: TEXT}`, `true` for an event for `{}`.
     """
 
     above: Amount = _bound("More than this, in the unit of the metric; times and rates with theirs.")
@@ -108,7 +108,7 @@ class Chosen(Base):
 
 
 class Condition(Base):
-    """What an expectation is about, and what must be true of it."""
+    """The subject of an expectation, and the condition that must hold for it."""
 
     metric: str | None = Field(
         None,

@@ -26,7 +26,7 @@ Entity = dict[str, Any]
 
 @dataclass(frozen=True)
 class Stated:
-    """What only the person who packs a crate can say."""
+    """Facts that only the person who packs a crate can give."""
 
     license: str
     published: str  # ISO date

@@ -22,7 +22,9 @@ class CrateError(ValueError):
 
 @dataclass(frozen=True)
 class Checked:
-    """What a crate states and what was found: one sentence for each difference, and what agrees."""
+    """The result of a comparison of a crate with its files: a sentence for each difference, and the numbers
+    of files and verdicts that agree.
+    """
 
     files: int
     verdicts: int

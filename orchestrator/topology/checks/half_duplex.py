@@ -34,7 +34,9 @@ def _link(report: Report, name: str, link: Link) -> None:
 
 
 def _values(impairment: Impairment | None) -> object:
-    """What the impairment sets, wherever it comes from: two profiles may set the same."""
+    """Returns the values of an impairment without the name of its profile, because two profiles may set the
+    same values; None for no impairment.
+    """
     return None if impairment is None else impairment.model_dump(exclude={"profile"})
 
 

@@ -22,8 +22,8 @@ class Policy:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the probes of a window say: the share that did not return, and the time that the last ones took
-    longer than the fastest.
+    """The result of the probes of a window: the share that did not return, and by how much longer the last
+    ones took than the fastest.
     """
 
     loss: float

@@ -36,7 +36,7 @@ enum State {
     Asking,
     /// The next byte begins a frame.
     Head,
-    /// So many bytes of a data frame follow.
+    /// The number of bytes of a data frame that follow.
     Data(u64),
 }
 
