@@ -19,8 +19,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Parses a time in Unix nanoseconds, and checks that it lies between t0 and now. This also finds
-    /// times in seconds or milliseconds. An error before t0 is known.
+    /// Parses a time in Unix nanoseconds, and checks that it lies between t0 and `EARLY_NS` after now. This
+    /// also finds times in seconds or milliseconds. An error before t0 is known.
     pub fn time(&self, name: &str, text: &str) -> Result<i64, String> {
         let at = whole(name, text)?;
         match self.t0_ns {
@@ -105,7 +105,7 @@ impl Times {
     }
 }
 
-/// Parses a whole number without a sign.
+/// Parses a whole number of digits only, at most `i64::MAX`; `name` is the field's name in the error.
 pub fn whole(name: &str, text: &str) -> Result<i64, String> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let value = digits.then(|| text.parse().ok()).flatten();
