@@ -58,7 +58,8 @@ pub struct CreateNode {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Interface {
     pub name: String,
-    /// The interface's address; None for a port of a bridge, which is up and has no offloads.
+    /// The interface's IPv4 or IPv6 address; None for a port of a bridge, which is only named, brought up and
+    /// relieved of its offloads.
     pub address: Option<String>,
     #[serde(default)]
     pub prefix: u8,

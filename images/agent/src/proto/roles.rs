@@ -69,7 +69,7 @@ pub enum Pattern {
     Stream,
 }
 
-/// A flow with everything that its sender needs.
+/// The settings of a flow that its sender needs. Times are offsets from t0.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Flow {
     /// The flow's name in records and payloads.

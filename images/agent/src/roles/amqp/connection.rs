@@ -121,7 +121,7 @@ impl Connection {
         }
     }
 
-    /// Processes the complete frames in `bytes`; returns their total length.
+    /// Processes the complete frames in `bytes`, until the connection ends; returns their total length.
     fn frames(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> usize {
         let mut used = 0;
         while !self.over {
@@ -257,7 +257,7 @@ impl Connection {
     }
 
     /// Appends a message to the output. Returns the number by which the broker will confirm it; None without
-    /// confirms.
+    /// confirms. Without settings for publishing appends nothing and returns None.
     pub fn publish(&mut self, body: &[u8]) -> Option<u64> {
         let publish = self.spec.publish.as_ref()?;
         let mode = if publish.persistent {
