@@ -1,4 +1,4 @@
-//! The settings (`spec`) of software of kind `mqtt`.
+//! Defines the settings (`spec`) of software of kind `mqtt`.
 
 use super::content::Content;
 use super::websocket;
@@ -26,7 +26,7 @@ pub struct Spec {
     /// The topics of other clients' wills whose arrival is recorded.
     #[serde(default)]
     pub wills: Vec<String>,
-    /// None: MQTT directly on the connection.
+    /// The settings of a WebSocket that carries MQTT; None: MQTT directly on the connection.
     pub websocket: Option<websocket::Settings>,
     pub publish: Option<Publish>,
     #[serde(default)]
@@ -57,7 +57,7 @@ pub struct Will {
     pub payload: String,
     pub qos: u8,
     pub retain: bool,
-    /// How long the broker waits for the client's return (MQTT 5).
+    /// How long the broker waits for the client's return before it publishes the will (MQTT 5).
     pub delay_s: u32,
 }
 
@@ -76,7 +76,8 @@ pub struct Publish {
     topic_alias: bool,
     #[serde(default)]
     pub user_properties: Vec<(String, String)>,
-    /// The payload, where it does not carry the message's identity (MQTT 5).
+    /// The content of payloads that do not carry the message's identity, which is then a user property (MQTT
+    /// 5). None: the flow's kind of payload, which carries it.
     pub content: Option<Content>,
     /// The most unacknowledged messages at QoS 1 and 2.
     #[serde(default = "default_inflight")]

@@ -1,7 +1,7 @@
 //! Encodes and decodes frames of IEEE C37.118.2: sync word, size, stream, time, content and checksum.
 //!
-//! Measurements are floating-point and phasors polar. The last two digital words of a data frame hold its number, so that
-//! a receiver needs no state.
+//! Measurements are floating-point and phasors polar. The last two digital words of a data frame hold its
+//! number, so that a receiver needs no state.
 
 use crate::os::Res;
 
@@ -79,7 +79,8 @@ fn crc(bytes: &[u8]) -> u16 {
     })
 }
 
-/// Appends a frame whose content `content` appends; `at_ns` is Unix time in whole microseconds.
+/// Appends a frame whose content `content` appends. `at_ns` is Unix time in nanoseconds; the frame has it in
+/// whole microseconds.
 fn frame(
     kind: Kind,
     idcode: u16,
@@ -134,7 +135,7 @@ impl Station {
     }
 
     /// Appends a configuration frame: content and rate of data frames. CFG-1 states the capability, CFG-2 the
-    /// present setting.
+    /// present setting; both are equal here. `per_s`: data frames a second, negative for seconds per frame.
     pub fn configuration(&self, kind: Kind, per_s: i16, at_ns: i64, out: &mut Vec<u8>) {
         frame(kind, self.idcode, at_ns, out, |out| {
             out.extend(TIME_BASE.to_be_bytes());

@@ -112,8 +112,8 @@ impl Pdc {
         }
     }
 
-    /// Requests header and configuration of the station at `place`; once the configuration has arrived, the
-    /// concentrator turns data on.
+    /// Requests header and configuration of the station at index `place`; once the configuration has arrived,
+    /// the concentrator turns data on. If the request cannot be sent, the connection is lost.
     fn request(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
         self.links[place].state = State::Requesting(now + RETRY_NS);
         for word in [Command::SendHeader, Command::SendConfiguration2] {
