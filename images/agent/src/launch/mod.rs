@@ -35,7 +35,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 /// ticks it also reports the number of connected clients if that has changed.
 const TICK_NS: i64 = 400_000_000;
 
-/// The command line of `launch`.
+/// The options of the command `vnet-agent launch`.
 #[derive(Default)]
 pub struct Options {
     /// Unix socket to listen on; empty with `port`.

@@ -101,8 +101,8 @@ fn in_child(
     unsafe { libc::_exit(code) }
 }
 
-/// Moves the socket to descriptor 3 and the directory of logs to 4, and closes all descriptors above that the
-/// fork has copied.
+/// Moves the socket to descriptor 3 and the directory of logs, if there is one, to 4, and closes all
+/// descriptors above that the fork has copied.
 fn keep_only(socket: OwnedFd, ready: Res<Option<Logs>>) -> (OwnedFd, Res<Option<Logs>>) {
     use std::os::fd::IntoRawFd;
     const ABOVE: RawFd = 16; // out of the way of 3 and 4

@@ -22,8 +22,9 @@ const NEXTHOP: usize = 8;
 const BATCH: usize = 200;
 
 impl Netlink {
-    /// Sets all routes, each replacing a route to the same subnet; an error with the first one that the kernel
-    /// refuses, after whose batch no other is sent.
+    /// Sets all routes, each replacing a route to the same subnet, in batches of `BATCH`. An error with the
+    /// first route that is invalid or that the kernel refuses; an invalid one keeps its batch from being
+    /// sent, and no later batch is sent.
     pub fn set_routes(&mut self, routes: &[Route]) -> Res<()> {
         let all: Vec<(&String, &Route)> = routes
             .iter()

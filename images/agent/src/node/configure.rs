@@ -245,8 +245,8 @@ fn up(sock: &OwnedFd, name: &str) -> Res<()> {
     call(sock, &mut ifr, libc::SIOCSIFFLAGS, &format!("{name}: up"))
 }
 
-/// Returns the state of an interface, with `offloads`; without an address unless `addressed`, since the kernel
-/// refuses the request where there is none.
+/// Returns the state of an interface as the kernel reports it, with `offloads`. Leaves out the address unless
+/// `addressed`, since the kernel refuses the request where there is none.
 fn read_back(sock: &OwnedFd, name: &str, addressed: bool, offloads: Offloads) -> Res<Measured> {
     let ask = |op| addressed.then(|| read_address(sock, name, op)).transpose();
     Ok(Measured {

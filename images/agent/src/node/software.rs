@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 const BACKOFF_NS: i64 = 100_000_000;
 const LONGEST_BACKOFF_NS: i64 = 5_000_000_000;
-/// The exit status of a program that could not be started, as a shell has it.
+/// The exit status, as in a shell, by which a program that could not be started again is restarted or not.
 const NOT_STARTED: i32 = 127;
 
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]

@@ -8,8 +8,8 @@ use std::fs;
 /// extensions.
 const FILES: [&str; 2] = ["/proc/self/net/snmp", "/proc/self/net/netstat"];
 
-/// Returns every non-zero counter by its name with the protocol, such as `UdpRcvbufErrors`. Leaves out TCP's
-/// settings in the same files.
+/// Returns every non-zero counter by its name with the protocol, such as `UdpRcvbufErrors`. Leaves out the
+/// settings of IP and TCP in the same files.
 pub fn counters() -> Res<BTreeMap<String, u64>> {
     let mut found = BTreeMap::new();
     for path in FILES {

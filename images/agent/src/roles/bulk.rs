@@ -79,11 +79,11 @@ pub struct Bulk {
     sender: Option<Sender>,
     sink: Option<Sink>,
     t0_ns: Option<i64>,
-    /// When to record progress next, in Unix nanoseconds.
+    /// The time of the next record of progress, in Unix nanoseconds.
     report_ns: i64,
     /// Interval between records of congestion windows; None: no such records.
     window_ns: Option<i64>,
-    /// When to record congestion windows next, in Unix nanoseconds.
+    /// The time of the next records of congestion windows, in Unix nanoseconds.
     sample_ns: i64,
     /// Whether the start of the session is recorded.
     begun: bool,

@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Identifies an open message. Keys are ordered by the time at which the messages expire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// When the message expires; `i64::MAX` if it has no reply.
+    /// The time at which the message expires, in Unix nanoseconds; `i64::MAX` if it has no reply.
     expires_ns: i64,
     flow: u32,
     seq: u64,

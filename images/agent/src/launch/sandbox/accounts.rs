@@ -49,8 +49,8 @@ pub fn become_root() -> io::Result<()> {
     set_effective(ROOT)
 }
 
-/// Divides this process's limits of pending signals and message queues by `SHARE`: it shares them with root
-/// of the machine.
+/// Divides this process's limits of pending signals and message queues by `SHARE`, since it shares them with
+/// root of the machine.
 pub fn share_roots_limits() -> io::Result<()> {
     for limit in [libc::RLIMIT_SIGPENDING, libc::RLIMIT_MSGQUEUE] {
         let mut now = libc::rlimit {

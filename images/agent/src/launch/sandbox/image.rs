@@ -83,9 +83,9 @@ pub fn enter<'a>(
     Ok(())
 }
 
-/// Attaches a mount tree at `path`, and makes the directory or file to mount on. First removes what the image
-/// has there if it is neither that nor a directory; an error if the image has a directory where a file must
-/// be.
+/// Attaches a mount tree at `path`, and makes the directory or file to mount on, if it is missing. First
+/// removes what the image has there if it is of another kind; an error if that is a directory where a file
+/// must be.
 fn attach(path: &Path, is_directory: bool, tree: &OwnedFd) -> io::Result<()> {
     if is_directory {
         directory(path)?;

@@ -34,8 +34,8 @@ const ALL_READ: u32 = 0o004;
 /// The mode bits by which owner and group may read. A file without them cannot be read, and nodes cannot
 /// write to /proc and /sys, so it needs no cover.
 const ROOT_READ: u32 = 0o440;
-/// Needs no cover: the kernel refuses it to nodes, which lack CAP_SYSLOG (kernel/printk/printk.c:
-/// check_syslog_permissions).
+/// A file that needs no cover, since the kernel refuses it to nodes, which lack CAP_SYSLOG
+/// (kernel/printk/printk.c: check_syslog_permissions).
 const REFUSED: &str = "/proc/kmsg";
 /// The text in /proc/cpuinfo of User-Mode Linux (arch/um/kernel/um_arch.c), which is the lab kernel.
 const LABS_KERNEL: &str = "User Mode Linux";
@@ -52,7 +52,7 @@ pub struct KernelFiles {
 
 impl KernelFiles {
     /// Searches the /proc and /sys of this process for paths to cover; nodes have the same names there.
-    /// Returns no paths in a lab kernel, whose files tell nothing of the machine.
+    /// Returns no paths in a lab kernel, whose files show nothing of the machine.
     pub fn find() -> Self {
         if fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains(LABS_KERNEL)) {
             return Self::default();
@@ -128,8 +128,8 @@ fn empty(directory: &Path) -> io::Result<OwnedFd> {
     Ok(cover)
 }
 
-/// Returns the directories of the PCI buses with a network card of the node. The card's directory must stay
-/// visible, so the caller covers single files there.
+/// Returns the directories of the PCI buses with a network card among the devices that the sysfs at `sys`
+/// shows. The card's directory must stay visible, so the caller covers single files there.
 fn buses_of_cards(sys: &Path) -> Vec<PathBuf> {
     fs::read_dir(sys.join(NETWORK))
         .into_iter()

@@ -302,7 +302,8 @@ fn hide(hidden: &[PathBuf], shared: &[SharedPath], nodes: &Path) -> Res<()> {
     Ok(())
 }
 
-/// Attaches the shared paths at their places; those below private directories in the stage (`paths::staged`).
+/// Attaches each shared path at its own path, or in the stage (`paths::staged`) if it lies in a private
+/// directory.
 fn attach_shared(shared: &[SharedPath]) -> Res<()> {
     let mut staged = (0..).map(paths::staged);
     for one in shared {

@@ -11,9 +11,9 @@ pub type Fault = Result<(), String>;
 
 /// The times between which recorded events must lie.
 pub struct Window {
-    /// When the program started; an event before it is invalid.
+    /// The time at which the program started; an event before it is invalid.
     pub began_ns: i64,
-    /// When the present line was read; an event after it is invalid.
+    /// The time at which the present line was read; an event after it is invalid.
     pub now_ns: i64,
     pub t0_ns: Option<i64>,
 }

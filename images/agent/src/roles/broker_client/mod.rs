@@ -26,7 +26,7 @@ use std::os::fd::RawFd;
 
 const CHUNK_BYTES: usize = 16_384;
 
-/// A protocol on a connection. It buffers output until `write` or `pump` passes it to the link; a returned
+/// A protocol on a connection. It buffers output until one of its functions writes it to the link; a returned
 /// error is the reason why the connection is unusable.
 pub trait Protocol {
     /// The reason that is recorded for an attempt that timed out.

@@ -99,7 +99,8 @@ impl Tls {
 /// The TLS of one connection.
 pub struct Channel {
     conn: ClientConnection,
-    /// How many bytes of the protocol's output are encrypted, but not all in the socket yet.
+    /// Number of bytes of the protocol's output that the last `encrypt` took and `take_left` has not
+    /// returned.
     encrypted: usize,
     /// Whether the end of the handshake was recorded.
     told: bool,

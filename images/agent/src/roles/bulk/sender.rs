@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// The most writes in a row, so that a fast flow does not keep the node from other work.
+/// The most writes in a row per TCP stream, so that a fast flow does not keep the node from other work.
 const AT_ONCE: usize = 16;
 /// The longest payload of a datagram over IPv4.
 const LONGEST: usize = 65_507;

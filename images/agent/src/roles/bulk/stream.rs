@@ -27,7 +27,7 @@ impl Stream {
         }
     }
 
-    /// Returns an error with the reason if the connection has ended.
+    /// Returns an error with the reason if the connection has ended or could not be established.
     pub fn check(&self) -> Result<(), String> {
         match self.socket.take_error() {
             Ok(None) => {}

@@ -1,5 +1,5 @@
-//! Implements the GOOSE subscriber: records the first message of each state as an arrival and
-//! retransmissions as its copies, and detects streams that have fallen silent.
+//! Implements the GOOSE subscriber: records a message with sqNum 0 as an arrival and retransmissions as its
+//! copies, and detects streams that have fallen silent.
 
 use super::frame::{self, ETHERTYPE, Seen, Stream};
 use super::publisher::BEGINNING;

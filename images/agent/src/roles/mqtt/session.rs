@@ -8,7 +8,8 @@ use mqtt_protocol_core::mqtt::role::Client as ClientRole;
 use mqtt_protocol_core::mqtt::{Connection, Version};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Creates a state machine for a new session.
+/// Creates a state machine for a new session. It acknowledges received messages itself, and waits for a
+/// PINGRESP for `keepalive_s`.
 pub fn begin(version: Version, keepalive_s: u16) -> Connection<ClientRole> {
     let mut conn = Connection::new(version);
     conn.set_auto_pub_response(true);

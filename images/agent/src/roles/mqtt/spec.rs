@@ -12,8 +12,8 @@ pub struct Spec {
     pub version: String,
     pub keepalive_s: u16,
     pub clean_session: bool,
-    /// How long the broker keeps the session after a lost connection (MQTT 5); None: for ever without
-    /// `clean_session`, else not at all.
+    /// The time for which the broker keeps the session after a lost connection (MQTT 5); None: for ever
+    /// without `clean_session`, else not at all.
     #[serde(default)]
     session_expiry_s: Option<u32>,
     /// The client identifier; None: the session's endpoint.
@@ -57,7 +57,7 @@ pub struct Will {
     pub payload: String,
     pub qos: u8,
     pub retain: bool,
-    /// How long the broker waits for the client's return before it publishes the will (MQTT 5).
+    /// The time for which the broker waits for the client's return before it publishes the will (MQTT 5).
     pub delay_s: u32,
 }
 
@@ -68,7 +68,7 @@ pub struct Publish {
     /// Whether the broker keeps the topic's newest message for later subscribers.
     #[serde(default)]
     pub retain: bool,
-    /// How long the broker keeps the message for a receiver (MQTT 5).
+    /// The time for which the broker keeps the message for a receiver (MQTT 5).
     pub message_expiry_s: Option<u32>,
     /// Whether an alias stands for the topic after the first message of a connection (MQTT 5, 3.3.2.3.4), if
     /// the broker permits aliases.
@@ -103,7 +103,8 @@ pub struct Subscribe {
     /// Whether the client's own messages do not come back to it (MQTT 5).
     #[serde(default)]
     pub no_local: bool,
-    /// When retained messages are sent (MQTT 5, 3.8.3.1): 0 at each subscription, 1 at a new one, 2 never.
+    /// Selects when the broker sends retained messages (MQTT 5, 3.8.3.1): 0 at each subscription, 1 at a new
+    /// one, 2 never.
     #[serde(default)]
     pub retain_handling: u8,
 }

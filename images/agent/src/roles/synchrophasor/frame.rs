@@ -108,8 +108,8 @@ impl Station {
         COMMON + 2 + measured + 2 * usize::from(DIGITAL_WORDS) + CHECKSUM
     }
 
-    /// Appends a data frame with one measurement: phasors of three phases that rotate with the deviation of
-    /// the frequency, which swings slowly.
+    /// Appends a data frame with number `seq` (32 bits) and one measurement at `at_ns`: phasors of three
+    /// phases with a constant magnitude, whose angles swing with the frequency in four seconds.
     pub fn data(&self, seq: u64, at_ns: i64, out: &mut Vec<u8>) {
         let seconds = (at_ns % 4_000_000_000) as f64 / 1e9; // one swing
         let swing = (seconds * std::f64::consts::FRAC_PI_2).sin();
@@ -226,7 +226,7 @@ pub fn read(bytes: &[u8]) -> Res<Frame<'_>> {
     })
 }
 
-/// Returns the command in a frame's content; None if it is unknown.
+/// Returns the command in a frame's content; None if it is unknown or missing.
 pub fn command_of(content: &[u8]) -> Option<Command> {
     let word = u16::from_be_bytes(*content.first_chunk()?);
     [

@@ -58,7 +58,7 @@ pub struct Pdc {
     t0_ns: Option<i64>,
     began: bool,
     over: bool,
-    /// Whether the step `subscribed` is recorded: all stations have answered.
+    /// Whether all stations have sent their configuration, so that the step `subscribed` is recorded.
     subscribed: bool,
     counts: Totals,
     input: Vec<u8>,
@@ -143,7 +143,8 @@ impl Pdc {
         }
     }
 
-    /// Handles the end of a connection or an attempt: records `why`, and reconnects later.
+    /// Handles the end of a connection or an attempt: records `why`, as `disconnected` if data was turned on,
+    /// else as `failed`, and reconnects after `RECONNECT_NS`.
     fn lost(&mut self, place: usize, why: &str, now: i64, out: &mut Vec<u8>) {
         self.subscribed = false;
         let link = &mut self.links[place];
