@@ -31,8 +31,8 @@ use spawn::NodeProcess;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// The interval in nanoseconds at which the launcher writes records to their file. At every second of these
-/// ticks it also reports the number of connected clients if that has changed.
+/// The interval in nanoseconds at which the launcher writes records to their file. At a changed number of
+/// connected clients it also reports that number, at most at every second interval.
 const TICK_NS: i64 = 400_000_000;
 
 /// The options of the command `vnet-agent launch`.
