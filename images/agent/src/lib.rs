@@ -31,7 +31,8 @@ const USAGE: &str =
        vnet-agent --version";
 
 /// Runs the command line: `launch` serves a lab process, `gateway` and `reservations` run as software in
-/// nodes, `--version` prints the version. Under the name `/init` it runs as process 1 of a VM.
+/// nodes, `--version` prints the version; other arguments print the usage and return status 2. Under the name
+/// `/init` it runs as process 1 of a VM, whatever its arguments.
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();

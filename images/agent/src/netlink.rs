@@ -1,6 +1,6 @@
-//! Implements a small rtnetlink client: it reads all counters of a namespace in one dump each (links by
-//! name, link statistics, qdiscs), and sets IPv6 addresses, routes, neighbours, HTB rates and interface
-//! aliases.
+//! Implements a small rtnetlink client for one network namespace. It reads interface names and the counters
+//! of links, qdiscs and HTB classes, and reads and sets IPv6 addresses, routes, HTB rates and the most
+//! segments of a packet. It sets neighbours and interface aliases.
 
 mod addresses;
 mod classes;
@@ -53,7 +53,8 @@ pub struct QdiscCounters {
     pub backlog_packets: u64,
 }
 
-/// Identifies a qdisc of an interface, or one of its tins (a CAKE qdisc's internal queues).
+/// Identifies a qdisc of an interface (`tin` is None), or one of its tins (a CAKE qdisc's internal queues,
+/// numbered from 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Part {
     pub index: i32,
@@ -133,8 +134,8 @@ impl Netlink {
         Ok(links)
     }
 
-    /// Returns the counters of all root qdiscs by interface index (devices without a queue have none), and
-    /// those of the parts in `wanted` that exist.
+    /// Returns the counters of all root qdiscs by interface index, except those of the kind `noqueue`, and
+    /// those of the parts in `wanted` whose qdisc exists.
     pub fn queues(&mut self, wanted: &HashSet<Part>) -> Res<(Roots, Parts)> {
         let (mut roots, mut parts) = (HashMap::new(), HashMap::new());
         let by_qdisc = parts_by_qdisc(wanted);
@@ -156,7 +157,8 @@ impl Netlink {
         Ok((roots, parts))
     }
 
-    /// Sends a request and waits for its acknowledgement; an error if the kernel refuses the request.
+    /// Sends a request, which must ask for an acknowledgement, and waits for it; an error if the kernel
+    /// refuses the request.
     fn acknowledged(&mut self, request: &[u8]) -> Res<()> {
         os::write(self.fd.as_raw_fd(), request).map_err(|e| e.to_string())?;
         let n = self.receive().map_err(|e| e.to_string())?;
@@ -169,7 +171,7 @@ impl Netlink {
         }
     }
 
-    /// Receives one datagram into the buffer; returns its length.
+    /// Receives one datagram into the emptied buffer; returns its length.
     fn receive(&mut self) -> std::io::Result<usize> {
         self.buffer.clear();
         os::append(self.fd.as_raw_fd(), &mut self.buffer, DATAGRAM)
@@ -194,7 +196,8 @@ impl Netlink {
     }
 }
 
-/// Passes the messages of a datagram to `each`; returns true at the end of the dump.
+/// Passes the body of each message of a datagram to `each`; returns true at the end of the dump, and an error
+/// if the kernel reports one.
 fn messages(kind: u16, mut rest: &[u8], each: &mut impl FnMut(&[u8])) -> Res<bool> {
     while rest.len() >= HEADER {
         let length = (i32_at(rest, 0) as usize).clamp(HEADER, rest.len());
@@ -238,7 +241,8 @@ fn request(kind: u16, flags: libc::c_int, number: u32, body: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Appends an attribute to a request; the values that this client sends have lengths that need no padding.
+/// Appends an attribute to a request, without padding: the length of `value` must be a multiple of four
+/// unless the attribute is the last one.
 fn put(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
     to.extend(((4 + value.len()) as u16).to_ne_bytes());
     to.extend(kind.to_ne_bytes());

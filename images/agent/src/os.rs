@@ -51,8 +51,8 @@ pub fn append(fd: RawFd, buf: &mut Vec<u8>, most: usize) -> io::Result<usize> {
     Ok(n)
 }
 
-/// Writes to a descriptor; returns the number of bytes. SIGPIPE, which a closed pipe would raise, is ignored
-/// process-wide.
+/// Writes to a descriptor; returns the number of bytes written, which can be less than all. SIGPIPE, which a
+/// closed pipe would raise, is ignored process-wide.
 pub fn write(fd: RawFd, buf: &[u8]) -> io::Result<usize> {
     // SAFETY: buf is valid for its length.
     uninterrupted(|| unsafe { libc::write(fd, buf.as_ptr().cast(), buf.len()) })
@@ -75,7 +75,7 @@ pub fn own(fd: libc::c_int) -> io::Result<OwnedFd> {
 }
 
 /// Waits for events on the descriptors for at most `timeout_ms` (negative: for ever); returns how many are
-/// ready.
+/// ready, 0 after the timeout or a signal.
 pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<usize> {
     // SAFETY: fds is a valid slice of pollfd.
     let n = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout_ms) };
@@ -151,8 +151,8 @@ pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
     check(unsafe { libc::kill(pid, signal) }).map(drop)
 }
 
-/// Makes the kernel send `signal` to this process when its parent ends; returns false if the parent has
-/// already ended.
+/// Makes the kernel send `signal` to this process when its parent ends; returns false if the parent does not
+/// have the pid `parent`, since it has already ended or is in another PID namespace.
 pub fn die_with_parent(parent: i32, signal: i32) -> bool {
     // SAFETY: prctl with plain numbers.
     unsafe {
@@ -173,8 +173,8 @@ pub fn reduce_timer_slack() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Raises the limit of open files to 65,536, or without the right to that to the hard limit; 350 nodes need
-/// several thousand files. A higher limit stays.
+/// Raises this process's limit of open files to 65,536, or without the right to that to the hard limit; 350
+/// nodes need several thousand files. A higher limit stays.
 pub fn raise_open_files() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -196,7 +196,7 @@ pub fn raise_open_files() {
     }
 }
 
-/// Blocks the signals and returns a descriptor from which they are read.
+/// Blocks the signals and returns a non-blocking descriptor from which they are read.
 pub fn signal_fd(signals: &[i32]) -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised before use.
     unsafe {
@@ -313,7 +313,7 @@ impl Timer {
     }
 }
 
-/// Returns the number of a signal named "SIGTERM" or "TERM".
+/// Returns the number of a signal, whose name is written like "SIGTERM", "TERM" or "15"; an error for others.
 pub fn signal_number(name: &str) -> Res<i32> {
     let bare = name.strip_prefix("SIG").unwrap_or(name);
     Ok(match bare {

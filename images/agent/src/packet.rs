@@ -12,7 +12,7 @@ pub fn socket(flags: i32) -> Res<OwnedFd> {
     os::own(fd).map_err(|e| format!("packet socket: {e}; run as root"))
 }
 
-/// Returns the index of an interface by name.
+/// Returns the index of an interface by name; an error if this namespace has no such interface.
 pub fn index_of(iface: &str) -> Res<i32> {
     let names = Netlink::open()?.names()?;
     names.get(iface).copied().ok_or_else(|| {
@@ -25,7 +25,8 @@ pub fn index_of(iface: &str) -> Res<i32> {
     })
 }
 
-/// Binds the socket to an interface and starts reception; protocol 0 binds for sending only.
+/// Binds the socket to an interface and starts reception of frames with the EtherType `protocol`; 0 binds for
+/// sending only.
 pub fn bind(socket: &OwnedFd, iface: &str, protocol: u16) -> Res<()> {
     // SAFETY: all zero is a valid sockaddr_ll.
     let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -45,7 +46,7 @@ pub fn bind(socket: &OwnedFd, iface: &str, protocol: u16) -> Res<()> {
         .map_err(|e| format!("interface {iface}: {e}"))
 }
 
-/// Returns the MAC address and the index of the socket's interface.
+/// Returns the MAC address and the index of the interface to which the socket is bound.
 pub fn own(socket: &OwnedFd) -> Res<([u8; 6], i32)> {
     // SAFETY: all zero is a valid sockaddr_ll.
     let mut own: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -73,8 +74,8 @@ pub fn join(socket: &OwnedFd, group: [u8; 6]) -> Res<()> {
     )
 }
 
-/// Sets a buffer size with option `forced`, which may exceed the system's limit; if that is not allowed, with
-/// option `limited`.
+/// Sets a buffer size in bytes with the socket option `forced`, which may exceed the system's limit; if that
+/// is not allowed, with the option `limited`.
 pub fn set_buffer(socket: &OwnedFd, limited: i32, forced: i32, bytes: i32) -> Res<()> {
     if option(socket, libc::SOL_SOCKET, forced, &bytes).is_err() {
         option(socket, libc::SOL_SOCKET, limited, &bytes)?;

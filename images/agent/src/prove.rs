@@ -36,7 +36,8 @@ struct Seen {
     highest: Option<u32>,
 }
 
-/// Runs all probes in parallel; returns one result object per probe, in the order of `probes`.
+/// Runs all probes in parallel; returns one result object per probe, in the order of `probes`. An error if a
+/// frame would be shorter than `frame::SMALLEST`, an interval is negative, or a device is missing.
 pub fn run(probes: &[LinkProbe]) -> Res<Vec<Value>> {
     for p in probes {
         if p.size < frame::SMALLEST || p.interval_ns < 0 {
@@ -107,7 +108,8 @@ fn exchange(probes: &[LinkProbe], sockets: &mut Sockets, seen: &mut [Seen]) -> R
     }
 }
 
-/// Builds the next `count` frames of a probe from number `first` on; they leave at the same time.
+/// Builds the next `count` frames of a probe from number `first` on, all with the present time as sending
+/// time.
 fn frames(probe: usize, size: usize, first: u32, count: u32) -> Vec<Vec<u8>> {
     let sent_ns = clock::real_ns();
     (first..first + count)
@@ -123,7 +125,7 @@ fn frames(probe: usize, size: usize, first: u32, count: u32) -> Vec<Vec<u8>> {
 }
 
 /// Counts an arrived frame, if its probe ends at the device `far` where it arrived. A corrupted frame counts
-/// for the only probe that ends there, if there is one.
+/// for the only probe that ends there; if several do, for the probe whose number it carries.
 fn take(probes: &[LinkProbe], seen: &mut [Seen], far: &sockets::Place, at_ns: i64, bytes: &[u8]) {
     let (frame, intact) = Frame::read(bytes);
     let index = if intact {

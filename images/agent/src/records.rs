@@ -125,7 +125,8 @@ pub fn connection(
 }
 
 /// Appends a B record: cumulative progress of a bulk flow, which has no messages, counted by its sender (leg
-/// 0) or its receiver (leg 1). `counts`: packets, lost, retransmits and rtt_ns, if known.
+/// 0) or its receiver (leg 1). `counts`: packets, lost, retransmits and rtt_ns; unknown ones (None) stay
+/// empty.
 pub fn progress(
     out: &mut Vec<u8>,
     flow: u32,

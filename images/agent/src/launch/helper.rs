@@ -11,9 +11,9 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Forks a child that runs `work`, writes the text that `work` returns to the pipe, and ends. Its
-    /// argument is a function that writes a text at once. The child inherits only `needs` and the standard
-    /// descriptors.
+    /// Forks a child that runs `work`, writes the text that `work` returns to the pipe, and ends. The
+    /// argument of `work` is a function that writes a text to the pipe at once. The child inherits only
+    /// `needs` and the standard descriptors, and is killed if this process ends.
     pub fn start(needs: &[RawFd], work: impl FnOnce(&dyn Fn(&str)) -> String) -> Res<Self> {
         let fail = |e: std::io::Error| format!("a helper process cannot be forked: {e}");
         let mut ends = [0; 2];
@@ -50,8 +50,8 @@ impl Helper {
         self.pipe.as_raw_fd()
     }
 
-    /// Returns the next whole line; None if no line is complete, an error if the process ended and all its
-    /// lines were read.
+    /// Returns the next whole line without its newline, and never waits. Returns None if no line is complete
+    /// yet, and an error if the process has ended and all its whole lines were read.
     pub fn read(&mut self) -> Option<Res<String>> {
         let mut chunk = [0u8; 65536];
         loop {
@@ -80,8 +80,8 @@ impl Helper {
     }
 }
 
-/// Closes all descriptors above the standard ones except `kept`; the objects that own them never run in this
-/// process.
+/// Closes all descriptors above the standard ones except `kept`, whoever owns them. Only for a forked child
+/// that never drops or uses the owners.
 fn close_all_but(kept: &[RawFd]) {
     let mut kept: Vec<libc::c_uint> = kept.iter().map(|fd| *fd as libc::c_uint).collect();
     kept.sort_unstable();
@@ -120,8 +120,8 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
 
-    /// Closes one end of a socket while a helper sleeps that inherited it only if `needed`; returns the
-    /// result of reading the other end.
+    /// Starts a helper that sleeps and inherits one end of a socket pair only if `needed`, closes that end in
+    /// this process, and returns the result of reading the other end for at most 500 ms.
     fn after_closing(needed: bool) -> std::io::Result<usize> {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let needs = if needed {

@@ -1,4 +1,5 @@
-//! Passes the answers of helper processes on to the client.
+//! Reads the answers of the sampler and of link proofs, and sends each to the client with the id of its
+//! request. An answer of the sampler after its first one has no request and becomes an event.
 
 use super::{Launcher, calls};
 use crate::os::Res;

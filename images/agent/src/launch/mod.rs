@@ -31,20 +31,20 @@ use spawn::NodeProcess;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// The interval at which the launcher writes records to their file and reports a changed number of
-/// connected clients.
+/// The interval in nanoseconds at which the launcher writes records to their file. At a changed number of
+/// connected clients it also reports that number, at most at every second interval.
 const TICK_NS: i64 = 400_000_000;
 
-/// The command line of `launch`.
+/// The options of the command `vnet-agent launch`.
 #[derive(Default)]
 pub struct Options {
     /// Unix socket to listen on; empty with `port`.
     pub socket: String,
     /// The virtio-serial port of a VM; empty with `socket`.
     pub port: String,
-    /// File for the launcher's own messages.
+    /// File to which standard output and standard error are appended; None leaves them as they are.
     pub log: Option<String>,
-    /// Directory for NODE.SOFTWARE.log.
+    /// Directory for the programs' logs NODE.SOFTWARE.log; None: no logs, in a VM /run/vnet/logs.
     pub logs: Option<String>,
 }
 

@@ -9,7 +9,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 pub const DIR: &str = "/run/netns";
-/// Marks names and namespaces that vNET created; orchestrator/lab/namespaces.py reads it.
+/// Marks what vNET created: the content of a reserved name's file, and the alias of a namespace's loopback
+/// device. orchestrator/lab/namespaces.py reads it.
 const MARK: &str = "vnet";
 const LOOPBACK: i32 = 1;
 
@@ -17,7 +18,7 @@ pub fn path(name: &str) -> String {
     format!("{DIR}/{name}")
 }
 
-/// Opens the namespace with this name.
+/// Opens the namespace with this name; an error if the name does not exist.
 pub fn open(name: &str) -> Res<OwnedFd> {
     let file = fs::File::open(path(name)).map_err(|e| {
         format!("namespace {name}: {e}; it must be made by `create` before it is used")
@@ -31,7 +32,8 @@ pub fn own() -> Res<OwnedFd> {
     Ok(file.into())
 }
 
-/// Makes /run/netns a shared mount, so that namespaces appear and vanish in all mount namespaces.
+/// Creates /run/netns unless it exists, and makes it a shared mount, so that namespaces appear and vanish in
+/// all mount namespaces.
 pub fn prepare() -> Res<()> {
     let fail = |e| format!("{DIR}: cannot be prepared for named namespaces: {e}; run as root");
     fs::create_dir_all(DIR).map_err(fail)?;
@@ -43,7 +45,7 @@ pub fn prepare() -> Res<()> {
     Ok(())
 }
 
-/// Reserves a name by atomically creating a file with vNET's mark; fails if the name exists.
+/// Reserves a name by atomically creating a file with vNET's mark in /run/netns; fails if the name exists.
 pub fn reserve(name: &str) -> Res<()> {
     marked_file(name).map_err(|e| {
         let taken = e.kind() == io::ErrorKind::AlreadyExists;
@@ -81,13 +83,13 @@ fn marked_file(name: &str) -> io::Result<()> {
         .map(drop)
 }
 
-/// Marks the namespace of this process, before it has a name.
+/// Marks the network namespace of this process as vNET's by the alias of its loopback device.
 pub fn mark() -> Res<()> {
     let marked = Netlink::open().and_then(|mut netlink| netlink.set_alias(LOOPBACK, MARK));
     marked.map_err(|e| format!("the namespace cannot be marked as a lab's: {e}"))
 }
 
-/// Binds the namespace of a process (a pid or "self") to a reserved name.
+/// Binds the network namespace of a process (a pid or "self") to a reserved name.
 pub fn bind(process: &str, name: &str) -> Res<()> {
     os::mount(
         &format!("/proc/{process}/ns/net"),
@@ -98,7 +100,8 @@ pub fn bind(process: &str, name: &str) -> Res<()> {
     .map_err(|e| format!("namespace {name}: cannot be bound: {e}; run as root"))
 }
 
-/// Creates a named namespace without IPv6 and without a process, then returns to the process's own namespace.
+/// Creates a named and marked namespace without IPv6 and without a process, then returns to the process's own
+/// namespace. Fails if the name exists; removes the name again if a later step fails.
 pub fn make(name: &str) -> Res<()> {
     let home = own()?;
     reserve(name)?;
@@ -114,8 +117,8 @@ pub fn make(name: &str) -> Res<()> {
     made
 }
 
-/// Runs `work` inside the namespace `name`, then returns to the process's own namespace. Only for
-/// single-threaded processes.
+/// Runs `work` inside the namespace `name`, returns to the process's own namespace, and returns the result of
+/// `work`. Only for single-threaded processes.
 pub fn within<T>(name: &str, work: impl FnOnce() -> Res<T>) -> Res<T> {
     let home = own()?;
     let there = open(name)?;
@@ -139,7 +142,8 @@ pub fn ipv6_off() -> Res<()> {
     Ok(())
 }
 
-/// Removes a named namespace, if it exists.
+/// Unmounts and removes the name of a namespace, if it exists. The namespace itself lasts as long as a
+/// process or an open descriptor uses it.
 pub fn remove(name: &str) -> Res<()> {
     let file = path(name);
     match os::unmount(&file) {

@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 impl Launcher {
-    /// Handles one line from the client: performs the request and answers it, or forwards it to nodes.
+    /// Handles one line from the client: performs the request and answers it, or forwards it to nodes. Also
+    /// answers errors, and a line that is not JSON.
     pub(super) fn request(&mut self, line: &str) {
         let request: Value = match serde_json::from_str(line) {
             Ok(value) => value,
@@ -31,7 +32,8 @@ impl Launcher {
         }
     }
 
-    /// Performs a request; returns the answer's fields, or None if the answer comes later.
+    /// Performs a request; returns the answer's fields, or None if the answer is sent separately, mostly
+    /// later. An error if the operation is unknown or fails.
     fn perform(&mut self, id: &Value, request: Value) -> Res<Option<Map<String, Value>>> {
         let op = request["op"].as_str().unwrap_or("").to_owned();
         match op.as_str() {
@@ -65,7 +67,8 @@ impl Launcher {
         }
     }
 
-    /// Returns the progress of the load, counted from the relayed records so that no node is disturbed.
+    /// Returns the numbers of connected and of all load clients, and of settled and received messages. Counts
+    /// what the nodes have sent already, so that no node is disturbed.
     fn counts(&self) -> Map<String, Value> {
         let (connected, clients) = self.connected();
         let totals = json!({"settled": self.records.settled, "received": self.records.received});
@@ -84,8 +87,8 @@ impl Launcher {
         Ok(Map::new())
     }
 
-    /// Mounts the file systems of the node that is about to start a program, unless they are mounted
-    /// already.
+    /// Mounts the file systems of the node that is about to start a program, unless they are mounted already.
+    /// Does nothing for an unknown node.
     fn populate(&mut self, request: &Value) -> Res<()> {
         let name = request["node"].as_str().unwrap_or_default();
         let node = self.nodes.get_mut(name);
@@ -94,7 +97,8 @@ impl Launcher {
         })
     }
 
-    /// Forwards a request to its node; the launcher relays the node's answer later.
+    /// Forwards a request to its node and returns None; the launcher relays the node's answer later. An error
+    /// if the request names no node of the lab.
     fn forward(&mut self, id: &Value, mut request: Value) -> Res<Option<Map<String, Value>>> {
         let node = request["node"]
             .as_str()
@@ -111,7 +115,8 @@ impl Launcher {
         Ok(None)
     }
 
-    /// Forwards input, a resize or a signal to a running exec.
+    /// Forwards input, a resize or a signal to the node of a running exec, without waiting for the node. An
+    /// error if the exec is not running.
     fn pass_to_exec(&mut self, mut request: Value) -> Res<Map<String, Value>> {
         let target = request["target"].clone();
         let missing = || format!("exec {target}: not running; `exec` first");
@@ -123,7 +128,8 @@ impl Launcher {
         Ok(Map::new())
     }
 
-    /// Sends the same request to all nodes; the merged answer follows when all have answered.
+    /// Sends the same request to all nodes and returns None; the merged answer follows when all have
+    /// answered, at once if the lab has no nodes.
     fn gather(
         &mut self,
         id: &Value,
@@ -138,7 +144,9 @@ impl Launcher {
         self.scatter(id, merge, per_node, Map::new())
     }
 
-    /// Sends each node its own request; the merged answer follows when all have answered.
+    /// Sends each node of `per_node` its own request and returns None. The merged answer, with the fields
+    /// `extra`, follows when all have answered, at once if there are none. An error if the lab lacks one of
+    /// the nodes.
     fn scatter(
         &mut self,
         id: &Value,

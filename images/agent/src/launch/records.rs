@@ -1,4 +1,5 @@
-//! Appends the message records of all nodes to one file, at least twice a second.
+//! Collects the message records of all nodes and appends them to one file; the launcher flushes them at least
+//! twice a second. Counts settled and received messages.
 
 use crate::os::Res;
 use std::fs::{File, OpenOptions};
@@ -15,7 +16,9 @@ pub struct Records {
 }
 
 impl Records {
-    /// Opens the file `path`, to which all later records are appended.
+    /// Flushes the records to the present file, then opens the file `path` for all later ones, and creates it
+    /// if needed. Sets the counts to zero unless `path` is the present file. Records that came before the
+    /// first file are kept for it.
     pub fn open(&mut self, path: &str) -> Res<()> {
         self.flush()?;
         let file = OpenOptions::new()

@@ -38,7 +38,7 @@ impl Launcher {
         }
     }
 
-    /// Sends a line to the client; drops the line if no client would receive it.
+    /// Sends `value` as one line to the client; drops it if no client would receive it.
     pub(super) fn send_client(&mut self, value: &Value) {
         if self.has_reader()
             && let Some(client) = self.client.as_mut()
@@ -50,7 +50,7 @@ impl Launcher {
         }
     }
 
-    /// Gives a slow client up to `DRAIN_NS` to read the last answers before the process ends.
+    /// Sends what still waits for the client before the process ends, for at most `DRAIN_NS`.
     pub(super) fn drain_output(&mut self) {
         let deadline = clock::mono_ns() + DRAIN_NS;
         while self.has_reader() && clock::mono_ns() < deadline {
@@ -62,7 +62,7 @@ impl Launcher {
         }
     }
 
-    /// Sends a line to a node; an error if the lab has no such node.
+    /// Sends `value` as one line to a node; an error if the lab has no such node.
     pub(super) fn send_node(&mut self, name: &str, value: &Value) -> Res<()> {
         let node = self
             .nodes
@@ -130,7 +130,8 @@ impl Launcher {
         }
     }
 
-    /// Cleans up after the process of node `name` has ended unexpectedly.
+    /// Handles the unexpected end of the process of node `name`: removes the node, its directory and its
+    /// network namespace, answers the calls that waited for it, and sends the client an `exited` event.
     fn lost(&mut self, name: &str) {
         if let Some(node) = self.nodes.remove(name) {
             self.by_fd.remove(&node.channel.raw());

@@ -32,15 +32,16 @@ struct PoolInfo {
 
 #[derive(Deserialize)]
 pub struct Resume {
-    /// Unix time to set.
+    /// Unix time to set, in nanoseconds.
     real_ns: i64,
-    /// Random bytes from the host, in base64.
+    /// `SEED` random bytes from the host, in base64.
     seed: String,
 }
 
 impl Launcher {
-    /// Sets the VM's clock, and reseeds its random numbers. Sets the lab's clock too if there are no nodes
-    /// yet, for which it must not step. An error if this machine is the host.
+    /// Sets the VM's clock, reseeds its random numbers, and returns the lab's time. The lab's clock follows
+    /// only if the lab has no nodes yet, since it must not step while nodes use it. An error if the launcher
+    /// listens on a Unix socket, since this machine is then the host.
     pub(super) fn resume(&self, spec: &Resume) -> Res<Map<String, Value>> {
         if matches!(self.control_socket, ControlSocket::Unix(_)) {
             return Err(
@@ -71,8 +72,8 @@ fn decoded(seed: &str) -> Res<[u8; SEED]> {
         .map_err(|_| format!("resume: seed: {count} bytes; give {SEED}"))
 }
 
-/// Adds the seed to the kernel's pool with entropy credit, which makes an uninitialised generator ready, and
-/// reseeds the generator of every processor.
+/// Adds the seed to the kernel's random pool with full entropy credit, which makes an uninitialised generator
+/// ready, and reseeds the generator of every processor.
 fn reseed(seed: &[u8; SEED]) -> std::io::Result<()> {
     let pool = OpenOptions::new().write(true).open(RANDOM)?;
     let info = PoolInfo {

@@ -1,5 +1,5 @@
-//! Forks one process per node into namespaces of its own. Forking without exec is fast, and the node shares
-//! the launcher's memory.
+//! Forks one process per node into namespaces of its own. Forking without exec is fast, and a node shares the
+//! memory pages that neither it nor the launcher changes.
 
 use super::directories::Directories;
 use super::sandbox::{self, Charged, Logs, Sandbox};
@@ -30,7 +30,8 @@ struct Unpopulated {
     disk_bytes: Option<u64>,
 }
 
-/// Forks the process of one node. The process reports over its channel when its namespaces are made.
+/// Forks the process of one node, in the sandbox if there is one and the node has a network namespace.
+/// Returns without waiting; the process reports over its channel when its namespaces are made.
 pub fn fork_node(
     spec: &CreateNode,
     directories: &Directories,
@@ -68,8 +69,9 @@ pub fn fork_node(
     })
 }
 
-/// Forks this process and returns the child's pid, 0 in the child. A process in the sandbox is process 1 of a
-/// PID namespace, so all its descendants end with it.
+/// Forks this process and returns the child's pid, 0 in the child. A sandboxed child is process 1 of a PID
+/// namespace, so all its descendants end with it. `shares`: the child uses this process's table of
+/// descriptors.
 fn fork(sandboxed: bool, shares: bool) -> std::io::Result<i32> {
     let flags = libc::SIGCHLD
         | if sandboxed { libc::CLONE_NEWPID } else { 0 }
@@ -99,8 +101,8 @@ fn in_child(
     unsafe { libc::_exit(code) }
 }
 
-/// Moves the socket to descriptor 3 and the directory of logs to 4, and closes all descriptors above that the
-/// fork has copied.
+/// Moves the socket to descriptor 3 and the directory of logs, if there is one, to 4, and closes all
+/// descriptors above that the fork has copied.
 fn keep_only(socket: OwnedFd, ready: Res<Option<Logs>>) -> (OwnedFd, Res<Option<Logs>>) {
     use std::os::fd::IntoRawFd;
     const ABOVE: RawFd = 16; // out of the way of 3 and 4
@@ -133,7 +135,8 @@ fn join_groups(spec: &CreateNode) -> Res<()> {
     Ok(())
 }
 
-/// Enters the node's cgroups, and new namespaces unless the node is this machine itself.
+/// Enters the node's cgroups, and new namespaces unless the node is this machine itself. Sets the host name,
+/// and disables IPv6 unless the node has it.
 fn enter_namespaces(spec: &CreateNode) -> Res<()> {
     join_groups(spec)?;
     if spec.netns.is_some() {
@@ -148,7 +151,9 @@ fn name_host(spec: &CreateNode) -> Res<()> {
     if spec.ipv6 { Ok(()) } else { netns::ipv6_off() }
 }
 
-/// Enters the node's cgroups, the sandbox and new namespaces, then drops privileges.
+/// Enters the node's cgroups, the sandbox and new namespaces, waits until the launcher has mapped the node's
+/// users, and drops privileges. Also sets the host name, IPv6 and HOME. Returns the open directory for logs,
+/// None if the lab has none.
 fn enter_sandbox(
     spec: &CreateNode,
     directories: &Directories,
@@ -198,8 +203,9 @@ fn await_line(socket: RawFd) -> Res<()> {
     }
 }
 
-/// Waits until the node has made its namespaces, maps the users of its user namespace, which only a
-/// process outside may do, and lets the node continue. Returns whether it has a user namespace.
+/// Waits until the node has made its namespaces, maps the users of its user namespace, which only a process
+/// outside may do, and lets the node continue. Returns whether it has a user namespace; an error if it
+/// reports one, ends, or is not ready by `deadline_ns` (CLOCK_MONOTONIC).
 pub fn map_users(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<bool> {
     let message = await_message(name, node, deadline_ns)?;
     node.lent = None;
@@ -212,7 +218,8 @@ pub fn map_users(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<bo
     Ok(users)
 }
 
-/// Mounts the node's own file systems once, before its first program; after an error no program starts.
+/// Mounts the file systems of a node in the sandbox once, before its first program. After an error the
+/// program does not start, and the next call tries again.
 pub fn populate(name: &str, node: &mut NodeProcess, sandbox: Option<&Sandbox>) -> Res<()> {
     if let (Some(unpopulated), Some(sandbox)) = (&node.unpopulated, sandbox) {
         sandbox
@@ -223,7 +230,8 @@ pub fn populate(name: &str, node: &mut NodeProcess, sandbox: Option<&Sandbox>) -
     Ok(())
 }
 
-/// Enters new network, UTS and mount namespaces.
+/// Enters new network, UTS and mount namespaces with private mounts, unmounts /run/netns there, and mounts a
+/// new /sys; only prints it if /sys cannot be mounted.
 fn unshare_namespaces(name: &str) -> Res<()> {
     os::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWNS)
         .map_err(|e| format!("namespaces cannot be made: {e}; run as root"))?;
@@ -242,12 +250,14 @@ fn unshare_namespaces(name: &str) -> Res<()> {
     Ok(())
 }
 
-/// Waits until the node reports that it is ready; returns the node's error if it reports one.
+/// Waits until the node reports that it is ready; an error if it reports one, ends, or is late, as in
+/// `await_message`.
 pub fn await_ready(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<()> {
     await_message(name, node, deadline_ns).map(drop)
 }
 
-/// Waits for the node's next message and returns it; an error message becomes an error.
+/// Waits for the node's next message and returns it. An error if the message is one, if the process ends, or
+/// if `deadline_ns` (CLOCK_MONOTONIC) passes before.
 fn await_message(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<serde_json::Value> {
     loop {
         let left_ms = ((deadline_ns - crate::clock::mono_ns()) / 1_000_000).max(0) as i32;

@@ -14,7 +14,8 @@ const RT_SCOPE_UNIVERSE: u8 = 0;
 const IFADDRMSG: usize = 8;
 
 impl Netlink {
-    /// Adds an IPv6 address to an interface that is up.
+    /// Adds an IPv6 address to an interface that is up, without duplicate address detection; replaces the
+    /// same address.
     pub fn add_address(&mut self, index: i32, address: Ipv6Addr, prefix: u8) -> Res<()> {
         let mut body = vec![libc::AF_INET6 as u8, prefix, IFA_F_NODAD, RT_SCOPE_UNIVERSE];
         body.extend(index.to_ne_bytes());

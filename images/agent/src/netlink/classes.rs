@@ -41,7 +41,8 @@ impl Netlink {
         Ok(found)
     }
 
-    /// Changes rate and ceiling of a class, in bits per second; keeps the bucket sizes in bytes.
+    /// Changes rate and ceiling of a class, in bits per second, rounded down to whole bytes per second; keeps
+    /// the bucket sizes in bytes.
     pub fn set_htb_rates(&mut self, class: &HtbClass, rate_bps: u64, ceil_bps: u64) -> Res<()> {
         let mut body = vec![0u8; 4];
         body.extend(class.index.to_ne_bytes());

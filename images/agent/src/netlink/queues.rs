@@ -23,7 +23,7 @@ pub struct ClassCounters {
 }
 
 /// Returns the counters in a qdisc's attributes: of the whole qdisc, or of one of its tins, which are
-/// numbered from 1.
+/// numbered from 1. Of a whole qdisc, only RED and FQ-CoDel state marked packets; absent counters are 0.
 pub fn class(attributes: &[u8], tin: Option<u16>) -> ClassCounters {
     let stats = attribute(attributes, TCA_STATS2).unwrap_or(&[]);
     let own = attribute(stats, TCA_STATS_APP).unwrap_or(&[]);
@@ -41,8 +41,8 @@ pub fn class(attributes: &[u8], tin: Option<u16>) -> ClassCounters {
     }
 }
 
-/// Returns the counters of a tin. A tin counts arriving packets, including dropped ones, whose bytes it does
-/// not report.
+/// Returns the counters of a tin. The kernel counts dropped packets among a tin's packets; they are
+/// subtracted here, but their bytes are not, since the kernel does not report them.
 fn in_tin(tin: &[u8]) -> ClassCounters {
     let small = |kind| u32_at(attribute(tin, kind).unwrap_or(&[]), 0);
     let dropped = small(TIN_DROPPED);

@@ -22,8 +22,9 @@ const NEXTHOP: usize = 8;
 const BATCH: usize = 200;
 
 impl Netlink {
-    /// Sets all routes, each replacing a route to the same subnet; an error with the first one that the kernel
-    /// refuses, after whose batch no other is sent.
+    /// Sets all routes, each replacing a route to the same subnet, in batches of `BATCH`. An error with the
+    /// first route that is invalid or that the kernel refuses; an invalid one keeps its batch from being
+    /// sent, and no later batch is sent.
     pub fn set_routes(&mut self, routes: &[Route]) -> Res<()> {
         let all: Vec<(&String, &Route)> = routes
             .iter()
@@ -35,7 +36,8 @@ impl Netlink {
         Ok(())
     }
 
-    /// Returns vNET's routes, with the subnets grouped by their set of gateways.
+    /// Returns vNET's routes (main table, protocol `RTPROT_STATIC`), with the subnets grouped by their set of
+    /// gateways.
     pub fn routes(&mut self) -> Res<Vec<Route>> {
         let mut found: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
         for family in [libc::AF_INET, libc::AF_INET6] {
@@ -52,8 +54,9 @@ impl Netlink {
         Ok(list.map(|(via, to)| Route { to, via }).collect())
     }
 
-    /// Sends one batch of routes. The kernel acknowledges the last request, and answers a refused one with
-    /// an error that carries the request's number.
+    /// Sends one batch of routes; an error with the first route that the kernel refuses. The kernel
+    /// acknowledges the last request, and answers a refused one with an error that carries the request's
+    /// number.
     fn set(&mut self, batch: &[(&String, &Route)]) -> Res<()> {
         let mut requests = Vec::with_capacity(batch.len() * 64);
         for (number, (to, route)) in batch.iter().enumerate() {
@@ -142,7 +145,8 @@ fn gateway(to: &str, address: IpAddr, text: &str) -> Res<IpAddr> {
         .ok_or_else(|| format!("route {to}: gateway \"{text}\" is no address of the same family"))
 }
 
-/// Parses a route from a dump: subnet and sorted gateways of a route that vNET set; None for others.
+/// Parses a route from a dump: returns subnet and sorted gateways of a route that vNET set (main table,
+/// protocol `RTPROT_STATIC`), None for others.
 pub fn entry(body: &[u8]) -> Option<(String, Vec<String>)> {
     let (&prefix, ours) = (body.get(1)?, [body.get(4)?, body.get(5)?]);
     if ours != [&RT_TABLE_MAIN, &RTPROT_STATIC] {

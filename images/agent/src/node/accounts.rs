@@ -20,7 +20,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 /// The file of flows lists the times of a schedule of at most this many messages; the program computes
 /// those of a longer schedule itself.
 const LISTED_TIMES: usize = 10_000;
-/// The longest line; the kernel writes no more than this to a pipe atomically.
+/// A line with its newline may have at most this many bytes; the kernel writes no more to a pipe atomically.
 const LONGEST_LINE: usize = libc::PIPE_BUF;
 /// The number of invalid lines of one program that are reported one by one; further ones are only counted.
 const REPORTED_LINES: u64 = 24;
@@ -49,7 +49,8 @@ pub struct Account {
 
 impl Account {
     /// Creates the pipe and writes the file of flows, both in the node's directory `dir`. `settings` is
-    /// `accounts` in the plan's spec.
+    /// `accounts` in the plan's spec; an error if a flow in it is invalid or it has no endpoint. `t0_ns` is
+    /// None until `go`.
     pub fn new(software: &str, mut settings: Value, dir: &str, t0_ns: Option<i64>) -> Res<Self> {
         let place = format!("software {software}: accounts");
         let plan = settings.clone();
@@ -85,8 +86,8 @@ impl Account {
         Ok(this)
     }
 
-    /// Sets t0 and replaces the file of flows atomically, since a program that waits for `t0_ns` reads it
-    /// repeatedly.
+    /// Sets t0 (None: not known yet) and replaces the file of flows atomically, since a program that waits
+    /// for `t0_ns` reads it repeatedly.
     pub fn go(&mut self, t0_ns: Option<i64>) -> Res<()> {
         self.rules.set_t0(t0_ns);
         self.settings["t0_ns"] = json!(t0_ns);
@@ -116,7 +117,8 @@ impl Account {
         std::mem::take(&mut self.messages)
     }
 
-    /// Reads the pipe and appends valid lines to `out` unchanged; invalid lines become messages.
+    /// Reads what is in the pipe, at most `READS` chunks, and appends valid lines to `out` unchanged; the
+    /// first `REPORTED_LINES` invalid lines become messages.
     pub fn read(&mut self, out: &mut Vec<u8>) {
         let mut chunk = [0u8; 65_536];
         for _ in 0..READS {
@@ -173,7 +175,7 @@ impl Account {
         }
     }
 
-    /// Reads the rest of the pipe after the program has ended; an incomplete line is invalid.
+    /// Reads the pipe after the program has ended, like `read`; an incomplete line is invalid.
     pub fn ended(&mut self, out: &mut Vec<u8>) {
         self.read(out);
         if !self.rest.is_empty() {
@@ -184,7 +186,7 @@ impl Account {
         }
     }
 
-    /// Returns the number of due messages that the program has not recorded yet; 0 after `finish`.
+    /// Returns the number of due messages about which the program has written no line yet; 0 after `finish`.
     pub fn outstanding(&mut self, now_ns: i64) -> u64 {
         if self.finished {
             0
@@ -193,8 +195,8 @@ impl Account {
         }
     }
 
-    /// Ends the scenario, once: reports how many further lines were invalid, and appends records of the
-    /// missing messages to `out`.
+    /// Reads the pipe, and at the first call ends the scenario: reports how many further lines were invalid,
+    /// and appends records of the due messages without a valid record to `out`.
     pub fn finish(&mut self, now_ns: i64, out: &mut Vec<u8>) {
         self.read(out);
         if std::mem::replace(&mut self.finished, true) {
@@ -227,8 +229,8 @@ pub fn fuzz(bytes: &[u8]) {
     _ = rules.missing(1_000_000);
 }
 
-/// Parses a flow that the program sends, and adds its times to `settings`; returns the flow's number and the
-/// flow.
+/// Parses a flow that the program sends, and adds its times to `settings` (null if they are more than
+/// `LISTED_TIMES`); returns the flow's number and the flow. An error if the flow or its schedule is invalid.
 fn sending(place: &str, settings: &mut Value) -> Res<(u32, Sent)> {
     let flow: Flow = parse(place, settings.clone())?;
     if let Some(schedule) = &flow.schedule {
@@ -242,8 +244,8 @@ fn sending(place: &str, settings: &mut Value) -> Res<(u32, Sent)> {
     Ok((flow.number, Sent::new(flow, to.collect())))
 }
 
-/// Creates a named pipe. The agent holds both ends, so that programs that open and close the pipe neither
-/// block nor end it.
+/// Creates a named pipe, in place of an existing file. The agent holds both ends, so that programs that open
+/// and close the pipe neither block nor end it.
 fn open_pipe(path: &str) -> std::io::Result<OwnedFd> {
     if let Err(e) = fs::remove_file(path)
         && e.kind() != std::io::ErrorKind::NotFound

@@ -7,7 +7,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Starts a program in a session of its own and returns its pid; `tty` makes its standard input the controlling terminal.
+/// Starts a program in a session of its own and returns its pid; the kernel kills it when the agent ends.
+/// `tty` makes its standard input the controlling terminal.
 pub fn spawn(command: &mut Command, tty: bool) -> io::Result<i32> {
     let parent = std::process::id() as i32;
     // SAFETY: only async-signal-safe calls between fork and exec.
@@ -30,7 +31,8 @@ pub fn spawn(command: &mut Command, tty: bool) -> io::Result<i32> {
     command.spawn().map(|child| child.id() as i32)
 }
 
-/// Sends a signal to the program and everything in its session's first process group.
+/// Sends a signal to the process group of the program `pid`, or to it alone if there is no such group; only
+/// prints it if the program has ended.
 pub fn signal_group(pid: i32, signal: i32) {
     if os::kill(-pid, signal).is_err() && os::kill(pid, signal).is_err() {
         eprintln!("process {pid}: had ended before signal {signal}");
@@ -47,7 +49,7 @@ fn children() -> Vec<i32> {
 }
 
 /// Kills all descendants of this process, repeatedly: as it is a subreaper, orphans become its children and
-/// end in the next round.
+/// end in the next round. Stops after 1000 rounds; does nothing if /proc does not list children.
 pub fn end_all() {
     for _ in 0..1000 {
         let now = children();
@@ -65,7 +67,8 @@ pub fn end_all() {
     }
 }
 
-/// Creates a pipe; both ends close on exec, and the reading end is non-blocking.
+/// Creates a pipe and returns its reading and its writing end; both close on exec, and the reading end is
+/// non-blocking.
 pub fn output_pipe() -> io::Result<(std::os::fd::OwnedFd, std::os::fd::OwnedFd)> {
     let mut ends = [0; 2];
     // SAFETY: room for two descriptors.

@@ -24,7 +24,8 @@ pub struct Measured {
     offloads: Offloads,
 }
 
-/// The node's network as the kernel reports it; `routes` is empty if none were requested.
+/// The node's network as the kernel reports it. `forward` is false and `routes` is empty if they were not
+/// requested.
 #[derive(Debug, Serialize)]
 pub struct Answer {
     interfaces: Vec<Measured>,
@@ -32,8 +33,8 @@ pub struct Answer {
     routes: Vec<Route>,
 }
 
-/// Brings lo up, sets every interface, forwarding and the routes, and returns them as the kernel reports
-/// them.
+/// Brings lo up, renames interfaces by their MACs, and sets every interface, forwarding, DSCP reflection,
+/// routes and neighbours. Returns interfaces, forwarding and routes as the kernel reports them.
 pub fn apply(wanted: &Network) -> Res<Answer> {
     let sock = control_socket()?;
     let mut netlink = Netlink::open()?;
@@ -92,7 +93,7 @@ fn one(sock: &OwnedFd, netlink: &mut Netlink, spec: &Interface) -> Res<Measured>
 }
 
 /// Adds an IPv6 address to an interface that is up, and returns `measured` with the address as the kernel
-/// reports it.
+/// reports it, or without one if the kernel does not report it.
 fn with_ipv6(
     netlink: &mut Netlink,
     mut measured: Measured,
@@ -244,8 +245,8 @@ fn up(sock: &OwnedFd, name: &str) -> Res<()> {
     call(sock, &mut ifr, libc::SIOCSIFFLAGS, &format!("{name}: up"))
 }
 
-/// Returns the state of an interface, with `offloads`; without an address unless `addressed`, since the kernel
-/// refuses the request where there is none.
+/// Returns the state of an interface as the kernel reports it, with `offloads`. Leaves out the address unless
+/// `addressed`, since the kernel refuses the request where there is none.
 fn read_back(sock: &OwnedFd, name: &str, addressed: bool, offloads: Offloads) -> Res<Measured> {
     let ask = |op| addressed.then(|| read_address(sock, name, op)).transpose();
     Ok(Measured {

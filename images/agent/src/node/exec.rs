@@ -1,4 +1,5 @@
-//! Runs a command for `vnet exec` or `vnet shell`, with or without a terminal, and streams its input and output.
+//! Runs a command for `vnet exec` or `vnet shell`, with or without a terminal, and streams its input and
+//! output.
 
 use super::child;
 use crate::clock;
@@ -29,7 +30,8 @@ pub struct Exec {
 }
 
 impl Exec {
-    /// Starts the command `argv` with `env` added to its environment; `tty` {rows, cols} gives it a terminal.
+    /// Starts the command `argv` in the directory /, with `env` added to its environment; `tty` {rows, cols}
+    /// gives it a terminal. An error if `argv` is empty or cannot be started.
     pub fn start(id: Value, request: &Value) -> Res<Self> {
         let argv: Vec<String> = parse("exec", request["argv"].clone())?;
         let env: Option<BTreeMap<String, String>> = parse("exec", request["env"].clone())?;
@@ -160,7 +162,8 @@ impl Exec {
         None
     }
 
-    /// Queues input from the client: `data` in base64, or `eof`.
+    /// Queues input from the client and writes as much as the command takes: `data` in base64, or `eof`,
+    /// which closes the input or, with a terminal, sends ^D.
     pub fn input(&mut self, request: &Value) -> Res<()> {
         if let Some(text) = request["data"].as_str() {
             let bytes = STANDARD

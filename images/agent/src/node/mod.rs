@@ -67,8 +67,9 @@ pub struct Node {
     sent_clients: Option<(u64, u64)>,
 }
 
-/// Runs the agent until the launcher closes the socket or ends; `ready` is the result of entering the
-/// namespaces.
+/// Runs the agent until the launcher closes the socket or SIGTERM arrives, then kills the node's programs;
+/// returns the exit status. `ready` is the result of entering the namespaces; if that failed, reports the
+/// error to the launcher and returns 1 at once.
 pub fn run(
     name: &str,
     directories: &Directories,
@@ -291,7 +292,8 @@ impl Node {
             .min()
     }
 
-    /// Runs probes, restarts and schedules that are due, and sends pending messages.
+    /// Runs the due probes, restarts and kills of programs and the due work of roles, and sends pending
+    /// messages, records and counts to the launcher.
     fn on_time(&mut self) {
         let now = clock::mono_ns();
         for s in &mut self.software {

@@ -12,7 +12,9 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 impl Node {
-    /// Performs a request and answers it; the answers to start, stop, exec and frames come later.
+    /// Performs a request and answers it. The answers to start, stop, exec and frames come later unless they
+    /// fail at once; a request without an id (input, resize, signal) has no answer, and its error is only
+    /// printed.
     pub(super) fn request(&mut self, mut request: Value) {
         let id = request["id"].take();
         let op = request["op"].as_str().unwrap_or("").to_owned();
@@ -85,8 +87,9 @@ impl Node {
         Ok(())
     }
 
-    /// Creates the account of a program that records its own messages; a restart with the same flows
-    /// continues the old account.
+    /// Creates the account of a program that records its own messages, and adds the paths of its files to
+    /// `environment`; does nothing if `settings` is null. A restart with the same flows continues the old
+    /// account; other flows finish the old one.
     fn account(
         &mut self,
         name: &str,
@@ -175,8 +178,8 @@ impl Node {
         Ok(json!({}))
     }
 
-    /// Returns the message counts; `pending` includes the outstanding records of programs that run or will
-    /// restart.
+    /// Returns the message counts of this scenario; `pending` includes the due messages without a record of
+    /// programs that run or will restart.
     fn pending(&mut self) -> Totals {
         let now = clock::lab_ns();
         let mut sum = self.totals();

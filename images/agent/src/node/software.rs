@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 const BACKOFF_NS: i64 = 100_000_000;
 const LONGEST_BACKOFF_NS: i64 = 5_000_000_000;
-/// The exit status of a program that could not be started, as a shell has it.
+/// The exit status, as in a shell, by which a program that could not be started again is restarted or not.
 const NOT_STARTED: i32 = 127;
 
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
@@ -57,8 +57,8 @@ pub struct Supervised {
 }
 
 impl Supervised {
-    /// Writes the program's files and starts it; answers request `id` once the program is ready or has
-    /// failed.
+    /// Writes the program's files and starts it; answers request `id` later, once the program is ready or has
+    /// failed. An error if a file cannot be written or the program cannot be started.
     pub fn start(name: &str, spec: Process, dir: &str, log: Option<File>, id: Value) -> Res<Self> {
         files::write(name, dir, &spec)?;
         let now = clock::mono_ns();
@@ -239,7 +239,8 @@ impl Supervised {
         }
     }
 
-    /// Sends `signal` to the program, and SIGKILL at `kill_at`; answers request `id` with its exit status.
+    /// Sends `signal` to the program, and SIGKILL at `kill_at` (CLOCK_MONOTONIC); answers request `id` with
+    /// its exit status when it has ended. Cancels restarts.
     pub fn stop(&mut self, id: Value, signal: i32, kill_at: i64) {
         self.restart_at = None;
         self.stopping = true;

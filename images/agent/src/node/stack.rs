@@ -8,8 +8,8 @@ use std::fs;
 /// extensions.
 const FILES: [&str; 2] = ["/proc/self/net/snmp", "/proc/self/net/netstat"];
 
-/// Returns every non-zero counter by its name with the protocol, such as `UdpRcvbufErrors`. Leaves out TCP's
-/// settings in the same files.
+/// Returns every non-zero counter by its name with the protocol, such as `UdpRcvbufErrors`. Leaves out the
+/// settings of IP and TCP in the same files.
 pub fn counters() -> Res<BTreeMap<String, u64>> {
     let mut found = BTreeMap::new();
     for path in FILES {
@@ -20,8 +20,8 @@ pub fn counters() -> Res<BTreeMap<String, u64>> {
     Ok(found)
 }
 
-/// Parses pairs of lines, `Udp: InDatagrams NoPorts` and `Udp: 17 0`. Skips negative values such as TCP's
-/// MaxConn -1, which are no counters.
+/// Parses pairs of lines, `Udp: InDatagrams NoPorts` and `Udp: 17 0`, into non-zero counters by name with the
+/// protocol. Skips settings, and negative values such as TCP's MaxConn -1, which are no counters.
 fn counted(text: &str) -> Vec<(String, u64)> {
     let lines: Vec<&str> = text.lines().collect();
     let pairs = lines

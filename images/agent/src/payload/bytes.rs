@@ -1,8 +1,8 @@
 //! Encodes and decodes the payload `bytes`: a header of 28 bytes with the message's identity, then
 //! padding.
 //!
-//! Big endian: `vNET`, kind u8, flags u8, reserved u16, flow u32, seq u32, scheduled_ns i64, reply_bytes
-//! u32.
+//! Big endian: `vNET`, purpose u8, 0 u8, 0 u16, flow u32, the low 32 bits of seq, scheduled_ns i64,
+//! reply_bytes u32.
 
 use super::{Identity, Payload, Purpose};
 

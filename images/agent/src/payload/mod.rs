@@ -20,8 +20,8 @@ pub enum Purpose {
     Other,
 }
 
-/// A message's identity: flow, number, due time, and the length of the requested reply. Kinds of payload
-/// without a purpose have `Other`.
+/// A message's identity: flow, number, due time in Unix nanoseconds, and the length of the requested reply.
+/// Kinds of payload without a purpose have `Other` and no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     pub purpose: Purpose,
@@ -34,7 +34,7 @@ pub struct Identity {
 const NS: i64 = 1_000_000_000;
 
 impl Identity {
-    /// Returns the due time as seconds and nanoseconds of Unix time.
+    /// Returns the due time as seconds and nanoseconds of Unix time; a negative time becomes 0.
     fn due(&self) -> (u64, u64) {
         let at = self.scheduled_ns.max(0);
         ((at / NS) as u64, (at % NS) as u64)
@@ -58,7 +58,8 @@ pub trait Payload: Sync {
     fn largest(&self) -> usize {
         usize::MAX
     }
-    /// Returns the number of signals in a payload of this length.
+    /// Returns the number of signals in a payload of this length, which must be valid; only for kinds with
+    /// signals.
     fn count(&self, bytes: usize) -> usize {
         1 + (bytes - self.smallest()) / self.step()
     }
@@ -75,7 +76,8 @@ static KINDS: [(&str, &dyn Payload); 4] = [
     ("protobuf", &protobuf::Protobuf),
 ];
 
-/// Returns the kind of a payload; an error for an unknown kind or a length that the kind does not have.
+/// Returns the kind that the settings `payload` name; an error for an unknown kind or a length that the kind
+/// does not have.
 pub fn of(payload: &proto::Payload) -> Res<&'static dyn Payload> {
     let (name, bytes) = (payload.kind.as_str(), payload.bytes);
     let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name) else {

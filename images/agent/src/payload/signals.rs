@@ -7,7 +7,8 @@ pub const DIGITS: usize = 15;
 pub const MOST: usize = 1000;
 const SCALE: u64 = 1_000_000_000_000_000;
 
-/// Returns the fraction of signal `index` in message `seq`, as a whole number of 10^-15.
+/// Returns the fraction of signal `index` in message `seq`, as a whole number of 10^-15 below 10^15. The same
+/// arguments give the same value.
 pub fn fraction(seq: u64, index: usize) -> u64 {
     // splitmix64 (Steele, Lea and Flood, 2014) gives values that do not compress.
     let mut mixed = seq

@@ -65,7 +65,8 @@ pub struct LinkProbe {
     pub start_ns: i64,
     pub interval_ns: i64,
     pub timeout_ns: i64,
-    /// Number of frames that are sent together; batches are `batch` intervals apart.
+    /// Number of frames that are sent together, at least 1 and at most 64; batches are `batch` intervals
+    /// apart.
     #[serde(default)]
     pub batch: u32,
     /// Whether the answer leaves out delays and arrivals.

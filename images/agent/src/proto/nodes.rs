@@ -58,7 +58,7 @@ pub struct CreateNode {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Interface {
     pub name: String,
-    /// The interface's address; None for a port of a bridge, which is up and has no offloads.
+    /// The interface's IPv4 or IPv6 address; None for a port of a bridge, which needs none.
     pub address: Option<String>,
     #[serde(default)]
     pub prefix: u8,

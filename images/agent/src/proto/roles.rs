@@ -22,8 +22,8 @@ pub enum Arrivals {
     Together,
 }
 
-/// A step of a schedule's rate: from `from_ns` on, the schedule has `per_s` ticks a second. A tick is a
-/// time at which messages are due.
+/// A step of a schedule's rate: from `from_ns` (an offset from t0) on, the schedule has `per_s` ticks a
+/// second. A tick is a time at which messages are due.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Rate {
     pub from_ns: i64,
@@ -69,10 +69,10 @@ pub enum Pattern {
     Stream,
 }
 
-/// A flow with everything that its sender needs.
+/// The settings of a flow that its sender needs. Times are offsets from t0.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Flow {
-    /// The flow's name in records and payloads.
+    /// The number that identifies the flow in records and payloads.
     pub number: u32,
     pub pattern: Pattern,
     pub payload: Payload,
@@ -118,7 +118,7 @@ pub struct ResumePoint {
     #[serde(default)]
     pub open: Vec<u64>,
     pub ended_ns: i64,
-    /// When the machine runs again, as an offset from t0.
+    /// The time at which the machine runs again, as an offset from t0.
     pub begins_ns: i64,
 }
 

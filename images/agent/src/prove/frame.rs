@@ -18,7 +18,8 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Encodes the frame with a total length of `size` bytes, Ethernet header included.
+    /// Encodes the frame with a total length of `size` bytes, Ethernet header included, or of `SMALLEST` if
+    /// that is more.
     pub fn write(&self, size: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(size);
         bytes.extend(DESTINATION);
@@ -34,7 +35,8 @@ impl Frame {
         bytes
     }
 
-    /// Returns the frame's fields, and whether its checksum is right.
+    /// Returns the frame's fields, and whether its checksum is right. A frame shorter than `SMALLEST` is not
+    /// right, and its missing fields are 0.
     pub fn read(bytes: &[u8]) -> (Self, bool) {
         let word = |at: usize| {
             bytes

@@ -37,7 +37,8 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Opens one socket in each namespace from which probes are sent or in which they arrive.
+    /// Opens one socket in each namespace from which probes are sent or in which they arrive; an error if a
+    /// namespace or device is missing.
     pub fn open(probes: &[LinkProbe]) -> Res<Self> {
         // SAFETY: plain numbers.
         let epoll = os::own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
@@ -95,7 +96,8 @@ impl Sockets {
         Ok((*place, *index))
     }
 
-    /// Sends frames of a probe; those that the interface's queue refuses count as offered and lost.
+    /// Sends frames of a probe; frames that the interface's queue refuses, or that meet an interface that is
+    /// down, are skipped and so count as lost.
     pub fn send(&self, probe: usize, frames: &[Vec<u8>]) -> Res<()> {
         let (place, index) = self.out[probe];
         let fd = self.namespaces[place].socket.as_raw_fd();
@@ -295,7 +297,8 @@ impl Inbox {
         }
     }
 
-    /// Passes interface index, arrival time and bytes of all received frames to `each`.
+    /// Passes interface index, arrival time (Unix nanoseconds) and bytes of each waiting frame to `each`,
+    /// until none is left.
     fn take(&mut self, fd: i32, each: &mut dyn FnMut(i32, i64, &[u8])) {
         loop {
             let mut parts: Vec<libc::iovec> = self

@@ -79,18 +79,19 @@ pub struct Bulk {
     sender: Option<Sender>,
     sink: Option<Sink>,
     t0_ns: Option<i64>,
-    /// When to record progress next, in Unix nanoseconds.
+    /// The time of the next record of progress, in Unix nanoseconds.
     report_ns: i64,
     /// Interval between records of congestion windows; None: no such records.
     window_ns: Option<i64>,
-    /// When to record congestion windows next, in Unix nanoseconds.
+    /// The time of the next records of congestion windows, in Unix nanoseconds.
     sample_ns: i64,
     /// Whether the start of the session is recorded.
     begun: bool,
     over: bool,
 }
 
-/// Creates the role of an item of `workload`, a sender or a receiver; binds the receiver's sockets.
+/// Creates the role of an item of `workload`, a sender, a receiver or both; binds the receiver's sockets. An
+/// error if the settings are invalid or the port cannot be bound.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     Ok(Box::new(Bulk::new(item)?))
 }
@@ -129,7 +130,8 @@ impl Bulk {
         })
     }
 
-    /// Records the progress of the sender's and the receiver's flows since the last records.
+    /// Records the cumulative progress of the sender's flow, if it has begun, and of the receiver's flows
+    /// that have received data since the last record.
     fn report(&mut self, now: i64, out: &mut Vec<u8>) {
         let endpoint = &self.session.endpoint;
         if let Some((flow, progress)) = self.sender.as_mut().and_then(Sender::take_progress) {
@@ -145,7 +147,8 @@ impl Bulk {
         }
     }
 
-    /// Records the congestion windows, at multiples of the interval from t0.
+    /// Records the congestion windows of an active sender if that is due, at multiples of the interval from
+    /// t0.
     fn sample(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
         let (Some(every), Some(sender)) = (self.window_ns, &self.sender) else {
             return;
@@ -174,7 +177,8 @@ impl Bulk {
         }
     }
 
-    /// Returns when the session of a sender ends; None for a receiver, which listens until `finish`.
+    /// Returns when the session of a sender ends, in Unix nanoseconds; None for a receiver, which listens
+    /// until `finish`, before `go`, and after the end.
     fn end_ns(&self) -> Option<i64> {
         let leaves = !self.over && self.sink.is_none();
         self.t0_ns

@@ -29,7 +29,8 @@ union Info {
     v6: libc::in6_pktinfo,
 }
 
-/// Opens a UDP socket on all addresses and this port (0: any), with a large buffer for many simultaneous
+/// Opens a non-blocking UDP socket on all addresses, also of IPv4 if `ipv6`, and this port (0: any). Its
+/// receive buffer has 4 MiB, or the system's limit without the right to exceed it, for many simultaneous
 /// clients.
 pub fn bound(port: u16, ipv6: bool) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((any(ipv6), port))?;
@@ -48,7 +49,7 @@ pub fn bound(port: u16, ipv6: bool) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Receives a datagram; returns its length and its addresses.
+/// Receives a datagram; returns its length and its addresses, or an error (WouldBlock) if none waits.
 pub fn receive(socket: &UdpSocket, datagram: &mut [u8]) -> io::Result<(usize, Ends)> {
     // SAFETY: plain data, for which zeros are valid.
     let (mut from, mut control): (libc::sockaddr_storage, Control) = unsafe { std::mem::zeroed() };
@@ -134,7 +135,8 @@ pub fn answer(socket: &UdpSocket, datagram: &[u8], ends: Ends) -> io::Result<usi
     )
 }
 
-/// Builds a message header with one buffer, and passes it to a system call.
+/// Builds a message header with one buffer, and passes it to a system call; returns the number of bytes, or
+/// the error in errno.
 fn with_message(
     (datagram, length): (*mut u8, usize),
     (name, name_length): (&mut libc::sockaddr_storage, libc::socklen_t),
@@ -157,7 +159,7 @@ fn with_message(
 }
 
 /// Returns a text with the number of datagrams that the kernel has dropped because the buffer was full; None
-/// without any.
+/// without any, or before Linux 4.12.
 pub fn overrun(socket: &UdpSocket) -> Option<String> {
     // include/uapi/linux/sock_diag.h: SK_MEMINFO_VARS numbers, of which SK_MEMINFO_DROPS is the ninth.
     const DROPS: usize = 8;

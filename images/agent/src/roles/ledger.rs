@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Identifies an open message. Keys are ordered by the time at which the messages expire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// When the message expires; `i64::MAX` if it has no reply.
+    /// The time at which the message expires, in Unix nanoseconds; `i64::MAX` if it has no reply.
     expires_ns: i64,
     flow: u32,
     seq: u64,
@@ -53,8 +53,9 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Creates the ledger of an item's flows; an error for an impossible flow. `receivers` is the number of
-    /// receivers of the item. A request expires `timeout_ns` after it was due.
+    /// Creates the ledger of an item's flows. An error for a request whose payload is not `bytes` or that has
+    /// no reply, for a reply of another pattern, and for a flow without receivers. `receivers` is the number
+    /// of receivers of the item. A request expires `timeout_ns` after it was due.
     pub fn new(item: Item, session: &Session, receivers: usize, timeout_ns: i64) -> Res<Self> {
         let mut sends = Vec::new();
         for flow in item.flows {
@@ -95,7 +96,7 @@ impl Ledger {
         self
     }
 
-    /// Limits every flow to `bps` bits per second, counting `headers` bytes of headers per message.
+    /// Limits each flow to `bps` bits per second, counting `headers` bytes of headers per message.
     pub fn limit(&mut self, bps: u64, headers: u64) {
         for sends in &mut self.sends {
             let bits = 8 * (sends.flow.payload.bytes as u64 + headers);
@@ -103,7 +104,7 @@ impl Ledger {
         }
     }
 
-    /// Returns when the next message falls due or expires; None if there is none.
+    /// Returns when the next message falls due or expires, in Unix nanoseconds; None if there is none.
     pub fn deadline(&self, t0_ns: i64) -> Option<i64> {
         let next = self
             .sends
@@ -115,7 +116,8 @@ impl Ledger {
         earliest([next, expiry.filter(|at| *at < i64::MAX)])
     }
 
-    /// Opens the next message that is due and returns its key; None if no message is due.
+    /// Opens the next message that is due, of the first flow that has one, and returns its key; None if no
+    /// message is due.
     pub fn take_due(&mut self, t0_ns: i64, now: i64, out: &mut Vec<u8>) -> Option<Key> {
         for (flow, sends) in self.sends.iter_mut().enumerate() {
             let Some(message) = sends.take_due(t0_ns, now, out) else {
@@ -162,14 +164,15 @@ impl Ledger {
         self.open.contains_key(key)
     }
 
-    /// Appends the message's payload, unless the message has expired.
+    /// Appends the message's payload to `out`, unless the message is no longer open.
     pub fn write(&self, key: &Key, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get(key) {
             self.sends[open.flow].write(&open.message, out);
         }
     }
 
-    /// Records that the transport has accepted the whole message for one receiver.
+    /// Notes that the transport has accepted the whole message for one receiver; records the outcome if
+    /// nothing is missing any more.
     pub fn taken(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
             // All receivers together count as one attempt.
@@ -180,7 +183,8 @@ impl Ledger {
         }
     }
 
-    /// Records that the transport of one receiver has confirmed the message, or will never confirm it.
+    /// Notes that the transport of one receiver has confirmed the message, or will never confirm it; records
+    /// the outcome if nothing is missing any more.
     pub fn confirmed(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
             open.unconfirmed -= 1;
@@ -195,14 +199,16 @@ impl Ledger {
             .is_some_and(|open| !open.unanswered.is_empty())
     }
 
-    /// Records that the transport has lost a part of the message for one receiver and will send it again.
+    /// Counts a further attempt: the transport has lost a part of the message for one receiver and will send
+    /// it again.
     pub fn taken_back(&mut self, key: &Key) {
         if let Some(open) = self.open.get_mut(key) {
             open.message.attempts += 1;
         }
     }
 
-    /// Records that one receiver does not get the message, with the outcome.
+    /// Notes that one receiver does not get the message, with the outcome; records the worst outcome of all
+    /// receivers if nothing is missing any more.
     pub fn failed(&mut self, key: &Key, receiver: usize, outcome: Outcome, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
             self.counts.sent += u64::from(open.one_handled());
@@ -214,7 +220,7 @@ impl Ledger {
     }
 
     /// Records a receiver's reply, even one that arrives after its request has expired; returns the request's
-    /// key, or None if no such request was due so far.
+    /// key, or None if no such request was due so far. Settles the request with its last missing reply.
     pub fn answered(
         &mut self,
         reply: &Identity,
@@ -273,7 +279,8 @@ impl Ledger {
         self.close(open, 0, open.outcome.max(outcome), out);
     }
 
-    /// Closes requests that have expired by `now`; returns whether there were any.
+    /// Closes requests that have expired by `now` and records them, as unsettled at best; returns whether
+    /// there were any.
     pub fn expire(&mut self, now: i64, out: &mut Vec<u8>) -> bool {
         let mut any = false;
         while let Some(first) = self
@@ -288,7 +295,8 @@ impl Ledger {
         any
     }
 
-    /// Stops the schedules and closes all open messages.
+    /// Stops the schedules, and closes and records all open messages: as unsettled at best if all transports
+    /// had accepted or refused them, else as unsent at best.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.sends.iter_mut().for_each(Sends::stop);
         for open in std::mem::take(&mut self.open).into_values() {

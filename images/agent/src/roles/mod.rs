@@ -41,7 +41,7 @@ pub trait Role {
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>);
     /// Stops the schedule, disconnects and records the outcome of every message.
     fn finish(&mut self, now: i64, out: &mut Vec<u8>);
-    /// Returns the message counts; the node counts sessions.
+    /// Returns the message counts; leaves out connected sessions and clients, which the node counts.
     fn totals(&self) -> Totals;
     fn connected(&self) -> bool;
 }
@@ -80,7 +80,8 @@ pub fn fuzz(which: u8, bytes: &[u8]) {
     }
 }
 
-/// Creates the role of an item of `workload`; an error for an unknown kind.
+/// Creates the role of an item of `workload`; an error for an unknown kind, or if the kind refuses the
+/// settings.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     let (name, kind) = (item.software.name.clone(), item.software.kind.as_str());
     let Some((_, arm)) = KINDS.iter().find(|(known, _)| *known == kind) else {

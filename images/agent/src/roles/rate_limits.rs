@@ -26,7 +26,7 @@ pub struct RateLimits {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// The last limit received for the sender's flow; None if none has arrived.
+    /// The last limit for the sender's flow that this call has received; None without one.
     pub share_bps: Option<u64>,
     pub malformed: Vec<String>,
 }

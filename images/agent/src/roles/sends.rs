@@ -1,5 +1,5 @@
-//! Yields the messages of one flow as they fall due; after a restart, without those whose outcome is already
-//! recorded.
+//! Yields the messages of one flow as they fall due; leaves out those that a rate limit skips and, after a
+//! restart, those whose outcome is already recorded.
 
 use super::resume::Fate;
 use crate::os::Res;
@@ -22,7 +22,8 @@ pub struct Sends {
 }
 
 impl Sends {
-    /// Checks the flow and creates its schedule, limited to the session.
+    /// Creates the schedule of a flow, limited to the session; an error if the flow has no valid payload and
+    /// schedule.
     pub fn new(flow: Flow, session: &Session, resume: Option<ResumePoint>) -> Res<Self> {
         let payload =
             payload::of(&flow.payload).map_err(|e| format!("flow {}: {e}", flow.number))?;
@@ -33,8 +34,8 @@ impl Sends {
         })
     }
 
-    /// Creates the schedule as `new` does, for a role whose protocol defines the whole message; `write` then
-    /// appends nothing.
+    /// Creates the schedule as `new` does, without a check of the payload, for a role whose protocol defines
+    /// the whole message; `write` then appends nothing.
     pub fn with_own_encoding(
         flow: Flow,
         session: &Session,
@@ -63,7 +64,7 @@ impl Sends {
         self.ticks.peek()
     }
 
-    /// Returns the number of messages that have been due.
+    /// Returns the number of messages that have been due, with those that the rate limit has skipped.
     pub fn scheduled(&self) -> u64 {
         self.seq
     }
@@ -84,8 +85,9 @@ impl Sends {
             .is_some_and(|last| offset - last < self.least_gap_ns - self.least_gap_ns / 50)
     }
 
-    /// Returns the next due message that is to be sent, or None; records the outcome of due messages that a
-    /// restart has cut off.
+    /// Returns the next due message that is to be sent; None if no further message is due. Skips messages
+    /// beyond the rate limit without a record, and records the outcome of messages that a restart has cut
+    /// off.
     pub fn take_due(&mut self, t0_ns: i64, now_ns: i64, out: &mut Vec<u8>) -> Option<Message> {
         loop {
             let offset = self.ticks.take_due(now_ns - t0_ns)?;
@@ -139,7 +141,7 @@ impl Sends {
         }
     }
 
-    /// Appends the message's payload to `out`.
+    /// Appends the message's payload to `out`, unless the role encodes its messages itself.
     pub fn write(&self, message: &Message, out: &mut Vec<u8>) {
         if let Some(payload) = self.payload {
             payload.write(&self.identity(message), self.flow.payload.bytes, out);

@@ -8,7 +8,8 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 
 /// Timeout of an attempt to connect in nanoseconds.
 pub const CONNECT_LIMIT_NS: i64 = 10_000_000_000;
-/// The most unsent bytes in the socket's buffer; beyond that, messages wait in a queue of the role.
+/// The most bytes of output that wait for space in the socket's buffer; beyond that, messages wait in a queue
+/// of the role.
 pub const BACKLOG_BYTES: usize = 65_536;
 
 /// The marks of packets by which queues classify them; 0 leaves the default.
@@ -22,7 +23,7 @@ pub struct Marks {
     pcp: u8,
 }
 
-/// Sets the marks of all packets that the socket sends from now on.
+/// Sets the marks of all packets that the socket sends from now on; does nothing if all marks are 0.
 pub fn mark(socket: &impl AsRawFd, marks: Marks) -> io::Result<()> {
     if marks == Marks::default() {
         return Ok(());

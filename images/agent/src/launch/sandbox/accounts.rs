@@ -16,8 +16,9 @@ const USERS_FROM: u32 = 0x7000_0000;
 const NO_SETUID_FIXUP: libc::c_ulong = 1 << 2;
 const UNCHANGED: libc::c_long = -1;
 const ROOT: u32 = 0;
-/// A node that is charged to root of the machine gets 1/SHARE of root's limits: its calls fail once all
-/// programs of root together use that much, so that those outside the node do not fail.
+/// A node that is charged to root of the machine gets 1/SHARE of root's limits of pending signals and message
+/// queues: its calls fail once all programs of root together use that much, so that those outside the node do
+/// not fail.
 const SHARE: libc::rlim_t = 4;
 
 /// Returns the user number for the node of this process; no other process of the machine has the same while
@@ -30,8 +31,8 @@ pub fn own_user() -> Option<u32> {
 
 /// Moves this process into the new namespaces of `flags`, which include a user namespace. Returns true if
 /// `user` created them and is charged for their use; the process then runs as `user` until `become_root`.
-/// Returns false if the process is not root, `user` is None, or the kernel refuses this; the present user
-/// then created them.
+/// Returns false if the present user created them, since the process is not root, `user` is None, or the
+/// kernel refused them to `user`. An error if the kernel refuses them to the present user, too.
 pub fn unshare(user: Option<u32>, flags: libc::c_int) -> io::Result<bool> {
     if let Some(user) = user.filter(|_| is_root()) {
         if become_user(user).is_ok() && os::unshare(flags).is_ok() {
@@ -48,8 +49,8 @@ pub fn become_root() -> io::Result<()> {
     set_effective(ROOT)
 }
 
-/// Divides this process's limits of pending signals and message queues by `SHARE`: it shares them with root
-/// of the machine.
+/// Divides this process's limits of pending signals and message queues by `SHARE`, since it shares them with
+/// root of the machine.
 pub fn share_roots_limits() -> io::Result<()> {
     for limit in [libc::RLIMIT_SIGPENDING, libc::RLIMIT_MSGQUEUE] {
         let mut now = libc::rlimit {

@@ -1,5 +1,5 @@
-//! Mounts the /dev that a lab's nodes share: a read-only tmpfs with harmless devices, and with mount points
-//! for shared paths below /dev.
+//! Mounts the /dev that a lab's nodes share: a read-only tmpfs with harmless devices and net/tun, and with
+//! mount points for shared paths below /dev.
 
 use super::paths::{SMALL, make_mount_point};
 use super::tree;
@@ -27,8 +27,9 @@ const LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
 ];
 
-/// Mounts /dev in this process's mount namespace. `shared`: the shared paths, and whether each is a
-/// directory; those below /dev get mount points.
+/// Mounts /dev in this process's mount namespace, read only, with the devices, the links, and the directories
+/// pts, shm and net. `shared`: the shared paths, and whether each is a directory; those below /dev get mount
+/// points.
 pub fn mount<'a>(shared: impl Iterator<Item = (&'a Path, bool)>) -> std::io::Result<()> {
     let dev = Path::new("/dev");
     tree::mount("tmpfs", dev, libc::MS_NOSUID | libc::MS_NOEXEC, SMALL)?;

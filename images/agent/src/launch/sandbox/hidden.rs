@@ -1,6 +1,6 @@
 //! Finds the host's paths that nodes must not see: directories of / that are no system directories (homes,
 //! data, mounted disks), and, in system directories that can hold secrets, each file that not all users may
-//! read and each directory that not all users may list and enter.
+//! read, each directory that not all users may list and enter, and each socket and FIFO.
 //!
 //! A node's programs are root for the file system, so modes do not refuse them access. The result is the same
 //! whether root or an ordinary user starts the lab, since no directory is searched that some user cannot
@@ -20,9 +20,10 @@ const SEARCHED: [&str; 4] = ["/etc", "/var", "/opt", "/usr/local/etc"];
 const PUBLIC: [&str; 3] = ["/var/lib/dpkg/info", "/var/lib/apt", "/var/cache/apt"];
 /// Directories that other parts of the sandbox cover or mount anew, so that nothing in them needs hiding.
 pub const FRESH: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp"];
-/// A directory at `WHOLE_DEPTH` with at least so many entries, at any depth, is hidden as a whole.
+/// A directory at `WHOLE_DEPTH` is hidden as a whole if at least so many entries lie below it, at any depth.
 const ENTRIES: usize = 20_000;
-/// Depth below a directory of `SEARCHED`, whose own entries have depth 0.
+/// The depth of directories that can be hidden as a whole; the entries of a directory of `SEARCHED` have
+/// depth 0.
 const WHOLE_DEPTH: u32 = 2;
 
 const ALL_READ: u32 = 0o004;
@@ -57,8 +58,9 @@ pub fn find(also: &[PathBuf]) -> Vec<PathBuf> {
     outermost(found)
 }
 
-/// Returns the entries of a directory except symbolic links and the directories of `FRESH` and `PUBLIC`.
-/// Empty if the directory has vanished, or if not even root may read it (another user's FUSE mount).
+/// Returns the entries of a directory with their metadata, except symbolic links and the directories of
+/// `FRESH` and `PUBLIC`. Empty if the directory has vanished, or if not even root may read it (another user's
+/// FUSE mount).
 fn entries(directory: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
     let readable = fs::read_dir(directory).ok().into_iter().flatten().flatten();
     let about = |entry: DirEntry| entry.metadata().ok().map(|about| (entry.path(), about));
@@ -73,8 +75,8 @@ fn entries(directory: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
         .filter(move |(path, about)| !about.file_type().is_symlink() && !anew(path))
 }
 
-/// Whether not all users may read this file, or list and enter this directory, or whether it is a socket or a
-/// FIFO.
+/// Returns true for a file that not all users may read, a directory that not all users may list and enter, a
+/// socket, and a FIFO.
 fn secret(about: &Metadata) -> bool {
     let kind = about.file_type();
     let needed = if kind.is_dir() {
@@ -85,8 +87,9 @@ fn secret(about: &Metadata) -> bool {
     about.mode() & needed != needed || kind.is_socket() || kind.is_fifo()
 }
 
-/// Adds the secrets below `directory` to `found`; adds a directory at `WHOLE_DEPTH` as a whole if it has at
-/// least `ENTRIES` entries.
+/// Adds the secrets below `directory`, whose entries have depth `depth`, to `found`, and does not search
+/// secret directories. Adds a directory at `WHOLE_DEPTH` as a whole if it has at least `ENTRIES` entries, at
+/// any depth.
 fn survey(directory: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     for (path, about) in entries(directory) {
         if secret(&about) {
@@ -103,7 +106,8 @@ fn survey(directory: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Adds the secrets below `directory` to `found`. Returns false and stops once it has seen `left` entries.
+/// Adds the secrets below `directory` to `found`, at any depth. Subtracts each entry that it sees from
+/// `left`, and stops and returns false when that is 0.
 fn search(directory: &Path, left: &mut usize, found: &mut Vec<PathBuf>) -> bool {
     entries(directory).all(|(path, about)| {
         *left = left.saturating_sub(1);

@@ -1,10 +1,10 @@
-//! Files of the host that the sandbox hides from its nodes or replaces.
+//! Defines which files of the host the sandbox hides from its nodes or replaces.
 
 use super::kernel_files::KernelFiles;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Files of the host that no node of the lab sees, or sees replaced.
+/// The files of the host that no node of the lab sees, or that it sees replaced.
 pub struct HostFiles {
     /// Paths that the lab hides from its nodes, in addition to those of `hidden::find`.
     pub hidden: Vec<PathBuf>,
@@ -12,6 +12,6 @@ pub struct HostFiles {
     pub replaced: BTreeMap<PathBuf, PathBuf>,
     /// The directory with one directory for each node; its parent directory belongs to the lab and is hidden.
     pub nodes: PathBuf,
-    /// The kernel's files that only root of the machine may read.
+    /// The paths of /proc and /sys that each node sees as empty files and directories.
     pub kernel: KernelFiles,
 }

@@ -13,7 +13,8 @@ const FROM_LAB: [&str; 5] = ["/proc", "/dev", "/run", "/tmp", "/var/tmp"];
 /// The empty directory on which `Sandbox::populate` mounts a sysfs.
 const SYS: &str = "/sys";
 
-/// Returns a detached read-only mount of the directory `path`, which holds an image's files.
+/// Returns a detached read-only mount, without devices, of the directory `path`, which holds an image's
+/// files.
 pub fn clone(path: &str) -> Res<OwnedFd> {
     let fail = |e: io::Error| format!("image: {path}: {e}");
     let files = tree::clone(Path::new(path)).map_err(fail)?;
@@ -41,7 +42,8 @@ pub fn mount_root(files: &OwnedFd, place: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Makes `root` the root directory of this process, and unmounts the old root with the host's files. Attaches
-/// the lab's directories (`FROM_LAB`, `nodes`) and those files of `replaced` that exist in the new root.
+/// the lab's directories there (`FROM_LAB`, and `nodes` unless one of these contains it), and those files of
+/// `replaced` that exist in the old root.
 pub fn enter<'a>(
     root: &OwnedFd,
     nodes: &'a Path,
@@ -81,8 +83,9 @@ pub fn enter<'a>(
     Ok(())
 }
 
-/// Attaches a mount tree at `path`; first replaces what the image has there, if it is of another kind, by a
-/// mount point.
+/// Attaches a mount tree at `path`, and makes the directory or file to mount on, if it is missing. First
+/// removes what the image has there if it is of another kind; an error if that is a directory where a file
+/// must be.
 fn attach(path: &Path, is_directory: bool, tree: &OwnedFd) -> io::Result<()> {
     if is_directory {
         directory(path)?;
@@ -95,7 +98,7 @@ fn attach(path: &Path, is_directory: bool, tree: &OwnedFd) -> io::Result<()> {
     tree::attach(tree, libc::AT_FDCWD, path)
 }
 
-/// Makes the directory `path`; first removes what exists there and is no directory.
+/// Makes the directory `path` with its parents; first removes what exists at `path` and is no directory.
 fn directory(path: &Path) -> io::Result<()> {
     if fs::symlink_metadata(path).is_ok_and(|about| !about.is_dir()) {
         fs::remove_file(path)?;

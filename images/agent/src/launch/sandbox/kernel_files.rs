@@ -1,5 +1,5 @@
-//! Finds the kernel's files below /proc and /sys that only root of the machine may read, and mounts empty
-//! files over them in each node.
+//! Finds the kernel's files below /proc and /sys that only root of the machine may read, and directories of
+//! /sys that describe the machine's hardware, and mounts empty files and directories over them in each node.
 //!
 //! Root of a node has the same user number as root of the machine, who owns these files, so their modes would
 //! let a node read them.
@@ -34,8 +34,8 @@ const ALL_READ: u32 = 0o004;
 /// The mode bits by which owner and group may read. A file without them cannot be read, and nodes cannot
 /// write to /proc and /sys, so it needs no cover.
 const ROOT_READ: u32 = 0o440;
-/// Needs no cover: the kernel refuses it to nodes, which lack CAP_SYSLOG (kernel/printk/printk.c:
-/// check_syslog_permissions).
+/// A file that needs no cover, since the kernel refuses it to nodes, which lack CAP_SYSLOG
+/// (kernel/printk/printk.c: check_syslog_permissions).
 const REFUSED: &str = "/proc/kmsg";
 /// The text in /proc/cpuinfo of User-Mode Linux (arch/um/kernel/um_arch.c), which is the lab kernel.
 const LABS_KERNEL: &str = "User Mode Linux";
@@ -52,7 +52,7 @@ pub struct KernelFiles {
 
 impl KernelFiles {
     /// Searches the /proc and /sys of this process for paths to cover; nodes have the same names there.
-    /// Returns no paths in a lab kernel, whose files tell nothing of the machine.
+    /// Returns no paths in a lab kernel, whose files show nothing of the machine.
     pub fn find() -> Self {
         if fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains(LABS_KERNEL)) {
             return Self::default();
@@ -72,14 +72,15 @@ impl KernelFiles {
     }
 
     /// Covers the files of /proc in the present mount namespace with `empty`, an empty file on a read-only
-    /// mount.
+    /// mount. Skips files that this /proc lacks.
     pub fn cover_proc(&self, empty: &Path) -> Res<()> {
         each(self.proc.iter(), |path| tree::bind(empty, path))
     }
 
     /// Attaches the detached `sysfs` at /sys in the present mount namespace, and covers the paths of `sys`
-    /// there, read only. `own_root`: the node's root is a container image, which lacks the template's empty
-    /// file and directory; a covered file of /proc and the image's /sys replace them.
+    /// there, read only. Of a PCI bus with a network card of the node it covers only the files that only root
+    /// may read. `own_root`: the node's root is a container image, which lacks the template's empty file and
+    /// directory, so a covered file of /proc and the image's empty /sys serve as covers.
     pub fn mount_sys(&self, sysfs: &OwnedFd, own_root: bool) -> Res<()> {
         let sys = Path::new("/sys");
         let fail = |e: io::Error| format!("/sys: {e}");
@@ -127,8 +128,8 @@ fn empty(directory: &Path) -> io::Result<OwnedFd> {
     Ok(cover)
 }
 
-/// Returns the directories of the PCI buses with a network card of the node. The card's directory must stay
-/// visible, so the caller covers single files there.
+/// Returns the directories of the PCI buses with a network card among the devices that the sysfs at `sys`
+/// shows. The card's directory must stay visible, so the caller covers single files there.
 fn buses_of_cards(sys: &Path) -> Vec<PathBuf> {
     fs::read_dir(sys.join(NETWORK))
         .into_iter()
@@ -143,13 +144,13 @@ fn buses_of_cards(sys: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether the name of a directory of /sys/devices is that of a PCI bus.
+/// Returns whether the name of a directory of /sys/devices is that of a PCI bus.
 fn is_bus(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().starts_with(PCI)
 }
 
-/// Calls `cover` with each path; ignores paths that do not exist in this node.
+/// Calls `cover` with each path; ignores paths that do not exist in this node, and stops at any other error.
 fn each<'a>(
     paths: impl Iterator<Item = &'a PathBuf>,
     mut cover: impl FnMut(&Path) -> io::Result<()>,
@@ -166,8 +167,8 @@ fn each<'a>(
 }
 
 /// Adds to `found` each file below a directory of /proc or /sys that only root may read, and the files of
-/// `ROOTS` in /proc. Leaves out symbolic links, processes, other file systems than `device`, and the
-/// network's settings, of which each node has its own.
+/// `ROOTS` in /proc. Leaves out symbolic links, processes, other file systems than `device`, `REFUSED`,
+/// /sys/kernel/slab, and /proc/sys/net, of which each node has its own.
 fn search(directory: &Path, device: u64, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
@@ -195,7 +196,7 @@ fn search(directory: &Path, device: u64, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether this is a file that its owner or group may read, but not all users.
+/// Returns true for a file that its owner or group may read, but not all users.
 fn root_only(about: &fs::Metadata) -> bool {
     about.is_file() && about.mode() & ALL_READ == 0 && about.mode() & ROOT_READ != 0
 }

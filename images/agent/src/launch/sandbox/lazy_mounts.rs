@@ -11,9 +11,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Moves the launcher into the mount namespace and root directory of the node process `pid`, runs `work`, and
-/// moves the launcher back. Returns the result of `work`; an error if `pid` has the launcher's own mount
-/// namespace, or if a move fails.
+/// Moves the launcher into the mount namespace and root directory of the node process `pid`, runs `work` with
+/// umask 022, and moves the launcher back. Returns the result of `work`; an error if `pid` has the launcher's
+/// own mount namespace, or if a move fails.
 pub fn in_mount_ns<T>(pid: i32, work: impl FnOnce() -> Res<T>) -> Res<T> {
     let fail = |what: &'static str| move |e: io::Error| format!("sandbox: {what}: {e}");
     let open = |path: String| File::open(path).map_err(fail("mounts"));

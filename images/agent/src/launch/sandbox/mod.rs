@@ -48,8 +48,9 @@ pub enum Charged {
 }
 
 impl Charged {
-    /// Makes root the user of the node's process, after its users are mapped. If root of the machine is
-    /// charged, also lowers the limits that both share.
+    /// For a user of its own, makes root the effective user of the node's process again; its users must be
+    /// mapped before. Otherwise the process is root already, and this lowers the limits that it shares with
+    /// root of the machine.
     pub fn become_root(self) -> Res<()> {
         match self {
             Self::OwnUser => accounts::become_root(),
@@ -101,8 +102,10 @@ impl Sandbox {
             .collect()
     }
 
-    /// Moves the calling node process into a copy of its root template. Returns the open directory for logs,
-    /// None if the lab has none. Fails if `prepare` was not called with these mounts.
+    /// Moves the calling node process into a copy of its root template. With a container image, also mounts
+    /// the node's writable file systems; `disk_bytes` is their size, None for the lab's default. Returns the
+    /// open directory for logs, None if the lab has none. Fails if `prepare` was not called with these
+    /// mounts.
     pub fn enter(&self, name: &str, mounts: &Mounts, disk_bytes: Option<u64>) -> Res<Option<Logs>> {
         let template = self.templates.get(mounts).ok_or("sandbox: not prepared")?;
         let logs = self.logs.as_deref().map(Logs::open).transpose()?;
@@ -116,7 +119,7 @@ impl Sandbox {
 
     /// Mounts /sys in the node of process `pid` and, unless `enter` did so, its writable file systems. The
     /// launcher calls this once for each node, before its first program. `disk_bytes`: size of these file
-    /// systems, None for the lab's default.
+    /// systems, None for the lab's default. If the kernel refuses a sysfs, prints this and leaves /sys empty.
     pub fn populate(
         &self,
         pid: i32,
@@ -147,8 +150,8 @@ impl Sandbox {
     }
 
     /// Moves this process into a new user namespace and the new namespaces of `flags`, created under `user`,
-    /// whom no other node has. Returns who is charged; `NoUsers` if the kernel refuses a user namespace: then
-    /// no namespace is new.
+    /// whom no other node has, or under root if that fails. Returns who is charged; `NoUsers` if the kernel
+    /// refuses a user namespace: then no namespace is new.
     pub fn unshare(user: Option<u32>, flags: libc::c_int) -> Charged {
         match accounts::unshare(user, flags | libc::CLONE_NEWUSER) {
             Ok(true) => Charged::OwnUser,
@@ -157,8 +160,9 @@ impl Sandbox {
         }
     }
 
-    /// Drops the capabilities and system calls that a node does not need. `own_users`: the node has a user
-    /// namespace. Returns false if the kernel has no seccomp filters.
+    /// Drops the capabilities and system calls that a node does not need, from this process and its future
+    /// children. `own_users`: the node has a user namespace. Returns false if the kernel has no seccomp
+    /// filters.
     pub fn drop_privileges(&self, own_users: bool) -> Res<bool> {
         privileges::reduce(own_users, &self.filter).map_err(|e| format!("sandbox: privileges: {e}"))
     }
@@ -196,7 +200,7 @@ impl Logs {
     }
 
     /// Opens the log `path` for appending, and creates it if needed; None if it is no direct entry of this
-    /// directory.
+    /// directory, an error if it is a symbolic link.
     pub fn append(&self, path: &Path) -> Option<io::Result<std::fs::File>> {
         let name = path
             .strip_prefix(&self.path)
@@ -217,8 +221,8 @@ impl Logs {
     }
 }
 
-/// Maps each user and group to itself in the user namespace of process `pid`: the namespace only limits the
-/// capabilities of root.
+/// Maps each user and group of this process's user namespace to itself in that of process `pid`: the new
+/// namespace only limits the capabilities of root.
 pub fn map_users(pid: i32) -> io::Result<()> {
     for map in ["uid_map", "gid_map"] {
         let own = std::fs::read_to_string(format!("/proc/self/{map}"))?;

@@ -21,7 +21,7 @@ const PRIVATE: [&str; 4] = ["/run", "/tmp", "/var/tmp", "/dev/shm"];
 /// Options of a tmpfs that holds only mount points.
 pub const SMALL: &str = "size=256k,nr_inodes=4096,mode=755";
 
-/// Whether the path lies in a directory that each node mounts for itself.
+/// Returns whether the path is or lies in a directory that each node mounts for itself (`PRIVATE`).
 pub fn is_private(path: &Path) -> bool {
     PRIVATE.iter().any(|top| path.starts_with(top))
 }

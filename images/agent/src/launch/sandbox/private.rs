@@ -46,7 +46,7 @@ pub fn enter(template: &RootTemplate) -> Res<()> {
 
 /// Covers the kernel's secret files in /proc, and mounts the node's writable tmpfs of `disk_bytes`, the
 /// staged shared paths in it, and /dev/pts. Makes the directory of the node `name`. If the template has a
-/// container image, enters the root that is made from it.
+/// container image, moves this process into the root that is made from it.
 pub fn populate(template: &RootTemplate, host: &HostFiles, name: &str, disk_bytes: u64) -> Res<()> {
     // Before the node's own /tmp covers the template's, which has the empty file.
     let covered = host.kernel.cover_proc(Path::new(paths::NO_FILE));
@@ -81,14 +81,14 @@ pub fn populate(template: &RootTemplate, host: &HostFiles, name: &str, disk_byte
     root.map_or(Ok(()), |root| image::enter(&root, nodes, replaced))
 }
 
-/// Whether the root of a detached mount tree is a directory.
+/// Returns whether the root of a detached mount tree is a directory.
 fn is_directory(tree: &OwnedFd) -> std::io::Result<bool> {
     Ok(fs::File::from(tree.try_clone()?).metadata()?.is_dir())
 }
 
 /// Mounts one tmpfs of `bytes` at /tmp for everything that the node writes, and binds its directories to
-/// their places (`PLACES`, `nodes`, /tmp). Returns the opened root that is made from `image`; None without an
-/// image.
+/// their places (`PLACES` except symbolic links, /tmp, and `nodes` unless it lies in one of them). Returns
+/// the opened root that is made from `image`; None without an image.
 fn disk(nodes: &Path, bytes: u64, image: Option<&OwnedFd>) -> std::io::Result<Option<OwnedFd>> {
     let tmp = Path::new("/tmp");
     let options = format!(

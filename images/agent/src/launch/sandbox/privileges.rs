@@ -76,8 +76,8 @@ pub fn reduce(own: bool, filter: &[sock_filter]) -> io::Result<bool> {
     Ok(filtered)
 }
 
-/// Limits the effective and permitted capabilities of this process to the set `kept`, and clears the
-/// inheritable ones.
+/// Removes all capabilities outside the set `kept` from the permitted ones of this process, makes all that
+/// remain effective, and clears the inheritable ones.
 fn limit(kept: u64) -> io::Result<()> {
     const VERSION_3: u32 = 0x2008_0522;
     let header = Header {

@@ -95,7 +95,8 @@ fn open_namespace(pid: i32, socket: &mut UnixStream) -> Res<(OwnedFd, OwnedFd)> 
 }
 
 /// Returns the paths to share, sorted, each with whether nodes may write there. An error if a path of `read`
-/// or `write` does not exist; a path of `named` is left out unless it needs sharing and may be shared.
+/// or `write` does not exist. Leaves out a path of `named` that lies in one of these or that `shared_by_name`
+/// refuses.
 fn existing(mounts: &Mounts) -> Res<Vec<(PathBuf, bool)>> {
     let mut all = Vec::new();
     for (key, paths, write) in [
@@ -126,8 +127,8 @@ fn existing(mounts: &Mounts) -> Res<Vec<(PathBuf, bool)>> {
     Ok(all)
 }
 
-/// Whether nodes may see this path because a command names it: it is a file that all users may read, and no
-/// part of the path begins with a dot.
+/// Returns whether nodes may see this path because a command names it: it is a file that all users may read,
+/// and no part of the path begins with a dot.
 fn shared_by_name(path: &Path) -> bool {
     let dotted = path
         .iter()
@@ -135,8 +136,9 @@ fn shared_by_name(path: &Path) -> bool {
     !dotted && fs::metadata(path).is_ok_and(|about| about.is_file() && about.mode() & 0o004 != 0)
 }
 
-/// Makes this process's mount namespace a root template: unmounts what nodes do not need, makes the rest read
-/// only, mounts /dev and /tmp, hides the host's secret paths, and attaches replaced files and shared paths.
+/// Moves this process into a new mount namespace and makes that a root template: unmounts what nodes do not
+/// need, makes the rest read only, mounts /dev and /tmp, hides the host's secret paths, and attaches the
+/// container image, replaced files and shared paths.
 fn prepare(host: &HostFiles, mounts: &Mounts) -> Res<()> {
     // SAFETY: a plain number. Modes must not depend on the launcher's umask.
     unsafe { libc::umask(0o022) };
@@ -184,8 +186,8 @@ fn clone_replacements(replaced: &BTreeMap<PathBuf, PathBuf>) -> Res<Vec<(&Path, 
         .collect()
 }
 
-/// Returns the mount points at or below hidden directories and those of `FRESH`, innermost first: no node
-/// needs a copy of these mounts.
+/// Returns the mount points at or below hidden directories and those of `FRESH`, the last mounted first: no
+/// node needs a copy of these mounts.
 fn unneeded_mounts(hidden: &[PathBuf]) -> Res<Vec<PathBuf>> {
     let text = fs::read_to_string("/proc/self/mountinfo").map_err(|e| format!("mountinfo: {e}"))?;
     let points = text
@@ -217,7 +219,7 @@ fn unescaped(point: &str) -> PathBuf {
 }
 
 /// Returns a detached mount of each shared path: read only unless nodes may write there, and without devices
-/// unless the path itself is a device below /dev. Leaves out named files that nodes see anyway.
+/// unless the path itself is a device below /dev. Leaves out named files that the template shows anyway.
 fn clone_shared(mounts: &Mounts, hidden: &[PathBuf]) -> Res<Vec<SharedPath>> {
     let mut shared = Vec::new();
     for (path, write) in existing(mounts)? {
@@ -241,9 +243,9 @@ fn clone_shared(mounts: &Mounts, hidden: &[PathBuf]) -> Res<Vec<SharedPath>> {
     Ok(shared)
 }
 
-/// Covers each hidden path with an empty directory or file, and `COVERED` with an empty directory. A cover
-/// has mount points for the shared paths below it and for `nodes`. Also makes the mount points of the staged
-/// paths.
+/// Covers each hidden path with an empty directory or file, except paths inside a shared one and paths that
+/// have vanished, and `COVERED` with an empty directory. A cover has mount points for the shared paths below
+/// it and for `nodes`. Also makes the mount points of the staged paths, then makes /tmp read only.
 fn hide(hidden: &[PathBuf], shared: &[SharedPath], nodes: &Path) -> Res<()> {
     let (directory, file) = (Path::new(paths::NOTHING), Path::new(paths::NO_FILE));
     let staged = shared
@@ -300,7 +302,8 @@ fn hide(hidden: &[PathBuf], shared: &[SharedPath], nodes: &Path) -> Res<()> {
     Ok(())
 }
 
-/// Attaches the shared paths at their places; those below private directories in the stage (`paths::staged`).
+/// Attaches each shared path at its own path, or in the stage (`paths::staged`) if it lies in a private
+/// directory.
 fn attach_shared(shared: &[SharedPath]) -> Res<()> {
     let mut staged = (0..).map(paths::staged);
     for one in shared {

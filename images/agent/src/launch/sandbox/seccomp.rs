@@ -87,7 +87,8 @@ const NAMESPACES: c_int = libc::CLONE_NEWNS
 /// The number of a system call, and the instructions that return the verdict on it.
 type Rule = (u32, Vec<sock_filter>);
 
-/// Returns the filter program, which allows each call that no rule names.
+/// Returns the filter program. It kills a process that makes a call of another architecture, fails calls of
+/// the x32 ABI with ENOSYS, follows the rules for the calls that they name, and allows every other call.
 pub fn program() -> Vec<sock_filter> {
     let mut rules: Vec<Rule> = Vec::new();
     rules.extend(REFUSED.map(|number| (number as u32, vec![refuse(libc::EPERM)])));
@@ -107,8 +108,8 @@ pub fn program() -> Vec<sock_filter> {
     all
 }
 
-/// Returns instructions that look for the loaded number among the sorted rules, run the rule's verdict, or
-/// allow.
+/// Returns instructions that look for the loaded number among the sorted rules and run the verdict of the
+/// rule that has it; without such a rule they allow the call.
 fn search(rules: &[Rule]) -> Vec<sock_filter> {
     match rules {
         [] => vec![allow()],
@@ -129,7 +130,7 @@ fn search(rules: &[Rule]) -> Vec<sock_filter> {
     }
 }
 
-/// Returns instructions that refuse the call if its first argument has a flag of `NAMESPACES`.
+/// Returns instructions that fail the call with EPERM if its first argument has a flag of `NAMESPACES`.
 fn refuse_namespaces() -> Vec<sock_filter> {
     vec![
         load(FIRST_ARGUMENT),
@@ -139,7 +140,7 @@ fn refuse_namespaces() -> Vec<sock_filter> {
     ]
 }
 
-/// Returns instructions that refuse the call unless its first argument is one of `FAMILIES`.
+/// Returns instructions that fail the call with EAFNOSUPPORT unless its first argument is one of `FAMILIES`.
 fn allow_families() -> Vec<sock_filter> {
     let mut found = vec![load(FIRST_ARGUMENT)];
     let left = (0..FAMILIES.len()).rev();
@@ -189,7 +190,8 @@ fn instruction(code: u32, k: u32, jt: usize, jf: usize) -> sock_filter {
 mod tests {
     use super::*;
 
-    /// Interprets the program as the kernel does: the verdict, and how many instructions ran.
+    /// Interprets the program as the kernel does; returns the verdict and the number of instructions that
+    /// ran.
     fn run(program: &[sock_filter], arch: u32, number: u32, argument: u32) -> (u32, usize) {
         let (mut at, mut loaded) = (0, 0);
         for steps in 1.. {

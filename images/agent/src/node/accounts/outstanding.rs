@@ -80,7 +80,7 @@ impl Sent {
     }
 
     /// Returns when a message is due; None for a greedy flow or a recorded message. An error if the message
-    /// is not due yet or the flow has no such message.
+    /// is not due at `now_ns`, if the flow has no such message, or if a greedy flow's number leads too far.
     pub fn due_ns(&mut self, seq: u64, now_ns: i64) -> Result<Option<i64>, String> {
         if seq < self.first {
             return Ok(None);
@@ -99,8 +99,8 @@ impl Sent {
         }
     }
 
-    /// Checks the number of a message in a greedy flow: it may lead the next expected number by less than
-    /// `MOST_AHEAD`, since several threads of the program may write records out of order. Returns None.
+    /// Returns None if the number of a message in a greedy flow leads the next expected number by less than
+    /// `MOST_AHEAD`, otherwise an error. Several threads of the program may write records out of order.
     fn follows(&self, seq: u64) -> Result<Option<i64>, String> {
         let next = self.first + self.slots.len() as u64;
         if seq < next + MOST_AHEAD {
@@ -111,7 +111,7 @@ impl Sent {
         ))
     }
 
-    /// Marks a message as recorded; returns false if it already was.
+    /// Marks a message, for which `due_ns` gave no error, as recorded; returns false if it already was.
     pub fn record(&mut self, seq: u64) -> bool {
         if self.state(seq) == State::Recorded {
             return false;
@@ -128,14 +128,15 @@ impl Sent {
         true
     }
 
-    /// Marks a due message whose record broke a rule; the program will not record it again.
+    /// Marks a due message whose record broke a rule and that has no valid record; the program will not
+    /// record it again. Does nothing for a greedy flow.
     pub fn refuse(&mut self, seq: u64, now_ns: i64) {
         if matches!(self.due_ns(seq, now_ns), Ok(Some(_))) && self.state(seq) == State::Missing {
             self.set(seq, State::Refused);
         }
     }
 
-    /// Returns the number of due messages about which the program has written no line.
+    /// Returns the number of due messages about which the program has written no line; 0 for a greedy flow.
     pub fn outstanding(&mut self, now_ns: i64) -> u64 {
         while let Some(counter) = &mut self.counter
             && counter.take_due(now_ns).is_some()
@@ -145,7 +146,8 @@ impl Sent {
         self.due.saturating_sub(self.settled)
     }
 
-    /// Returns the due messages without a record as ranges, in order; none for a greedy flow.
+    /// Returns the due messages without a valid record as ranges of the same state, in order; none for a
+    /// greedy flow.
     pub fn missing(&mut self, now_ns: i64) -> Vec<MissingRange> {
         if self.ticks.is_none() {
             return Vec::new();

@@ -67,7 +67,8 @@ impl Rules {
         }
     }
 
-    /// Returns the number of messages that are due by `now_ns` and about which there is no line; 0 before t0.
+    /// Returns the number of messages that are due by `now_ns` and about which the program has written no
+    /// line; 0 before t0 is known.
     pub fn outstanding(&mut self, now_ns: i64) -> u64 {
         let Some(t0_ns) = self.window.t0_ns else {
             return 0;
@@ -76,7 +77,8 @@ impl Rules {
         flows.map(|flow| flow.outstanding(now_ns - t0_ns)).sum()
     }
 
-    /// Returns a D record for each range of messages that were due by `now_ns` and have no valid S record.
+    /// Returns a D record for each range of messages that were due by `now_ns` and have no valid S record;
+    /// empty before t0 is known.
     pub fn missing(&mut self, now_ns: i64) -> String {
         let Some(t0_ns) = self.window.t0_ns else {
             return String::new();
@@ -146,7 +148,8 @@ impl Rules {
     }
 
     /// Returns when a message is due, in Unix nanoseconds; None for a greedy flow or a message that is
-    /// already recorded. An error if the message is not due by now.
+    /// already recorded. An error if the program does not send the flow, if the flow has no such message, or
+    /// if the message is due more than `EARLY_NS` after now.
     fn due(&mut self, number: i64, seq: u64) -> Result<Option<i64>, String> {
         let (now_ns, t0_ns) = (
             self.window.now_ns + EARLY_NS,
@@ -157,8 +160,8 @@ impl Rules {
             .map_err(|rule| format!("flow {number}: {rule}"))
     }
 
-    /// Requires that `scheduled_ns` is the schedule's time, so that the record shows how late the program
-    /// was.
+    /// Requires that `scheduled_ns` is the message's due time, so that the record shows how late the program
+    /// was; without one (`due` is None) requires only that it lies in the flow's time, stop excluded.
     fn scheduled(&mut self, number: i64, scheduled: i64, due: Option<i64>) -> Fault {
         if let Some(due) = due
             && scheduled != due

@@ -11,16 +11,16 @@ pub type Fault = Result<(), String>;
 
 /// The times between which recorded events must lie.
 pub struct Window {
-    /// When the program started; an event before it is invalid.
+    /// The time at which the program started; an event before it is invalid.
     pub began_ns: i64,
-    /// When the present line was read; an event after it is invalid.
+    /// The time at which the present line was read; an event after it is invalid.
     pub now_ns: i64,
     pub t0_ns: Option<i64>,
 }
 
 impl Window {
-    /// Parses a time in Unix nanoseconds, and checks that it lies between t0 and now. This also finds
-    /// times in seconds or milliseconds. An error before t0 is known.
+    /// Parses a time in Unix nanoseconds, and checks that it lies between t0 and `EARLY_NS` after now. This
+    /// also finds times in seconds or milliseconds. An error before t0 is known.
     pub fn time(&self, name: &str, text: &str) -> Result<i64, String> {
         let at = whole(name, text)?;
         match self.t0_ns {
@@ -105,7 +105,7 @@ impl Times {
     }
 }
 
-/// Parses a whole number without a sign.
+/// Parses a whole number of digits only, at most `i64::MAX`; `name` is the field's name in the error.
 pub fn whole(name: &str, text: &str) -> Result<i64, String> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let value = digits.then(|| text.parse().ok()).flatten();

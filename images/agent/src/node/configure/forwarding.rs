@@ -1,4 +1,5 @@
-//! Sets the kernel parameters of a node that forwards, in this process's network namespace.
+//! Sets the kernel parameters for forwarding, ECMP, DSCP reflection and planned IPv6 addresses, in this
+//! process's network namespace.
 
 use crate::os::Res;
 use crate::proto::Interface;
@@ -8,7 +9,8 @@ const IPV4: &str = "/proc/sys/net/ipv4";
 const IPV6: &str = "/proc/sys/net/ipv6";
 
 /// Enables forwarding by the plan's routes alone: without a reverse path filter, since paths may be
-/// asymmetric, and without redirects, which would announce shorter paths.
+/// asymmetric, and without redirects, which would announce shorter paths. Enables IPv6 forwarding only if an
+/// interface has an IPv6 address.
 pub fn on(interfaces: &[Interface]) -> Res<()> {
     write(IPV4, "ip_forward", "1")?;
     let names = interfaces.iter().map(|i| i.name.as_str());
@@ -23,8 +25,8 @@ pub fn on(interfaces: &[Interface]) -> Res<()> {
 }
 
 /// Disables autoconfiguration on an interface whose IPv6 addresses come from the plan: duplicate address
-/// detection (RFC 4862, 5.4) and router solicitation (RFC 4861, 6.3.7). The addresses stay when a link is cut
-/// and returns.
+/// detection (RFC 4862, 5.4), router solicitation (RFC 4861, 6.3.7), router advertisements and redirects. The
+/// addresses stay when a link is cut and returns.
 pub fn planned(name: &str) -> Res<()> {
     for (what, value) in [
         ("accept_dad", "0"),

@@ -14,7 +14,8 @@ const DRIVERS: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(20);
 
 /// Renames every device that has a planned MAC under another name; a device that has the planned name but not
-/// the MAC is renamed too.
+/// the MAC is renamed too. Waits up to `DRIVERS` for missing devices; those that do not appear are no error
+/// here.
 pub fn by_mac(sock: &OwnedFd, interfaces: &[Interface]) -> Res<()> {
     if interfaces.iter().all(|i| is(sock, &i.name, &i.mac)) {
         return Ok(());
@@ -31,8 +32,8 @@ pub fn by_mac(sock: &OwnedFd, interfaces: &[Interface]) -> Res<()> {
     Ok(())
 }
 
-/// Waits until each planned interface has a device with its MAC or name, at most `DRIVERS`; returns the names
-/// of all devices.
+/// Waits until each planned interface has a device with its MAC, at most `DRIVERS`; a device with its name
+/// does, too, if there are as many devices as interfaces. Returns the names of all devices.
 fn wait_for(sock: &OwnedFd, interfaces: &[Interface]) -> Vec<String> {
     let deadline = Instant::now() + DRIVERS;
     loop {
@@ -53,7 +54,8 @@ fn is(sock: &OwnedFd, name: &str, mac: &str) -> bool {
     read_mac(sock, name).is_ok_and(|m| m == mac.to_lowercase())
 }
 
-/// Returns (present name, new name) of all devices that must be renamed.
+/// Returns (present name, new name) of all devices that must be renamed. The holder of a planned MAC gets the
+/// planned name; another device with that name, if it has no planned MAC, gets the suffix `-other`.
 fn moves(
     interfaces: &[Interface],
     names: &[String],

@@ -8,7 +8,8 @@ use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// Writes the files of the program `name`; relative paths begin at `dir`.
+/// Writes the files of the program `name` with their modes, replaces existing content, and creates missing
+/// directories; relative paths begin at `dir`.
 pub fn write(name: &str, dir: &str, spec: &Process) -> Res<()> {
     for file in &spec.files {
         let fail = |e: std::io::Error| {
@@ -36,7 +37,8 @@ pub fn write(name: &str, dir: &str, spec: &Process) -> Res<()> {
     Ok(())
 }
 
-/// Opens a log for appending; a node in the sandbox can open only files in the directory `logs`.
+/// Opens a log for appending, and creates it if needed; a node in the sandbox can open only files in the
+/// directory `logs`, which is None for other nodes.
 pub fn open_log(name: &str, path: &str, logs: Option<&Logs>) -> Res<File> {
     let within = logs.and_then(|logs| logs.append(Path::new(path)));
     let opened = within.unwrap_or_else(|| OpenOptions::new().append(true).create(true).open(path));

@@ -14,7 +14,7 @@ const LONGEST_LINE: usize = 4096;
 const LOG_BYTES: u64 = 64 << 20;
 
 impl Supervised {
-    /// Reads available output of the program; closes the pipe at its end.
+    /// Reads available output of the program, at most 8 KiB; closes the pipe at its end or after an error.
     pub fn on_output(&mut self) {
         let Some(fd) = self.output_fd() else {
             return;
@@ -87,7 +87,7 @@ impl Supervised {
     }
 }
 
-/// Escapes control characters and bidirectional marks, since the text may reach a terminal.
+/// Escapes control characters except tabs, and bidirectional marks, since the text may reach a terminal.
 fn printable(text: &str) -> String {
     let order = |c: char| {
         (c.is_control() && c != '\t')

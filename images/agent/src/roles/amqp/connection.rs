@@ -105,7 +105,7 @@ impl Connection {
         self.said_ns = now;
     }
 
-    /// Processes bytes from the broker and appends events.
+    /// Processes bytes from the broker and appends events; keeps an incomplete frame for the next call.
     pub fn receive(&mut self, bytes: &[u8], now: i64, events: &mut Vec<Event>) {
         self.heard_ns = now;
         let kept = std::mem::take(&mut self.input);
@@ -121,7 +121,7 @@ impl Connection {
         }
     }
 
-    /// Processes the complete frames in `bytes`; returns their total length.
+    /// Processes the complete frames in `bytes`, until the connection ends; returns their total length.
     fn frames(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> usize {
         let mut used = 0;
         while !self.over {
@@ -184,7 +184,8 @@ impl Connection {
         }
     }
 
-    /// Handles the broker's answer to the present setup step, and requests the next step.
+    /// Handles the broker's answer to the present setup step, and requests the next step; any other method
+    /// ends the connection.
     fn on_answer(&mut self, method: Method, events: &mut Vec<Event>) {
         match (self.steps.front().copied(), method) {
             (Some(Step::Login), Method::Start { mechanisms }) => {
@@ -257,7 +258,7 @@ impl Connection {
     }
 
     /// Appends a message to the output. Returns the number by which the broker will confirm it; None without
-    /// confirms.
+    /// confirms. Without settings for publishing appends nothing and returns None.
     pub fn publish(&mut self, body: &[u8]) -> Option<u64> {
         let publish = self.spec.publish.as_ref()?;
         let mode = if publish.persistent {
@@ -285,7 +286,7 @@ impl Connection {
         Some(self.next_tag - 1)
     }
 
-    /// Requests the end of the connection; does not wait for the answer.
+    /// Requests the end of the connection, and ignores all later bytes from the broker.
     pub fn leave(&mut self) {
         methods::close(&mut self.output);
         self.over = true;

@@ -46,7 +46,7 @@ pub enum Method {
     Other(u16, u16),
 }
 
-/// Parses a method from the broker; None if arguments are missing.
+/// Parses a method from the broker; `Other` if the client does not use it, None if arguments are missing.
 pub fn understand(payload: &[u8]) -> Option<Method> {
     let mut fields = Fields(payload);
     let (class, method) = (fields.short()?, fields.short()?);

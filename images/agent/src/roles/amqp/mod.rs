@@ -1,4 +1,5 @@
-//! An AMQP 0-9-1 client: an open-loop publisher, a consumer, or both; every message is accounted for.
+//! Implements an AMQP 0-9-1 client, which publishes in an open loop, consumes, or does both, and accounts for
+//! every message.
 //!
 //! This module connects the protocol's state machine, which does no I/O, with the link to the broker and the
 //! delivery ledger.
@@ -26,7 +27,8 @@ struct Amqp {
     connection: Option<Connection>,
 }
 
-/// Creates a client for an item of `workload`.
+/// Creates a client for an item of `workload`; an error if its settings are invalid, for example a name
+/// longer than `LONGEST_TEXT`.
 pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     let spec: Spec = proto::parse("spec", item.software.spec.take())?;
     check(&spec)?;
@@ -57,7 +59,7 @@ fn check(spec: &Spec) -> Res<()> {
 }
 
 /// Returns the rules of delivery: messages that were unconfirmed when the connection was lost are resent, so
-/// duplicates are possible and losses are not.
+/// with confirms duplicates are possible and losses are not.
 fn rules(publish: &Publish) -> Rules {
     Rules {
         acknowledged: publish.confirms,

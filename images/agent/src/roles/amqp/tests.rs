@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Clone, Copy)]
 enum Confirms {
     Each,
-    /// Once, after this many messages and for all of them; then the broker closes the connection.
+    /// Once, after this many messages and for the first half of them; then the broker closes the connection.
     UpTo(u64),
     Never,
 }
@@ -102,8 +102,8 @@ fn confirm(socket: &mut TcpStream, tag: u64, multiple: bool) {
     answer(socket, 1, (60, 80), &arguments);
 }
 
-/// Starts a broker that serves one connection per entry of `script`; returns its port and the numbers of
-/// published messages.
+/// Starts a broker that serves one connection per entry of `script`; returns its port, and a handle that
+/// yields the number of published messages of each connection.
 fn broker(script: Vec<Confirms>) -> (u16, JoinHandle<Vec<u64>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

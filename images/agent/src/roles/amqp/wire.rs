@@ -18,7 +18,7 @@ pub struct Frame<'a> {
 }
 
 /// Returns the first frame of `bytes` and its length; None while it is incomplete. An error if it is
-/// malformed or longer than `most` bytes.
+/// malformed or its payload longer than `most` bytes.
 pub fn frame(bytes: &[u8], most: usize) -> Res<Option<(Frame<'_>, usize)>> {
     let mut fields = Fields(bytes);
     let (Some(kind), Some(channel), Some(size)) = (fields.octet(), fields.short(), fields.long())
@@ -60,7 +60,8 @@ pub fn put_frame(out: &mut Vec<u8>, kind: u8, channel: u16, write: impl FnOnce(&
     out.push(END);
 }
 
-/// Appends a short text of at most 255 bytes; the check of the specification excludes longer ones.
+/// Appends a text with its length in one byte; cuts it after 255 bytes, which the check of the settings
+/// excludes.
 pub fn put_short_text(out: &mut Vec<u8>, text: &str) {
     let bytes = &text.as_bytes()[..text.len().min(255)];
     out.push(bytes.len() as u8);

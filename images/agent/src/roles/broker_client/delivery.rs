@@ -1,5 +1,5 @@
-//! The delivery ledger of a client that publishes through a broker: every scheduled message is in exactly one state until
-//! it is settled and recorded.
+//! Implements the delivery ledger of a client that publishes through a broker: every scheduled message is in
+//! exactly one state until it is settled and recorded.
 //!
 //! The states are: in the queue (not yet passed to the protocol); then, without acknowledgements, in
 //! `leaving` (in the socket's buffer), otherwise in `inflight` (handshake in progress); then settled. A
@@ -60,12 +60,13 @@ impl Delivery {
         }
     }
 
-    /// Returns the length of every payload.
+    /// Returns the length of every payload in bytes; 0 without a flow.
     pub fn payload_bytes(&self) -> usize {
         self.sends.as_ref().map_or(0, |s| s.flow.payload.bytes)
     }
 
-    /// Returns when the next message falls due, as an offset from t0; None without a further one.
+    /// Returns when the next message falls due, as an offset from t0; None without a flow or a further
+    /// message.
     pub fn next_tick(&self) -> Option<i64> {
         self.sends.as_ref().and_then(Sends::next_ns)
     }
@@ -106,7 +107,8 @@ impl Delivery {
     }
 
     /// Removes the next message from the queue and returns its identity and payload (empty with
-    /// `own_content`); None if the queue is empty or the window full.
+    /// `own_content`). None if the queue is empty, or if as many messages are unacknowledged as `inflight` or
+    /// the window allows.
     pub fn next(&mut self) -> Option<(Identity, Vec<u8>)> {
         let sends = self.sends.as_ref()?;
         let most = self.rules.inflight.min(self.window);
@@ -166,8 +168,8 @@ impl Delivery {
         }
     }
 
-    /// Records that the handshake with this id has ended; `taken`: whether the broker has accepted the
-    /// message.
+    /// Settles the message with this id, if it is unacknowledged: records it as settled if the broker has
+    /// accepted it (`taken`), else as unsettled.
     pub fn settled(&mut self, id: u64, taken: bool, now: i64, out: &mut Vec<u8>) {
         if let Some(message) = self.inflight.remove(&id) {
             self.counts.settled += u64::from(taken);
@@ -180,7 +182,7 @@ impl Delivery {
         }
     }
 
-    /// Records that the handshakes of all ids up to `last` have ended.
+    /// Settles the messages with all ids up to `last`, as `settled` does.
     pub fn settled_to(&mut self, last: u64, taken: bool, now: i64, out: &mut Vec<u8>) {
         while let Some(first) = self.inflight.first_key_value().map(|(id, _)| *id)
             && first <= last
@@ -189,8 +191,9 @@ impl Delivery {
         }
     }
 
-    /// Handles the end of the connection: requeues the messages without acknowledgement that left only in
-    /// part, since they cannot have arrived.
+    /// Handles the end of the connection: requeues the messages that await no acknowledgement and did not
+    /// leave completely, since they cannot have arrived. Also ends the handshakes, unless the session
+    /// outlasts the connection.
     pub fn connection_lost(&mut self, out: &mut Vec<u8>) {
         let back: Vec<Message> = self.leaving.drain(..).filter_map(|l| l.message).collect();
         back.into_iter()
@@ -202,8 +205,8 @@ impl Delivery {
         }
     }
 
-    /// Handles the loss of the broker's handshakes: requeues the messages if duplicates are allowed;
-    /// otherwise records them as unsettled.
+    /// Handles the loss of the broker's handshakes: requeues the unacknowledged messages, but records those
+    /// that were sent as unsettled if duplicates are not allowed.
     pub fn session_lost(&mut self, out: &mut Vec<u8>) {
         let mut open: Vec<Message> = std::mem::take(&mut self.inflight).into_values().collect();
         open.sort_by_key(|m| m.seq);
@@ -216,7 +219,8 @@ impl Delivery {
         }
     }
 
-    /// Records the outcome of all open messages: unsettled if they were sent, else unsent.
+    /// Records the outcome of all unacknowledged and queued messages: unsettled if they were sent, else
+    /// unsent.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         for message in std::mem::take(&mut self.inflight).into_values() {
             let outcome = if message.attempts > 0 {

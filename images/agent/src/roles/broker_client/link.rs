@@ -1,4 +1,5 @@
-//! A client's link to its broker: its state, its socket, and the records of its session.
+//! Implements a client's link to its broker: keeps its state and its socket, with TLS if the settings have
+//! it, and records the steps of its session.
 
 use super::delivery::Delivery;
 use super::tls::{Channel, Settings, Tls};
@@ -122,8 +123,8 @@ impl Link {
         self.connection = None;
     }
 
-    /// Decrypts the bytes that the socket has received, and records the end of a handshake of TLS; without
-    /// TLS, returns None.
+    /// Decrypts the bytes that the socket has received, and records the end of a handshake of TLS; returns
+    /// None without a connection or without TLS.
     pub(super) fn decrypt(
         &mut self,
         bytes: &[u8],
@@ -142,7 +143,7 @@ impl Link {
         Some(done.map(|()| plain))
     }
 
-    /// Returns whether the socket is to be polled for writing, for a protocol that has output or not.
+    /// Returns whether the socket is to be polled for writing. `has_output`: the protocol has bytes to send.
     pub(super) fn wants_write(&self, has_output: bool) -> bool {
         self.connection
             .as_ref()
@@ -153,7 +154,7 @@ impl Link {
             })
     }
 
-    /// Returns the result of TCP's handshake; None without a connection.
+    /// Returns the result of TCP's handshake, and notes its success; None without a connection.
     pub(super) fn take_error(&mut self) -> Option<Res<()>> {
         let connection = self.connection.as_mut()?;
         Some(match connection.socket.take_error() {
@@ -203,7 +204,7 @@ impl Link {
         self.state == State::Up
     }
 
-    /// Records that the broker has accepted the login.
+    /// Records that the broker has accepted the login, and makes the next wait the shortest again.
     pub fn welcome(&mut self, detail: &str, now: i64, out: &mut Vec<u8>) {
         if let Some(connection) = &mut self.connection {
             connection.welcome = true;
@@ -222,8 +223,8 @@ impl Link {
         self.session.record(what, now, detail, out);
     }
 
-    /// Records a message from the broker, or counts it as foreign if it has no identity; `again`: the broker
-    /// marks it as a possible duplicate.
+    /// Records an R record for a message from the broker, or counts it as foreign if it has no identity
+    /// (`who` is None); `again`: the broker marks it as a possible duplicate.
     pub fn received(&mut self, again: bool, who: Option<Identity>, now: i64, out: &mut Vec<u8>) {
         match who {
             Some(who) => {
@@ -259,7 +260,8 @@ impl Link {
         wrote
     }
 
-    /// Writes as `write` does, by TLS. A message has left when the last record with a part of it has.
+    /// Writes as `write` does, by TLS. A message counts as written when the socket has accepted the last
+    /// record with a part of it.
     fn write_encrypted(
         &mut self,
         fd: RawFd,

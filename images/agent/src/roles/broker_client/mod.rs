@@ -1,4 +1,5 @@
-//! A client of a broker, common to all protocols: its session, its connection, and its delivery ledger.
+//! Implements the role of a broker's client, common to all protocols: it connects its session, its link and
+//! its delivery ledger with a protocol.
 //!
 //! The protocol is a state machine without I/O, to which the caller passes bytes and the time. All times are
 //! Unix nanoseconds of the lab's clock.
@@ -25,7 +26,7 @@ use std::os::fd::RawFd;
 
 const CHUNK_BYTES: usize = 16_384;
 
-/// A protocol on a connection. It buffers output until `write` or `pump` passes it to the link; a returned
+/// A protocol on a connection. It buffers output until one of its functions writes it to the link; a returned
 /// error is the reason why the connection is unusable.
 pub trait Protocol {
     /// The reason that is recorded for an attempt that timed out.
@@ -48,7 +49,7 @@ pub trait Protocol {
     fn on_room(&mut self, _line: &mut Link, _now: i64, _out: &mut Vec<u8>) {}
     /// Disconnects from a broker that has accepted the login.
     fn leave(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>);
-    /// Sends a last message, if any, before the connection closes.
+    /// Sends a last message, if any, before a connection or an attempt that failed is closed.
     fn last_words(&mut self, _line: &mut Link, _now: i64, _out: &mut Vec<u8>) {}
     /// Called when the connection has ended; the state of the session continues in the next connection.
     fn end(&mut self);
@@ -102,8 +103,8 @@ impl<P: Protocol> Client<P> {
         }
     }
 
-    /// Handles the end of a connection or an attempt: records `why`, and reconnects later if the settings say
-    /// so.
+    /// Handles the end of a connection or an attempt: records `link.error`, or without one `why`, and
+    /// reconnects later if the settings say so.
     fn lost(&mut self, why: &str, now: i64, out: &mut Vec<u8>) {
         let what = if self.link.is_welcome() {
             "disconnected"
@@ -126,7 +127,7 @@ impl<P: Protocol> Client<P> {
         self.link.delivery.connection_lost(out);
     }
 
-    /// Disconnects, without reconnecting later.
+    /// Disconnects as planned, without reconnecting later.
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
         // The broker's close that follows is expected.
         self.link.state = State::Over;
@@ -145,7 +146,8 @@ impl<P: Protocol> Client<P> {
         }
     }
 
-    /// Checks whether TCP's handshake is complete, and passes that on to the protocol; returns whether it is.
+    /// Reads the result of TCP's handshake, and passes it on to the protocol; a failure ends the attempt.
+    /// Returns whether there is a connection now.
     fn establish(&mut self, now: i64, out: &mut Vec<u8>) -> bool {
         match self.link.take_error() {
             None => return false,

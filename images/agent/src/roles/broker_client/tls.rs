@@ -1,5 +1,5 @@
-//! TLS between a client and its broker. rustls is a state machine without I/O, which stands between the socket
-//! and the protocol.
+//! Encrypts and decrypts the bytes between a client and its broker by TLS. rustls is a state machine without
+//! I/O, which stands between the socket and the protocol.
 
 use crate::os::{self, Res};
 use rustls::client::ClientConnection;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct Settings {
     /// The certificates that the client trusts.
     ca: String,
-    /// The client's own certificate chain and its key; None: it shows none.
+    /// The client's own certificate chain; None, or None for `key`: the client presents no certificate.
     cert: Option<String>,
     key: Option<String>,
     /// The name in the broker's certificate, also sent as SNI.
@@ -27,7 +27,7 @@ pub struct Settings {
     versions: Vec<String>,
 }
 
-/// What all connections of a client share, with the sessions that it can resume.
+/// The settings of TLS that all connections of a client share, with the sessions that it can resume.
 pub struct Tls {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
@@ -84,7 +84,7 @@ impl Tls {
         })
     }
 
-    /// Begins a handshake.
+    /// Creates the TLS of a new connection, which begins with a handshake.
     pub fn begin(&self) -> Res<Channel> {
         let conn = ClientConnection::new(self.config.clone(), self.name.clone())
             .map_err(|e| format!("TLS: {e}"))?;
@@ -99,7 +99,8 @@ impl Tls {
 /// The TLS of one connection.
 pub struct Channel {
     conn: ClientConnection,
-    /// How many bytes of the protocol's output are encrypted, but not all in the socket yet.
+    /// Number of bytes of the protocol's output that the last `encrypt` took and `take_left` has not
+    /// returned.
     encrypted: usize,
     /// Whether the end of the handshake was recorded.
     told: bool,
@@ -148,12 +149,13 @@ impl Channel {
         true
     }
 
-    /// Returns how many bytes of the output have left since the last call.
+    /// Returns how many bytes of the protocol's output the last `encrypt` took, once. They have left if
+    /// `flush` has returned true since.
     pub fn take_left(&mut self) -> usize {
         std::mem::take(&mut self.encrypted)
     }
 
-    /// Encrypts the beginning of `output`, after the handshake; returns whether there was any.
+    /// Encrypts the beginning of `output`; returns false if it took nothing, as during the handshake.
     pub fn encrypt(&mut self, output: &[u8]) -> bool {
         if output.is_empty() || self.conn.is_handshaking() {
             return false;
@@ -162,18 +164,19 @@ impl Channel {
         self.encrypted > 0
     }
 
-    /// Returns whether the socket is to be polled for writing, for a protocol that has output or not.
+    /// Returns whether the socket is to be polled for writing. `has_output`: the protocol has bytes to send.
     pub fn wants_write(&self, has_output: bool) -> bool {
         self.conn.wants_write() || (has_output && !self.conn.is_handshaking())
     }
 
-    /// Tells the broker that nothing follows.
+    /// Sends the alert close_notify, by which the broker knows that nothing follows.
     pub fn close(&mut self, fd: RawFd) {
         self.conn.send_close_notify();
         self.flush(fd);
     }
 
-    /// Returns version, cipher suite and kind of the handshake, once after its end.
+    /// Returns version, cipher suite and kind of the handshake, once after its end; None before and after
+    /// that.
     pub fn take_handshake(&mut self) -> Option<String> {
         if self.told || self.conn.is_handshaking() {
             return None;

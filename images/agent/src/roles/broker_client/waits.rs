@@ -1,5 +1,5 @@
-//! The waits before attempts to connect: with a back-off they grow with each failed attempt, and a seeded jitter
-//! spreads the clients.
+//! Computes the waits before new attempts to connect: with a back-off they grow with each failed attempt, and
+//! a seeded jitter spreads the clients.
 
 use crate::schedule::uniform;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ const STREAM: u64 = 5; // of the seed's random numbers; the schedule has 1 to 4
 /// The back-off in a client's `spec`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Backoff {
-    /// The next wait is so many times this one.
+    /// The factor by which a wait is longer than the one before it.
     factor: f64,
     /// The longest wait, before the jitter.
     limit_ns: i64,
@@ -23,7 +23,7 @@ pub struct Waits {
     /// The wait after the loss of a connection; 0: never reconnect.
     first_ns: i64,
     backoff: Option<Backoff>,
-    /// The attempts since the last accepted login.
+    /// Number of waits since the last accepted login.
     attempts: i32,
     drawn: u64,
 }
@@ -38,7 +38,7 @@ impl Waits {
         }
     }
 
-    /// Returns the next wait; None if the client never reconnects.
+    /// Returns the next wait in nanoseconds; None if the client never reconnects.
     pub fn take_next(&mut self) -> Option<i64> {
         if self.first_ns == 0 {
             return None;
@@ -54,7 +54,7 @@ impl Waits {
         Some((wait * (1.0 + backoff.jitter * side)) as i64)
     }
 
-    /// Begins with the shortest wait again: the broker has accepted the login.
+    /// Makes the next wait the shortest again, since the broker has accepted the login.
     pub fn accepted(&mut self) {
         self.attempts = 0;
     }

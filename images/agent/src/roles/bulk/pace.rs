@@ -4,7 +4,7 @@ use super::Protocol;
 
 /// The largest single write to a socket in bytes.
 pub const CHUNK: usize = 131_072;
-/// The interval at which paced data is written, the default of iperf3.
+/// The interval in nanoseconds at which paced data is written over TCP, the default of iperf3.
 const PACE_NS: u64 = 1_000_000;
 
 pub struct Pace {
@@ -19,8 +19,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Returns the number of bytes that may have been sent by `now`: 0 before the start, at most
-    /// `volume_bytes` if that is set.
+    /// Returns the number of bytes that may have been sent by `now` (Unix nanoseconds): 0 before the start,
+    /// then what the rate allows, at most `volume_bytes` if that is set.
     pub fn allowed(&self, now: i64) -> u64 {
         if now < self.start_ns {
             return 0;
@@ -41,7 +41,8 @@ impl Pace {
         now >= self.stop_ns || (volume > 0 && sent >= volume)
     }
 
-    /// Returns the size of the next paced write in bytes; the last write may be smaller.
+    /// Returns the size of the next paced write in bytes: one datagram, or over TCP the bytes of one interval
+    /// `PACE_NS`, from 1448 to `CHUNK`. The last write may be smaller.
     pub fn quantum(&self, sent: u64) -> u64 {
         let some = match self.protocol {
             Protocol::Udp => self.size as u64,
@@ -55,7 +56,7 @@ impl Pace {
         }
     }
 
-    /// Returns when the next paced write may happen; only for a flow with a rate.
+    /// Returns when the next paced write may happen, in Unix nanoseconds; only for a flow with a rate.
     pub fn next_ns(&self, sent: u64) -> i64 {
         let bits = u128::from(sent + self.quantum(sent)) * 8;
         let after = (bits * 1_000_000_000).div_ceil(u128::from(self.rate_bps));

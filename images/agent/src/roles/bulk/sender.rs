@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// The most writes in a row, so that a fast flow does not keep the node from other work.
+/// The most writes in a row per TCP stream, so that a fast flow does not keep the node from other work.
 const AT_ONCE: usize = 16;
 /// The longest payload of a datagram over IPv4.
 const LONGEST: usize = 65_507;
@@ -109,7 +109,7 @@ impl Sender {
             || (self.streams.len() == self.count && self.streams.iter().all(|s| s.up))
     }
 
-    /// Returns whether the transfer has begun and has not ended.
+    /// Returns whether the sender has sent a byte and the transfer has not ended.
     pub fn active(&self) -> bool {
         self.connect_ns.is_none() && !self.over && self.sent != 0
     }
@@ -153,7 +153,8 @@ impl Sender {
         }
     }
 
-    /// Connects, sends and ends when each is due; returns true when the transfer has just ended.
+    /// Connects, sends, and closes the sending side of all streams, when each is due; returns true when the
+    /// transfer has just ended.
     pub fn on_time(&mut self, now: i64) -> bool {
         if self.connect_ns.is_some_and(|at| now >= at) {
             self.connect_ns = None;
@@ -262,7 +263,8 @@ impl Sender {
         }
     }
 
-    /// Writes to the streams in turn, one chunk at a time, as much as the pace allows.
+    /// Writes to the streams in turn, one chunk at a time, as much as the pace allows, at most `AT_ONCE`
+    /// chunks for each stream.
     fn send_streams(&mut self, now: i64) {
         let allowed = self.pace.allowed(now);
         for _ in 0..AT_ONCE * self.streams.len() {
@@ -318,7 +320,8 @@ impl Sender {
         self.chunk = datagram;
     }
 
-    /// Returns the congestion window of each connection with the connection's index.
+    /// Returns the congestion window of each connection with the connection's index; leaves out connections
+    /// of which the kernel reports none.
     pub fn windows(&self) -> Vec<(usize, Window)> {
         let read = |(place, stream): (usize, &Stream)| {
             let info = tcp_info::read(&stream.socket).ok()?;

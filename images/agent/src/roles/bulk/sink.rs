@@ -81,7 +81,7 @@ impl Sink {
         self.connections.keys().for_each(|fd| wait_for(*fd, false));
     }
 
-    /// Receives from a ready descriptor; returns true when a connection has ended.
+    /// Receives from a ready descriptor or accepts connections; returns true when a connection has ended.
     pub fn on_ready(&mut self, fd: RawFd) -> bool {
         self.chunk.resize(CHUNK, 0);
         if fd == self.udp.as_raw_fd() {
@@ -102,7 +102,8 @@ impl Sink {
         false
     }
 
-    /// Takes over an accepted connection; returns false when there is none left.
+    /// Takes over an accepted connection; returns false when there is none left, or when an error makes the
+    /// receiver accept no further ones.
     pub(super) fn take_in(&mut self, accepted: io::Result<TcpStream>) -> bool {
         let accepted = accepted.and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
         match accepted {
@@ -184,7 +185,8 @@ fn ours(bytes: &[u8]) -> Option<Identity> {
 }
 
 impl Connection {
-    /// Reads from the connection; returns false when it has ended or does not begin with a flow's header.
+    /// Reads from the connection and counts its bytes for its flow; returns false when it has ended, or does
+    /// not begin with a flow's header and so counts as foreign.
     fn read(
         &mut self,
         chunk: &mut [u8],

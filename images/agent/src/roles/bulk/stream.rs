@@ -11,7 +11,8 @@ pub struct Stream {
     pub socket: TcpStream,
     pub up: bool,
     written: u64,
-    /// Whether the socket's buffer is full.
+    /// Whether the next write waits until the socket is writable, since its buffer is full or others have
+    /// their turn.
     pub full: bool,
 }
 
@@ -26,7 +27,7 @@ impl Stream {
         }
     }
 
-    /// Returns an error with the reason if the connection has ended.
+    /// Returns an error with the reason if the connection has ended or could not be established.
     pub fn check(&self) -> Result<(), String> {
         match self.socket.take_error() {
             Ok(None) => {}
@@ -40,8 +41,8 @@ impl Stream {
         }
     }
 
-    /// Writes the header that identifies the flow, then bytes of `zeros`; returns the number of bytes
-    /// written.
+    /// Writes the rest of the header that identifies the flow or, once that is written, bytes of `zeros`;
+    /// returns the number of bytes written.
     pub fn write(&mut self, identity: &Identity, zeros: &[u8]) -> usize {
         let mut head = Vec::new();
         let offer: &[u8] = if self.written < Bytes.smallest() as u64 {

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// Index of a 32-bit word in struct tcp_info, as the next ones (include/uapi/linux/tcp.h).
+/// Indices of 32-bit words in struct tcp_info: this and the next five (include/uapi/linux/tcp.h).
 const SND_MSS: usize = 4;
 const RTT_US: usize = 17;
 const SND_SSTHRESH: usize = 19;

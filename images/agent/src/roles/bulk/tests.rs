@@ -35,8 +35,8 @@ fn b_records(text: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Runs sender and receiver until the sender has been quiet for a while; returns their B records as lists of
-/// fields.
+/// Runs a sender with the further settings `more` and a receiver for 0.7 s, of which the sender sends from
+/// 0.05 to 0.5 s; returns their B records as lists of fields.
 fn transfer(more: Value) -> Vec<Vec<String>> {
     b_records(&all_records(more))
 }
@@ -73,7 +73,7 @@ fn all_records(more: Value) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// Returns the last byte counts, first the sender's, then the receiver's.
+/// Returns the highest byte counts, first the sender's, then the receiver's; 0 without records.
 fn ends(records: &[Vec<String>]) -> [u64; 2] {
     ["0", "1"].map(|leg| {
         let of = records.iter().filter(|r| r[3] == leg);

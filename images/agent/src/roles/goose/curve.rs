@@ -37,7 +37,8 @@ impl Curve {
             .unwrap_or(self.stable_ns)
     }
 
-    /// Returns timeAllowedToLive of the message with number `copies` since the change, in milliseconds.
+    /// Returns timeAllowedToLive of the message with number `copies` (from 0) since the change, in
+    /// milliseconds: the configured one, or twice the interval after that message, rounded up.
     pub fn lives_ms(&self, copies: usize) -> u32 {
         if self.time_allowed_to_live_ms != 0 {
             return self.time_allowed_to_live_ms;

@@ -29,7 +29,7 @@ pub struct Moment {
     pub sq_num: u32,
     /// The time, in milliseconds, within which the next message must arrive.
     pub time_allowed_to_live: u32,
-    /// When the state last changed, in Unix nanoseconds.
+    /// The time of the last change of the state, in Unix nanoseconds.
     pub changed_ns: i64,
 }
 

@@ -13,7 +13,8 @@ use super::{Role, iec61850};
 use crate::os::Res;
 use crate::proto::Item;
 
-/// Creates a publisher, or a subscriber with open sockets, for an item of `workload`.
+/// Creates a publisher if the settings have `publish`, otherwise a subscriber with open sockets, for an item
+/// of `workload`. An error if the settings are invalid or the interface cannot be used.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     iec61850::arm(item, publisher::publisher, subscriber::subscriber)
 }

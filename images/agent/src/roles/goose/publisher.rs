@@ -62,7 +62,8 @@ pub fn publisher(item: Item, spec: Spec) -> Res<Box<dyn Role>> {
 }
 
 impl Events {
-    /// Sends the present state; the time of the next retransmission counts from `due_ns`.
+    /// Sends the present state, and sets the time of the next retransmission, which counts from `due_ns`.
+    /// Records the event once its retransmission curve is complete.
     fn send(&mut self, outlet: &mut Outlet, due_ns: i64, out: &mut Vec<u8>) {
         let Spec {
             stream,
@@ -136,7 +137,7 @@ impl publisher::Stream for Events {
         }
     }
 
-    /// Records the outcome of the last event.
+    /// Records the outcome of the last event, unless it is recorded.
     fn close(&mut self, outlet: &mut Outlet, out: &mut Vec<u8>) {
         if let Some((message, outcome)) = self.state.open.take() {
             outlet.record(&message, outcome, out);

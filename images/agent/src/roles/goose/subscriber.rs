@@ -1,5 +1,5 @@
-//! Implements the GOOSE subscriber: records the first message of each state as an arrival and
-//! retransmissions as its copies, and detects streams that have fallen silent.
+//! Implements the GOOSE subscriber: records a message with sqNum 0 as an arrival and retransmissions as its
+//! copies, and detects streams that have fallen silent.
 
 use super::frame::{self, ETHERTYPE, Seen, Stream};
 use super::publisher::BEGINNING;
@@ -42,8 +42,8 @@ impl Watched {
             && u64::from(*conf_rev) == seen.conf_rev
     }
 
-    /// Records the message of a frame. Returns None if its time to live is out of range, false for the
-    /// initial state, which is no message.
+    /// Records the message of a frame, and after a silence also that the stream is connected. Returns true;
+    /// false for the initial state, which is no message; None if the frame's time to live is out of range.
     fn take(&mut self, seen: &Seen, endpoint: &str, now: i64, out: &mut Vec<u8>) -> Option<bool> {
         let lives_ns = i64::try_from(seen.time_allowed_to_live)
             .ok()?

@@ -36,7 +36,8 @@ struct Specs<P, S> {
     subscribe: Vec<S>,
 }
 
-/// Creates a publisher, or a subscriber with open sockets, for an item of `workload`.
+/// Creates a publisher if the settings have `publish`, otherwise a subscriber with open sockets, for an item
+/// of `workload`.
 pub fn arm<P: DeserializeOwned, S: DeserializeOwned>(
     mut item: Item,
     publisher: fn(Item, P) -> Res<Box<dyn Role>>,
@@ -66,8 +67,8 @@ pub fn frame(own: [u8; 6], to: &Destination, ethertype: u16, apdu: &[u8]) -> Vec
     out
 }
 
-/// Returns the application identifier and the APDU of a frame from a packet socket, where the kernel may have
-/// removed the tag; None for frames of another EtherType.
+/// Returns the application identifier and the APDU of a frame from a packet socket. Skips 802.1Q tags, which
+/// the kernel may have removed; None for frames of another EtherType and for truncated ones.
 pub fn apdu(frame: &[u8], ethertype: u16) -> Option<(u16, &[u8])> {
     let word = |at: usize| {
         let bytes = frame.get(at..at + 2)?;

@@ -40,7 +40,8 @@ impl Sender {
         self.own
     }
 
-    /// Sends a frame; returns the outcome, and an error text if that error is new.
+    /// Sends a frame; returns the outcome, `Dropped` if a local queue is full, `Unsent` after any other
+    /// error. Also returns the text of such an error if it is new.
     pub fn send(&mut self, frame: &[u8]) -> (Outcome, Option<String>) {
         // SAFETY: the frame is valid for its length.
         let n = unsafe {
@@ -111,15 +112,16 @@ impl Receivers {
         }
     }
 
-    /// Returns a text with the number of frames that the kernel has dropped because a socket's buffer was
-    /// full; None without any.
+    /// Returns a text with the number of frames that the kernel has dropped since the last call because a
+    /// socket's buffer was full; None without any.
     pub fn overrun(&self) -> Option<String> {
         let count: u32 = self.sockets.iter().map(drops).sum();
         (count > 0).then(|| format!("{count} frames arrived and found the socket's buffer full"))
     }
 }
 
-/// Returns the number of frames dropped at a full socket since the last call.
+/// Returns the number of frames dropped at a full socket since the last call; 0 if the kernel does not report
+/// it.
 fn drops(socket: &OwnedFd) -> u32 {
     // SAFETY: all zero is valid.
     let mut seen: libc::tpacket_stats = unsafe { std::mem::zeroed() };

@@ -10,7 +10,7 @@ use std::os::fd::RawFd;
 /// The streams that a subscriber receives, all of one protocol (GOOSE or sampled values).
 pub trait Streams {
     /// Records the message of a frame. Returns whether the frame carries a message; None for a frame of an
-    /// unknown stream. `t0_ns` is None before `go`.
+    /// unknown stream or without a valid content. `t0_ns` is None before `go`.
     fn take(
         &mut self,
         bytes: &[u8],

@@ -1,5 +1,5 @@
-//! Payloads of any content and length. The message's identity then travels in a user property of MQTT 5, as the
-//! header of the payload `bytes` in base64.
+//! Makes payloads of any content and length, and carries the message's identity in a user property of MQTT 5,
+//! as the header of the payload `bytes` in base64.
 
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload};
@@ -19,7 +19,8 @@ pub enum Content {
 }
 
 impl Content {
-    /// Returns a payload of exactly `bytes` bytes; spaces follow a text that is shorter.
+    /// Returns a payload of exactly `bytes` bytes; spaces follow a text that is shorter, and a longer text is
+    /// cut.
     pub fn fill(&self, who: &Identity, bytes: usize) -> Vec<u8> {
         let (text, padding) = match self {
             Self::Zeros => (String::new(), 0),
@@ -45,7 +46,7 @@ pub fn property(who: &Identity) -> (&'static str, String) {
     (PROPERTY, STANDARD.encode(header))
 }
 
-/// Returns the identity that a user property carries; None for another property.
+/// Returns the identity that a user property carries; None for another property or a malformed value.
 pub fn identity(name: &str, value: &str) -> Option<Identity> {
     if name != PROPERTY {
         return None;

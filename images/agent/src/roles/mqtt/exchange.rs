@@ -46,8 +46,9 @@ impl Mqtt {
         Ok(())
     }
 
-    /// Carries out the state machine's requests, then writes the output. Discards received bytes after a
-    /// packet that ends the connection, since they must not reach the next connection.
+    /// Carries out the state machine's requests, then writes the output. Returns an error if the connection
+    /// must end; the caller then discards the rest of the received bytes, which must not reach the next
+    /// connection.
     fn apply(
         &mut self,
         events: Vec<Event>,
@@ -78,7 +79,7 @@ impl Mqtt {
         Ok(())
     }
 
-    /// Appends a packet to the output, in a WebSocket as one frame.
+    /// Appends a packet to the output, in a WebSocket as one frame, and notes a PUBLISH in the ledger.
     pub(super) fn emit(&mut self, packet: &Packet, link: &mut Link) -> Res<()> {
         let bytes = packet.to_continuous_buffer();
         if self.websocket.is_some() {

@@ -93,7 +93,8 @@ impl Mqtt {
         Ok(())
     }
 
-    /// Passes queued messages to the state machine while the window is open.
+    /// Passes queued messages to the state machine while the client may publish, the window is open and the
+    /// output is shorter than `BACKLOG_BYTES`. A message that the machine refuses is recorded as unsent.
     pub(super) fn publish(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
         while link.is_up() && self.output.len() < BACKLOG_BYTES {
             let Some(settings) = &self.spec.publish else {

@@ -1,4 +1,5 @@
-//! An MQTT client: an open-loop publisher, a subscriber, or both; every message is accounted for.
+//! Implements an MQTT client, which publishes in an open loop, subscribes, or does both, and accounts for
+//! every message.
 //!
 //! The protocol is a state machine without I/O (mqtt-protocol-core).
 
@@ -34,7 +35,8 @@ struct Mqtt {
     accepted_once: bool,
 }
 
-/// Creates a client for an item of `workload`; its client id is the session's endpoint.
+/// Creates a client for an item of `workload`; its client id is that of the settings, or without one the
+/// session's endpoint. An error if the settings are invalid.
 pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     let spec: Spec = proto::parse("spec", item.software.spec.take())?;
     let version = packets::version(&spec.version)?;
@@ -107,7 +109,7 @@ fn rules(publish: &Publish, keeps_session: bool) -> Rules {
 }
 
 impl Mqtt {
-    /// Sends CONNECT.
+    /// Sends CONNECT: with a clean session if the settings ask for it, except for a session that continues.
     fn log_in(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
         // A session that outlives connections begins clean once, then continues.
         let continues = self.accepted_once && self.spec.keeps_session();
@@ -117,7 +119,7 @@ impl Mqtt {
         self.send(packet, link, now, out)
     }
 
-    /// Has the state machine put aliases in the place of topics, if the settings say so.
+    /// Makes the state machine send aliases in the place of topics, if the settings ask for it.
     fn choose_aliases(&mut self) {
         self.conn
             .set_auto_map_topic_alias_send(self.spec.uses_aliases());

@@ -27,7 +27,7 @@ pub enum Meaning {
         /// Whether the broker had kept the message before the subscription (RETAIN, 3.3.1.3).
         retained: bool,
         topic: String,
-        /// What a user property says.
+        /// The identity that a user property carries; None without one, and in MQTT 3.1.1.
         identity: Option<Identity>,
         payload: Vec<u8>,
     },
@@ -61,7 +61,8 @@ fn bad<E: Debug>(what: &str) -> impl Fn(E) -> String {
     move |e| format!("mqtt {what}: {e:?}")
 }
 
-/// Builds a CONNECT packet; `clean`: the broker discards the state of an earlier connection.
+/// Builds a CONNECT packet with the will, the login and the session expiry of the settings; `clean`: the
+/// broker discards the state of an earlier connection. An error if a setting is not possible in MQTT.
 pub fn connect(version: Version, client_id: &str, clean: bool, spec: &Spec) -> Res<Packet> {
     let fail = "connect";
     if version == Version::V3_1_1 {
@@ -145,7 +146,8 @@ pub fn subscribe(version: Version, id: u16, spec: &Spec) -> Res<Packet> {
     Ok(packet.map_err(bad("subscribe"))?.into())
 }
 
-/// Builds a PUBLISH packet; `id` is the packet id, which only QoS 1 and 2 have.
+/// Builds a PUBLISH packet; `id` is the packet id, which only QoS 1 and 2 have. An error if a setting or `id`
+/// is not possible in MQTT.
 pub fn publish(
     version: Version,
     id: Option<u16>,
@@ -286,7 +288,7 @@ pub fn understand(packet: Packet) -> Meaning {
     }
 }
 
-/// Returns the identity in a message's user properties.
+/// Returns the first identity in a message's user properties; None without one.
 fn identity(properties: &[Property]) -> Option<Identity> {
     properties.iter().find_map(|p| match p {
         Property::UserProperty(p) => content::identity(p.key(), p.val()),

@@ -8,7 +8,8 @@ use mqtt_protocol_core::mqtt::role::Client as ClientRole;
 use mqtt_protocol_core::mqtt::{Connection, Version};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Creates a state machine for a new session.
+/// Creates a state machine for a new session. It acknowledges received messages itself, and waits for a
+/// PINGRESP for `keepalive_s`.
 pub fn begin(version: Version, keepalive_s: u16) -> Connection<ClientRole> {
     let mut conn = Connection::new(version);
     conn.set_auto_pub_response(true);
@@ -17,9 +18,9 @@ pub fn begin(version: Version, keepalive_s: u16) -> Connection<ClientRole> {
     conn
 }
 
-/// Passes received bytes to the state machine and returns its events; an error if they violate the protocol,
-/// after which the state machine is unusable. The library panics at some violations (0.7.9: a PUBLISH at QoS
-/// 1 or 2 with packet id 0).
+/// Passes received bytes from the cursor's position on to the state machine and returns its events, which
+/// also report most violations of the protocol. An error at a violation at which the library panics (0.7.9: a
+/// PUBLISH at QoS 1 or 2 with packet id 0), after which the state machine is unusable.
 pub fn receive(conn: &mut Connection<ClientRole>, bytes: &mut Cursor<&[u8]>) -> Res<Vec<Event>> {
     catch_unwind(AssertUnwindSafe(|| conn.recv(bytes)))
         .map_err(|_| "the broker sent an invalid MQTT packet".to_owned())

@@ -1,4 +1,4 @@
-//! The settings (`spec`) of software of kind `mqtt`.
+//! Defines the settings (`spec`) of software of kind `mqtt`.
 
 use super::content::Content;
 use super::websocket;
@@ -12,8 +12,8 @@ pub struct Spec {
     pub version: String,
     pub keepalive_s: u16,
     pub clean_session: bool,
-    /// How long the broker keeps the session after a lost connection (MQTT 5); None: for ever without
-    /// `clean_session`, else not at all.
+    /// The time for which the broker keeps the session after a lost connection (MQTT 5); None: for ever
+    /// without `clean_session`, else not at all.
     #[serde(default)]
     session_expiry_s: Option<u32>,
     /// The client identifier; None: the session's endpoint.
@@ -26,7 +26,7 @@ pub struct Spec {
     /// The topics of other clients' wills whose arrival is recorded.
     #[serde(default)]
     pub wills: Vec<String>,
-    /// None: MQTT directly on the connection.
+    /// The settings of a WebSocket that carries MQTT; None: MQTT directly on the connection.
     pub websocket: Option<websocket::Settings>,
     pub publish: Option<Publish>,
     #[serde(default)]
@@ -57,7 +57,7 @@ pub struct Will {
     pub payload: String,
     pub qos: u8,
     pub retain: bool,
-    /// How long the broker waits for the client's return (MQTT 5).
+    /// The time for which the broker waits for the client's return before it publishes the will (MQTT 5).
     pub delay_s: u32,
 }
 
@@ -68,7 +68,7 @@ pub struct Publish {
     /// Whether the broker keeps the topic's newest message for later subscribers.
     #[serde(default)]
     pub retain: bool,
-    /// How long the broker keeps the message for a receiver (MQTT 5).
+    /// The time for which the broker keeps the message for a receiver (MQTT 5).
     pub message_expiry_s: Option<u32>,
     /// Whether an alias stands for the topic after the first message of a connection (MQTT 5, 3.3.2.3.4), if
     /// the broker permits aliases.
@@ -76,7 +76,8 @@ pub struct Publish {
     topic_alias: bool,
     #[serde(default)]
     pub user_properties: Vec<(String, String)>,
-    /// The payload, where it does not carry the message's identity (MQTT 5).
+    /// The content of payloads that do not carry the message's identity, which is then a user property (MQTT
+    /// 5). None: the flow's kind of payload, which carries it.
     pub content: Option<Content>,
     /// The most unacknowledged messages at QoS 1 and 2.
     #[serde(default = "default_inflight")]
@@ -102,7 +103,8 @@ pub struct Subscribe {
     /// Whether the client's own messages do not come back to it (MQTT 5).
     #[serde(default)]
     pub no_local: bool,
-    /// When retained messages are sent (MQTT 5, 3.8.3.1): 0 at each subscription, 1 at a new one, 2 never.
+    /// Selects when the broker sends retained messages (MQTT 5, 3.8.3.1): 0 at each subscription, 1 at a new
+    /// one, 2 never.
     #[serde(default)]
     pub retain_handling: u8,
 }

@@ -105,7 +105,7 @@ impl Template {
         }
     }
 
-    /// Fills in and returns frame `seq` of the stream, whose first sample belongs to a full second.
+    /// Fills in and returns frame `seq` of the stream, from 0; the first sample of frame 0 has smpCnt 0.
     pub fn fill(&mut self, seq: u64) -> &[u8] {
         for (sample, (count, data)) in (seq * self.places.len() as u64..).zip(&self.places) {
             let turn = sample % self.rate;

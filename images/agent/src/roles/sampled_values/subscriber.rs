@@ -16,7 +16,7 @@ use serde::Deserialize;
 pub struct Spec {
     /// The flow's number in records.
     flow: u32,
-    /// When the stream's first sample is taken, as an offset from t0.
+    /// The time of the stream's first sample, as an offset from t0.
     start_ns: i64,
     interface: String,
     #[serde(flatten)]

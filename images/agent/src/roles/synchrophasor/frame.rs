@@ -1,7 +1,7 @@
 //! Encodes and decodes frames of IEEE C37.118.2: sync word, size, stream, time, content and checksum.
 //!
-//! Measurements are floating-point and phasors polar. The last two digital words of a data frame hold its number, so that
-//! a receiver needs no state.
+//! Measurements are floating-point and phasors polar. The last two digital words of a data frame hold its
+//! number, so that a receiver needs no state.
 
 use crate::os::Res;
 
@@ -79,7 +79,8 @@ fn crc(bytes: &[u8]) -> u16 {
     })
 }
 
-/// Appends a frame whose content `content` appends; `at_ns` is Unix time in whole microseconds.
+/// Appends a frame whose content `content` appends. `at_ns` is Unix time in nanoseconds; the frame has it in
+/// whole microseconds.
 fn frame(
     kind: Kind,
     idcode: u16,
@@ -107,8 +108,8 @@ impl Station {
         COMMON + 2 + measured + 2 * usize::from(DIGITAL_WORDS) + CHECKSUM
     }
 
-    /// Appends a data frame with one measurement: phasors of three phases that rotate with the deviation of
-    /// the frequency, which swings slowly.
+    /// Appends a data frame with number `seq` (32 bits) and one measurement at `at_ns`: phasors of three
+    /// phases with a constant magnitude, whose angles swing with the frequency in four seconds.
     pub fn data(&self, seq: u64, at_ns: i64, out: &mut Vec<u8>) {
         let seconds = (at_ns % 4_000_000_000) as f64 / 1e9; // one swing
         let swing = (seconds * std::f64::consts::FRAC_PI_2).sin();
@@ -134,7 +135,7 @@ impl Station {
     }
 
     /// Appends a configuration frame: content and rate of data frames. CFG-1 states the capability, CFG-2 the
-    /// present setting.
+    /// present setting; both are equal here. `per_s`: data frames a second, negative for seconds per frame.
     pub fn configuration(&self, kind: Kind, per_s: i16, at_ns: i64, out: &mut Vec<u8>) {
         frame(kind, self.idcode, at_ns, out, |out| {
             out.extend(TIME_BASE.to_be_bytes());
@@ -225,7 +226,7 @@ pub fn read(bytes: &[u8]) -> Res<Frame<'_>> {
     })
 }
 
-/// Returns the command in a frame's content; None if it is unknown.
+/// Returns the command in a frame's content; None if it is unknown or missing.
 pub fn command_of(content: &[u8]) -> Option<Command> {
     let word = u16::from_be_bytes(*content.first_chunk()?);
     [

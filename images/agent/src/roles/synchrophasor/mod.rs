@@ -52,7 +52,8 @@ struct Spec {
     ipv6: bool,
 }
 
-/// Creates a station or a concentrator for an item of `workload`; a station listens from the start.
+/// Creates a station if the settings have `listen`, or a concentrator if they have `to`, for an item of
+/// `workload`; an error if they have both or neither. A station listens from the start.
 pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     let spec: Spec = proto::parse("spec", item.software.spec.take())?;
     if spec.listen.is_some() == spec.to.is_empty() {

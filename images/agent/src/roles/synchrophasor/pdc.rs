@@ -58,7 +58,7 @@ pub struct Pdc {
     t0_ns: Option<i64>,
     began: bool,
     over: bool,
-    /// Whether the step `subscribed` is recorded: all stations have answered.
+    /// Whether all stations have sent their configuration, so that the step `subscribed` is recorded.
     subscribed: bool,
     counts: Totals,
     input: Vec<u8>,
@@ -112,8 +112,8 @@ impl Pdc {
         }
     }
 
-    /// Requests header and configuration of the station at `place`; once the configuration has arrived, the
-    /// concentrator turns data on.
+    /// Requests header and configuration of the station at index `place`; once the configuration has arrived,
+    /// the concentrator turns data on. If the request cannot be sent, the connection is lost.
     fn request(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
         self.links[place].state = State::Requesting(now + RETRY_NS);
         for word in [Command::SendHeader, Command::SendConfiguration2] {
@@ -143,7 +143,8 @@ impl Pdc {
         }
     }
 
-    /// Handles the end of a connection or an attempt: records `why`, and reconnects later.
+    /// Handles the end of a connection or an attempt: records `why`, as `disconnected` if data was turned on,
+    /// else as `failed`, and reconnects after `RECONNECT_NS`.
     fn lost(&mut self, place: usize, why: &str, now: i64, out: &mut Vec<u8>) {
         self.subscribed = false;
         let link = &mut self.links[place];

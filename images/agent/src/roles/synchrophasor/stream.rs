@@ -36,8 +36,8 @@ impl Stream {
         !self.output.is_empty()
     }
 
-    /// Queues a frame and writes as much as the socket accepts; returns false, without queueing it, if too
-    /// much output already waits.
+    /// Queues a frame and writes as much as the socket accepts; returns false, without queueing it, if more
+    /// than `BACKLOG_BYTES` of output already wait. An error if the connection has ended.
     pub fn send(&mut self, frame: &[u8]) -> Res<bool> {
         if self.output.len() > BACKLOG_BYTES {
             return Ok(false);
@@ -57,8 +57,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads from the socket and passes completed frames to `take`; an error if the connection has ended or
-    /// the peer sends an invalid frame.
+    /// Reads once from the socket and passes completed frames to `take`; an error if the connection has ended
+    /// or the peer sends bytes that begin no frame.
     pub fn receive(&mut self, mut take: impl FnMut(&[u8])) -> Res<()> {
         let mut chunk = [0; 16_384];
         match os::read(self.raw(), &mut chunk) {

@@ -36,7 +36,8 @@ impl Content {
         Some(())
     }
 
-    /// Adds a piece of the body; None if the body exceeds its announced size.
+    /// Adds a piece of the body; None if the header has not arrived, or if the body exceeds its announced
+    /// size.
     pub fn add(&mut self, payload: &[u8]) -> Option<()> {
         let left = self.left?.checked_sub(payload.len())?;
         self.left = Some(left);

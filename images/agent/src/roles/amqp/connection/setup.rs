@@ -21,7 +21,8 @@ pub enum Step {
 }
 
 impl Step {
-    /// Appends the step's request to `out`; `queue` is the name of the declared queue.
+    /// Appends the step's request to `out`, nothing for a step that the broker begins; `queue` is the name of
+    /// the declared queue.
     pub fn ask(self, out: &mut Vec<u8>, queue: &str, spec: &Spec) {
         match (self, &spec.publish, &spec.consume) {
             (Self::Open, _, _) => methods::open(out, &spec.vhost),

@@ -113,7 +113,7 @@ fn accept_login(listener: &TcpListener, connack: &[u8]) -> (TcpStream, Vec<u8>) 
     (stream, body)
 }
 
-/// Receives and acknowledges messages until the client disconnects; returns the packet ids.
+/// Receives and acknowledges messages until another packet or the end arrives; returns the packet ids.
 fn acknowledge(stream: &mut (impl Read + Write)) -> Vec<u16> {
     let mut ids = Vec::new();
     while let Some((PUBLISH, body)) = packet(stream) {
@@ -125,7 +125,7 @@ fn acknowledge(stream: &mut (impl Read + Write)) -> Vec<u16> {
 }
 
 /// Starts a broker that ends while the client's window is full, listens again a little later, and then
-/// answers with `second`.
+/// answers with `second`; its handle yields the packet ids of the second connection.
 fn restarting(
     listener: TcpListener,
     window: usize,
