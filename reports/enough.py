@@ -26,8 +26,11 @@ MOST_NAMED = 5  # of wide intervals in the terminal
 
 @dataclass(frozen=True)
 class Known:
-    """How well the mean of one value is known after a look at `n` repetitions; `half` is half its interval,
-    None without one.
+    """How well the mean of one value is known after a look: `n` of `runs` repetitions measured it; `half` is
+    half its interval, None without one.
+
+    A value that a run did not measure, such as the latency of a class that lost all its messages, is never
+    known well enough: the other runs alone would flatter it.
     """
 
     of: str
@@ -36,6 +39,7 @@ class Known:
     mean: float
     half: float | None
     enough: bool
+    runs: int
 
     @property
     def text(self) -> str:
@@ -44,6 +48,8 @@ class Known:
         if self.half is not None:
             share = f" ({plain(100 * self.half / self.mean)} %)" if self.mean > 0 else ""
             said = f"{plain(self.mean)} ± {plain(self.half)} {self.unit}{share}"
+        if self.n < self.runs:
+            return f"{said} after {self.n} of {self.runs} repetitions, since the others did not measure it"
         return f"{said} after {self.n} repetition{'s' if self.n != 1 else ''}"
 
 
@@ -57,22 +63,27 @@ def known(cells: Sequence[Cell], rule: Enough) -> list[Known]:
         for value in [] if isinstance(measured, str) else measured:
             found.setdefault((value.of, value.unit), []).append(value.value)
     count = is_count(name_of(rule.metric), rule.metric.unit)
-    return [known_mean(of, unit, several, rule, count) for (of, unit), several in found.items()]
+    return [known_mean(of, unit, several, rule, count, len(cells)) for (of, unit), several in found.items()]
 
 
-def known_mean(of: str, unit: str, measured: Sequence[float], rule: Enough, count: bool) -> Known:
-    """The mean of independent repetitions with Student's interval, at the confidence of one look.
+def known_mean(
+    of: str, unit: str, measured: Sequence[float], rule: Enough, count: bool, runs: int | None = None
+) -> Known:
+    """Returns the mean of independent repetitions with Student's interval, at the confidence of one look.
+    runs: the number of repetitions, with those that measured no value; by default all measured one.
 
     Counts scatter at least as a Poisson law does, so that a few equal ones do not seem certain.
     """
     n, mean = len(measured), math.fsum(measured) / len(measured)
+    runs = n if runs is None else runs
     if n < 2 or not math.isfinite(mean):
-        return Known(of, unit, n, mean, None, False)
+        return Known(of, unit, n, mean, None, False, runs)
     deviation = float(np.std(measured, ddof=1))
     if count:
         deviation = max(deviation, math.sqrt(max(mean, 0.0)))
     half = t_quantile(0.5 + rule.confidence / 2, n - 1) * deviation / math.sqrt(n)
-    return Known(of, unit, n, mean, half, n >= rule.at_least and mean > 0 and half <= rule.interval * mean)
+    narrow = mean > 0 and half <= rule.interval * mean
+    return Known(of, unit, n, mean, half, narrow and rule.at_least <= n == runs, runs)
 
 
 def rule_of(study: Study) -> Enough | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from orchestrator.cli.errors import FAILED, INTERRUPTED, REFUSED, USAGE, CliError
 from orchestrator.cli.fetch import fetch_command
@@ -115,6 +116,7 @@ def run_command(
         settings, directory = Settings(file, parameters, kernel, lab, time_mode, seed, fail_if), place.out
         if file.is_dir():
             settings, directory = _begun(file, parameters, seed, fail_if)
+            _insist_same({"kernel": settings.kernel, "lab": settings.lab, "time_mode": settings.time}, file)
         refuse_host_clock(settings.time, settings.kernel)
         engine = engine_for(jobs, on, settings)
         directory = directory or place.results / _name(settings.file, parameters)
@@ -235,6 +237,22 @@ def _begun(
         fail_if or tuple(kept.get("fail_if", ())),
     )
     return settings, directory
+
+
+def _insist_same(kept: dict[str, str | None], directory: Path) -> None:
+    """Refuses options of the command line that differ from those with which the campaign began, because its
+    runs would not be comparable. `kept` has the values by parameter of the command.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if given and name in kept and context.params[name] != kept[name]:
+            began = f"{parameter.opts[0]} {kept[name]}" if kept[name] else f"no {parameter.opts[0]}"
+            raise CliError(
+                f"{directory}: {parameter.opts[0]} {context.params[name]}: this campaign began with {began}, "
+                "and all its runs have the same; leave the option out, or begin a new campaign with --out"
+            )
 
 
 def _name(file: Path, parameters: dict[str, str]) -> str:

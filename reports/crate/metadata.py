@@ -94,11 +94,15 @@ def _file(root: Path, path: Path) -> Entity:
 
 
 def _action(study: Study, number: int) -> Entity:
-    """How a run was made: its seed, kernel, and the hashes of the programs and images that it ran with."""
+    """Returns the entity of a run: its state, whether it is suspect, its seed and kernel, and the hashes of
+    the programs and images that it ran with.
+    """
     cell = study.cells[number]
     made = cell.run.manifest
     inputs = made.inputs or made.versions
     said: dict[str, object] = {
+        "state": made.state,
+        "suspect": "yes" if made.suspect else "no",
         "seed": made.seed,
         "time": made.time,
         "kernel": dict(made.kernel).get("release"),

@@ -14,6 +14,7 @@ from orchestrator.campaign.campaign import run_campaign
 from orchestrator.campaign.journal import CampaignError
 from orchestrator.campaign.settings import Settings
 from orchestrator.cli.campaign import _begun as begun
+from orchestrator.cli.main import main
 from orchestrator.run.run import Outcome
 from orchestrator.topology import TopologyError
 
@@ -37,6 +38,22 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "c.yaml"
     path.write_text("name: c\ncampaign: {topologies: [pair.yaml]}\n")
     return path
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--kernel", "host", "this campaign began with --kernel fake"),
+        ("--time", "virtual", "this campaign began with --time real"),
+        ("--lab", "other", "this campaign began with no --lab"),
+    ],
+)
+def test_a_begun_campaign_keeps_its_kernel_lab_and_time(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str, said: str
+) -> None:
+    run_campaign(settings(file), tmp_path / "out", lambda _: None)
+    assert main(["campaign", "run", str(tmp_path / "out"), option, value]) != 0
+    assert said in " ".join(capsys.readouterr().err.split())
 
 
 def settings(file: Path, *conditions: str) -> Settings:

@@ -77,6 +77,11 @@ def test_equal_counts_are_not_certain_and_a_mean_of_zero_has_no_share() -> None:
     assert not judged("up", "ms", [4.0], RULE, False).enough
 
 
+def test_a_value_that_some_runs_did_not_measure_is_never_known_well_enough() -> None:
+    found = judged("up", "ms", [4.0, 4.0, 4.0], RULE, False, runs=5)
+    assert not found.enough and "after 3 of 5 repetitions" in found.text
+
+
 def run(tmp_path: Path, stop_after: int = 100) -> Summary:
     ended = 0
 

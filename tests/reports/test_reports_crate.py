@@ -21,7 +21,7 @@ STATED = Stated("CC-BY-4.0", "2026-01-31")
 @pytest.fixture(scope="module")
 def crate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("crate")
-    directory = write_campaign(place / "campaign", [Shape(), Shape(seed=2)])
+    directory = write_campaign(place / "campaign", [Shape(), Shape(seed=2, suspect=True)])
     write(study_of_campaign(directory))
     made = place / "campaign.zip"
     assert pack(directory, made, STATED) > 4
@@ -57,8 +57,12 @@ def test_the_metadata_are_those_of_an_ro_crate(crate: Path) -> None:
     assert known[NAME]["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
     assert (root["license"], root["datePublished"]) == (STATED.license, STATED.published)
     assert [one["@id"] for one in root["hasPart"]] == parts  # type: ignore[index, attr-defined]  # JSON
-    said = {one["name"] for one in known["#run-1"]["object"]}  # type: ignore[attr-defined]  # JSON
-    assert {"seed", "time"} <= said
+    first, second = (
+        {one["name"]: one["value"] for one in known[run]["object"]}  # type: ignore[attr-defined]  # JSON
+        for run in ("#run-1", "#run-2")
+    )
+    assert {"seed", "time"} <= first.keys() and first["state"] == "complete"
+    assert (first["suspect"], second["suspect"]) == ("no", "yes")
 
 
 @pytest.mark.parametrize("content", [b"{}", None])
