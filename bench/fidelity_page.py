@@ -11,16 +11,16 @@ Exit status: 1 if a figure is out of its bound.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from commands import CANNOT, ROOT, VNET, failed, tool
 from fidelity_rows import ROWS, Pair, Row
+
+from contract import manifest
 
 sys.path.insert(0, str(ROOT / "docs"))
 import wrap
@@ -59,16 +59,16 @@ def run(column: str, place: Path) -> Path | str:
         return done.stderr.strip().splitlines()[-1].strip()
     if done.returncode != 0:
         failed(argv, done.returncode, *done.stderr.splitlines()[-5:])
-    if column != "virtual" and (why := disturbed(json.loads((place / column / "manifest.json").read_text()))):
+    if column != "virtual" and (why := disturbed(manifest.load(place / column))):
         return why
     return place / column
 
 
-def disturbed(manifest: dict[str, Any]) -> str:
+def disturbed(found: manifest.Manifest) -> str:
     """Returns why a run in real time says more of a busy machine than of vNET; "" if it is not suspect."""
-    if not manifest["suspect"]:
+    if not found.suspect:
         return ""
-    marks = [warning["text"] for warning in manifest["warnings"] if warning.get("suspect")]
+    marks = [warning["text"] for warning in found.warnings if warning.get("suspect")]
     return f"its run was suspect: {'; '.join(marks[:2])}"
 
 

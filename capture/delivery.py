@@ -29,7 +29,7 @@ class Verdict:
     messages. holds: None if no message was judged or nothing is guaranteed. expected: all judged. lost:
     neither received nor answered. unanswered: requests without a reply, the lost ones included. uncovered:
     lost or unanswered ones in flight when a session broke with which the guarantee ends. late: their deadline
-    was missed, also of messages that are not judged. guaranteed: False if the guarantee forbids nothing.
+    was missed, also of messages without a verdict. guaranteed: False if the guarantee forbids nothing.
     offending: (name of the flow, seq, receiver, lost|unanswered|duplicated|disordered) of the first 20
     violations.
     """

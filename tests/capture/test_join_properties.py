@@ -66,6 +66,9 @@ class Run:
         return found + [f"C,{who},failed,{t_ns}," for who, ends in self.ended.items() for t_ns in ends]
 
     def of(self, message: Sent, receiver: str, leg: int) -> list[int]:
+        """Returns the arrivals of a message, or of its replies (leg 1), which only requests have."""
+        if leg and self.plan["flows"][message.flow]["pattern"] != "request":
+            return []
         return [a.t_ns for a in self.arrived if (a.flow, a.seq, a.receiver, a.leg) ==
                 (message.flow, message.seq, receiver, leg)]  # fmt: skip
 

@@ -11,6 +11,8 @@ sys.path.insert(0, str(PROJECT / "bench"))
 from fidelity_page import HEAD, disturbed, failing, page  # noqa: E402 - after the path
 from fidelity_rows import ROWS, Pair  # noqa: E402
 
+from contract.manifest import Manifest  # noqa: E402
+
 
 def test_a_bound_is_relative_to_the_other_figure() -> None:
     row = ROWS[0]
@@ -45,6 +47,6 @@ def test_a_figure_out_of_its_bound_in_any_column_fails() -> None:
 def test_a_suspect_run_has_no_figures_but_the_reason() -> None:
     note = {"code": "note", "text": "a remark", "suspect": False}
     busy = {"code": "late", "text": "the lab's own loop came late", "suspect": True}
-    assert disturbed({"suspect": False, "warnings": [note]}) == ""
-    said = disturbed({"suspect": True, "warnings": [note, busy]})
+    assert disturbed(Manifest(suspect=False, warnings=[note])) == ""
+    said = disturbed(Manifest(suspect=True, warnings=[note, busy]))
     assert said == "its run was suspect: the lab's own loop came late"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.exchange import writing
+from orchestrator.exchange import subnets, writing
 from orchestrator.exchange.core import read
 from orchestrator.exchange.network import Lan, Machine, Network, Wire
 from orchestrator.plan.build import make_plan
@@ -145,7 +145,7 @@ def test_a_network_without_addresses_gets_a_subnet_that_no_other_part_uses() -> 
 
 
 def test_more_networks_than_free_subnets_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "_free", lambda taken: iter(()))
+    monkeypatch.setattr(subnets, "_free", lambda taken: iter(()))
     network = Network("full", "a tool", _hosts("a", "b"))
     network.lans = {"s1": Lan("s1", [("a", "eth0"), ("b", "eth0")])}
     with pytest.raises(TopologyError, match=r"a tool: s1: no subnet from 10\.200\.0\.0 on is free"):

@@ -13,6 +13,7 @@ from synthetic_shape import CLASS, PAYLOAD, RULES, T0, S, Shape, connect_ns, nam
 from synthetic_tables import events, host, links, messages, nodes, packets, sessions
 
 from contract.codec import to_json
+from contract.manifest import Manifest
 from contract.plan import (
     NO_PLAN,
     Capture,
@@ -53,7 +54,7 @@ def run_of(
     return Run(
         path,
         lambda: planned,
-        lambda: manifest or {},
+        lambda: Manifest.of(manifest),
         list,
         tables,
         captures or {},

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 import yaml
 
+from contract.manifest import Manifest
 from contract.plan import NO_PLAN
 from reports.cell import Cell
 from reports.claims.evidence import Evidence
@@ -118,7 +119,15 @@ def test_each_claim_holds_and_fails(key: str) -> None:
 
 def run(captures: dict[str, Path], messages: pl.DataFrame, parameters: dict[str, Any]) -> Run:
     made = {"parameters": parameters}
-    return Run(Path("nowhere"), lambda: NO_PLAN, lambda: made, list, {"messages": messages}, captures, ())
+    return Run(
+        Path("nowhere"),
+        lambda: NO_PLAN,
+        lambda: Manifest.of(made),
+        list,
+        {"messages": messages},
+        captures,
+        (),
+    )
 
 
 def study(one: Run, name: str = "efficiency") -> Study:
@@ -212,7 +221,9 @@ def test_what_an_outage_took_and_when_it_was_over() -> None:
     ).with_columns(latency_ns=pl.col("received_ns") - pl.col("scheduled_ns"))  # fmt: skip
     at = [10 * second - 1, 20 * second - 1]
     events = pl.DataFrame({"t_ns": at, "action": ["link-down", "link-up"], "ok": [True, True]})
-    one = Run(Path("nowhere"), lambda: NO_PLAN, dict, list, {"messages": messages, "events": events}, {}, ())
+    one = Run(
+        Path("nowhere"), lambda: NO_PLAN, Manifest, list, {"messages": messages, "events": events}, {}, ()
+    )
     made = study(one, "recovery lte")
     (table,) = recovery.tables(made)
     body = {row[0]: row[1:] for row in table.rows}
@@ -235,7 +246,7 @@ def test_clock_errors_are_what_the_programs_say(tmp_path: Path) -> None:
     ahead = [f"ptp4l[1{n}.9]: master offset {2_000_000 * n:10} s0 freq -5 path delay 19" for n in (1, 2, 3)]
     before = "ptp4l[9.9]: master offset 77 s0 freq -5 path delay         0"
     (logs / "device.ptp.log").write_text("\n".join([before, *ahead]))
-    made = study(Run(tmp_path, lambda: NO_PLAN, dict, list, {}, {}, ()), "clock lte")
+    made = study(Run(tmp_path, lambda: NO_PLAN, Manifest, list, {}, {}, ()), "clock lte")
     ((row, by_ptp),) = (table.rows for table in clocks.tables(made))
     assert row[0] == "clock lte, s, chronyd, the kernel's time stamps"
     assert row[1].startswith("-3") and row[4] == "5"

@@ -107,7 +107,7 @@ def test_a_run_of_an_earlier_version_is_reported_in_todays_words(run: Path) -> N
     assert not RETIRED.findall(junit(run)) and "cannot tell" in (run / VERDICTS).read_text()
     tables = [*(run / "report").rglob("*.csv"), run / "summary.json", run / VERDICTS]
     assert not [f.name for f in tables if RETIRED.search(f.read_text())]
-    assert {one["verdict"] for one in read_run(run).proof} <= set(verdict.ORDER)
+    assert {one.verdict for one in read_run(run).proof} <= set(verdict.ORDER)
     assert not any("not judged" in text for text, _ in verdicts(summary(run)))
 
 

@@ -73,7 +73,7 @@ class Flows:
     _since_ns: int | None = None  # messages scheduled before may have skipped arrivals
 
     def skipped(self) -> None:
-        """Records that lines were skipped: messages that were scheduled before are not judged, so none counts
+        """Records that lines were skipped: messages that were scheduled before get no verdict, so none counts
         as lost.
         """
         self._since_ns = None
@@ -141,7 +141,7 @@ class Flows:
 
     def _judge(self) -> None:
         """Judges messages LOST_NS after their scheduled time: counts each receiver that does not have the
-        message as a loss. Messages before a skip of records are not judged.
+        message as a loss. Messages before a skip of records get no verdict.
         """
         if self._since_ns is None:
             self._since_ns = self._newest_ns

@@ -152,7 +152,7 @@ SPECS = (
         ONE,
         {"subscriber": ("receiver", "cpu"), "mean publisher": ("sender", "cpu")},
         CPU,
-        ("subscriber-cpu",),
+        ("subscriber-cpu", "step-subscriber-cpu"),
     ),
     _spec(
         "11",
