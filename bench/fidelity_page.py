@@ -39,7 +39,7 @@ through a rate, and the throughput of TCP Reno by Padhye et al. (SIGCOMM 1998).
 
 """
 OTHERS = """
-## What others publish
+## Published accuracy of other testbeds
 
 Mininet-HiFi was compared with hardware by the experiments of other papers: of the 20 traffic patterns
 of Hedera, 16 have nearly the same throughput as the hardware testbed (Handigol et al., *Reproducible
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     wanted = options.columns.split(",")
     if unknown := [name for name in wanted if name not in COLUMNS]:
-        parser.error(f"--columns: {unknown[0]} is none of {', '.join(COLUMNS)}")
+        parser.error(f"--columns: {unknown[0]} is no column; write one of {', '.join(COLUMNS)}")
     for program in ("ping", "iperf3", "tshark", "mosquitto_sub"):
         tool(program)
     found: dict[str, dict[str, Pair] | str] = {}

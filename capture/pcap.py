@@ -57,8 +57,8 @@ class Counts:
 
 def reducer() -> Path:
     """Returns the path of vnet-reduce: $VNET_REDUCE, else the one installed with the package, else the
-    project's release build, else the one on the PATH. CaptureError if there is none, or if $VNET_REDUCE is no
-    program.
+    project's release build, else the one on the PATH. CaptureError if no such program exists, or if
+    $VNET_REDUCE is no program.
     """
     chosen = os.environ.get("VNET_REDUCE")
     if chosen:

@@ -12,7 +12,7 @@ from capture.conservation.evidence import Evidence
 from capture.monitors.monitor import Monitor, Reading, listed
 
 LIMITS = Monitor("broker-limits", 1, "clients and alarms", role="broker")
-# What a broker writes when it reaches a limit -> what this means. mosquitto: src/database.c, src/net.c,
+# Line that a broker logs at a limit -> its meaning. mosquitto: src/database.c, src/net.c,
 # src/handle_publish.c; RabbitMQ: rabbit_alarm.erl.
 SAYS: dict[re.Pattern[str], str] = {
     re.compile(r"Outgoing messages are being dropped for client (?P<client>[^\s]+?)\.?$"):

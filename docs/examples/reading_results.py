@@ -41,7 +41,7 @@ class Result:
     failed: int
     seeds: tuple[int, ...]
     minutes: float  # of the machine's clock, all runs together; longer on a busy machine
-    suspect: tuple[str, ...]  # a reason for each suspect run, or "" of those that are none
+    suspect: tuple[str, ...]  # for each run the reason why it is suspect, or ""
     claims: dict[str, Given]
 
     @property

@@ -5,6 +5,7 @@ them in labs.
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,7 @@ import pytest
 from rundirs import T0, S, flow, guarantee, node, plan, run_dir
 
 from capture.conservation.evidence import Evidence
+from capture.monitors import queues
 from capture.monitors.monitor import Monitor, Reading
 from capture.reduce import MONITORS, readings
 from contract import manifest, rundir
@@ -243,3 +245,19 @@ def test_datagrams_in_bursts_have_no_acknowledgements(tmp_path: Path) -> None:
     counted = stacks(("b", "TcpExtDelayedACKs", 50))
     one = read(run, messages=arrivals(10, 40), stacks=counted)["delayed-acks"]
     assert (one.state, one.text) == ("cannot tell", "no messages over TCP arrived")
+
+
+@pytest.mark.parametrize(
+    ("times", "state"), [((1, 2, 3), "below"), ((1,), "cannot tell"), ((), "cannot tell")]
+)
+def test_a_share_needs_samples(monkeypatch: pytest.MonkeyPatch, times: tuple[int, ...], state: str) -> None:
+    """The first sample of a direction has no beginning, so one alone tells nothing."""
+    monkeypatch.setattr(queues.requested, "rates", lambda *_: {("wan", "forward"): [(0, 10**6)]})
+    rows = [
+        {"t_ns": t * S, "link": "wan", "direction": "forward", "bps": 1000.0, "backlog_packets": 0}
+        for t in times
+    ]
+    kinds = {"t_ns": pl.Int64, "link": pl.String, "direction": pl.String, "bps": pl.Float64}
+    links = pl.DataFrame(rows, schema={**kinds, "backlog_packets": pl.Int64})
+    evidence: Any = SimpleNamespace(links=links, plan=None, events=None, impairments=None, scenario=None)
+    assert queues.at_rate(evidence).state == state

@@ -6,15 +6,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 from synthetic import run_of
 
+from contract.verdict import FAILS, HOLDS
 from reports.cell import Cell
 from reports.figures.bounds import data
-from reports.metrics.bounds import Bounded, bounded
+from reports.metrics.bounds import Bounded, _doubt, bounded
 from reports.rundir import Run
 from reports.study import Study
 from reports.warnings import notices
@@ -105,3 +107,21 @@ def test_what_waits_for_arp_with_the_first_message_is_left_out() -> None:
     first, *rest = rows(TELL, "publish", (0, 900), (0, 100))
     waiting = {**rest[0], "scheduled_ns": first["scheduled_ns"] + 250 * US}  # the first is there after 1 us
     assert of(run(first, waiting, rest[1]))["tell"].largest_ns == 100 * US
+
+
+OVER = pl.DataFrame({"took_ns": [9_000], "after_ns": [9_000], "worst_ns": [5_000]})
+
+
+@pytest.mark.parametrize(
+    ("links", "said"),
+    [
+        ("ab", "the links (a, b failed their checks): "),
+        ("aabcde", "the links (a, b, c and 2 more failed their checks): "),
+        ("", "the receiving end nodes, "),
+    ],
+)
+def test_all_links_are_named(links: str, said: str) -> None:
+    proof = [SimpleNamespace(link=link, verdict=FAILS) for link in links]
+    proof.append(SimpleNamespace(link="fine", verdict=HOLDS))
+    run: Any = SimpleNamespace(bounds={}, proof=proof, plan=SimpleNamespace(events=()))
+    assert _doubt(run, OVER).startswith(said)

@@ -19,7 +19,7 @@ from synthetic_tables import PACKETS
 from reports.metrics import compare, stats
 from reports.metrics.delivery import delivery
 from reports.metrics.load import interval_ns, within
-from reports.metrics.messages import by_guarantee, counts, latency_metrics
+from reports.metrics.messages import _spread, by_guarantee, counts, latency_metrics
 from reports.metrics.metric import Of, count, find
 from reports.metrics.packets import packet_metrics
 from reports.metrics.ramp import against_clients, connected
@@ -358,3 +358,10 @@ def test_numbers_have_the_digits_of_their_interval() -> None:
     assert plus_minus(0.001, -0.499, 0.501) == "0.00 ± 0.50"
     assert plus_minus(123456.7, 123444.4, 123469.0) == "123,457 ± 12"
     assert (plain(15023.4), plain(0), plain(0.0533)) == ("15,023", "0", "0.0533")
+
+
+@pytest.mark.parametrize(("values", "deviation"), [([5e6], None), ([5e6, 7e6], 2**0.5), ([5e6, 5e6], 0)])
+def test_the_deviation_needs_two_values(values: list[float], deviation: float | None) -> None:
+    found = {m.name: m.value for m in _spread("latency", Of(), np.array(values))}
+    assert found.get("latency_deviation") == (None if deviation is None else pytest.approx(deviation))
+    assert found["latency_max"] == max(values) * 1e-6
