@@ -84,8 +84,11 @@ class Startup:
         if _tagged(words):
             self.problems.append((line, shown(words), TAGGED_BRIDGE, BRIDGE_REMEDY))
             return Answer()
+        before = repr(self.machine)
         if (status := act(self.machine, words)) is not None:
-            return Answer(status, UNKNOWN if words[-1:] == ["show"] else "")
+            # A listing depends on the machine that runs; what changes something has no output.
+            listing = not status and repr(self.machine) == before and _lists(words)
+            return NOT_KNOWN if listing else Answer(status)
         if bare(words[0]) not in _SILENT:
             self._leave(line, f"`{shown(words)}` is not run")
         return NOT_KNOWN
@@ -103,6 +106,14 @@ class Startup:
 
 
 _MARK = "(?)"
+_LISTINGS = frozenset(
+    ("show", "sh", "list", "ls", "lst", "get", "showmacs", "showstp", "list-br", "list-ports")
+)
+
+
+def _lists(words: Sequence[str]) -> bool:
+    """Returns whether a network command only lists: it has a word for that, or no more than a name."""
+    return bool(_LISTINGS & set(words)) or len([word for word in words if word[:1] != "-"]) <= 2
 
 
 def shown(words: Sequence[str]) -> str:
