@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from .arithmetic import arithmetic
+from .programs import program
 from .state import Interpreter, LeaveError
 from .values import NOT_KNOWN, UNKNOWN, Answer, known
 
@@ -97,12 +98,11 @@ def _read(shell: Interpreter, words: list[str], _line: int, stdin: str) -> Answe
     return Answer(0 if known(stdin) and stdin else None)
 
 
-def _printf(shell: Interpreter, words: list[str], line: int, stdin: str) -> Answer | None:
+def _printf(shell: Interpreter, words: list[str], _line: int, stdin: str) -> Answer | None:
     if words[1:2] != ["-v"] or len(words) < 4:
         return None
-    from .commands import call
-
-    shell.variables[words[2]] = call(shell, ["printf", *words[3:]], line, stdin).output
+    answer = program(["printf", *words[3:]], stdin, shell.variables, shell.files)
+    shell.variables[words[2]] = UNKNOWN if answer is None else answer.output
     return Answer()
 
 
