@@ -31,6 +31,7 @@ from .network import Lan, Machine, Network, Origin, name_of
 
 TOOL = "Docker Compose"
 RUNTIMES = ("docker", "podman")
+MOST_REPLICAS = 1000
 SAVE_S = 600  # a large image of a slow disk
 READ = {
     "image", "command", "entrypoint", "environment", "env_file", "working_dir", "networks", "depends_on",
@@ -164,7 +165,14 @@ class _Reader:
         if mode != "bridge":
             self._refuse((*path, "network_mode"), "cannot be taken over", "give the service networks", mode)
         count = keys.get("scale", mapping(keys.get("deploy")).get("replicas", 1))
-        count = count if isinstance(count, int) and 0 < count <= 1000 else 1
+        if not str(count).isdecimal() or int(str(count)) > MOST_REPLICAS:
+            self._refuse(
+                path, "is no number of replicas", f"write a number up to {MOST_REPLICAS}", str(count)
+            )
+            return
+        count = int(str(count))
+        if count == 0:
+            self._leave(path, f"{theirs}: has no replica")
         limits, software = self._limits(path, keys), self._program(path, theirs, keys)
         for number in range(1, count + 1):
             label = theirs if count == 1 else f"{theirs}-{number}"
@@ -227,6 +235,8 @@ class _Reader:
                 found["memory_limit"] = text
         if isinstance(pids := keys.get("pids_limit", resources.get("pids")), int) and pids > 1:
             found["process_limit"] = pids
+        elif pids is not None and pids != -1:
+            self._leave(path, f"a limit of {pids} processes: no counterpart")
         return found
 
     def _program(self, path: Place, theirs: str, keys: dict[str, Any]) -> dict[str, Any] | None:

@@ -110,7 +110,7 @@ class _Reader:
 
     def _merged(self, topology: dict[str, Any], name: str, own: Any) -> dict[str, Any]:
         """Returns the node's keys merged over those of its group, its kind and the defaults, in this order of
-        precedence. Joins two lists under one key; replaces any other value, also a mapping.
+        precedence. Joins two lists, and two mappings, under one key; replaces any other value.
         """
         node = self._mapping(("topology", "nodes", name), own)
         defaults = self._mapping(("topology", "defaults"), topology.get("defaults"))
@@ -123,8 +123,12 @@ class _Reader:
         merged: dict[str, Any] = {}
         for layer in (defaults, self._mapping(("topology", "kinds"), kinds.get(str(kind))), group, node):
             for key, value in layer.items():
-                both = isinstance(value, list) and isinstance(merged.get(key), list)
-                merged[key] = [*merged[key], *value] if both else value
+                old = merged.get(key)
+                if isinstance(value, list) and isinstance(old, list):
+                    merged[key] = [*old, *value]
+                else:
+                    both = isinstance(value, dict) and isinstance(old, dict)
+                    merged[key] = {**old, **value} if both else value  # type: ignore[dict-item]
         merged["kind"] = kind
         return merged
 

@@ -164,5 +164,5 @@ class _Reader:
         for name in (CLIENT, SERVER):
             self._network.machines[name] = Machine(name, origin=origin)
         ends = ((CLIENT, "eth0"), (SERVER, "eth0"))
-        self._network.wires.append(Wire(ends, impairments=sides if forward else {}, origin=origin))
+        self._network.wires.append(Wire(ends, impairments=sides if forward or reverse else {}, origin=origin))
         self._network.changed.append("the shells' links in a row are one link here, from client to server")

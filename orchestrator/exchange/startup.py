@@ -38,12 +38,14 @@ class Startup:
     problems: list[tuple[int, str, str, str]] = field(default_factory=list)  # line, value, rule, remedy
     files: dict[str, str] = field(default_factory=dict)
 
-    def script(self, text: str, variables: Mapping[str, str] | None = None, name: str = "sh") -> None:
+    def script(
+        self, text: str, variables: Mapping[str, str] | None = None, name: str = "sh", plain: bool = False
+    ) -> None:
         """Follows a shell script, with `name` as its $0, and applies its commands; a ShellError becomes one
-        of `problems`.
+        of `problems`. plain: the shell is no bash.
         """
         shell = Shell(self._act, self._doubt, {"HOSTNAME": self.hostname, **(variables or {})}, self.files)
-        shell.assumed = self._assumed
+        shell.assumed, shell.plain = self._assumed, plain
         try:
             shell.run(text, [name])
         except ShellError as error:
@@ -58,17 +60,19 @@ class Startup:
         shell = bare(words[0]) in ("sh", "bash", "ash", "dash")
         place, self.place = self.place, lambda _line: place(line)
         if shell and len(words) > 2 and words[1].startswith("-") and words[1].endswith("c"):
-            self._of_line(line, words[2], variables)
+            self._of_line(line, words[2], variables, plain=bare(words[0]) != "bash")
         elif (name := words[1] if shell and len(words) > 1 else words[0]) in self.files:
             self._of_line(line, self.files[name], variables)
         else:
             self._act(words, line, "")
         self.place = place
 
-    def _of_line(self, line: int, text: str, variables: Mapping[str, str] | None) -> None:
+    def _of_line(
+        self, line: int, text: str, variables: Mapping[str, str] | None, plain: bool = False
+    ) -> None:
         """Follows a script that stands in one line of the file; its problems get that line."""
         before = len(self.problems)
-        self.script(text, variables)
+        self.script(text, variables, plain=plain)
         self.problems[before:] = [(line, *rest) for _, *rest in self.problems[before:]]  # type: ignore[misc]
 
     def _act(self, words: Sequence[str], line: int, _stdin: str) -> Answer | None:
@@ -80,8 +84,11 @@ class Startup:
         if _tagged(words):
             self.problems.append((line, shown(words), TAGGED_BRIDGE, BRIDGE_REMEDY))
             return Answer()
+        before = repr(self.machine)
         if (status := act(self.machine, words)) is not None:
-            return Answer(status, UNKNOWN if words[-1:] == ["show"] else "")
+            # A listing depends on the machine that runs; what changes something has no output.
+            listing = not status and repr(self.machine) == before and _lists(words)
+            return NOT_KNOWN if listing else Answer(status)
         if bare(words[0]) not in _SILENT:
             self._leave(line, f"`{shown(words)}` is not run")
         return NOT_KNOWN
@@ -99,6 +106,14 @@ class Startup:
 
 
 _MARK = "(?)"
+_LISTINGS = frozenset(
+    ("show", "sh", "list", "ls", "lst", "get", "showmacs", "showstp", "list-br", "list-ports")
+)
+
+
+def _lists(words: Sequence[str]) -> bool:
+    """Returns whether a network command only lists: it has a word for that, or no more than a name."""
+    return bool(_LISTINGS & set(words)) or len([word for word in words if word[:1] != "-"]) <= 2
 
 
 def shown(words: Sequence[str]) -> str:

@@ -23,7 +23,8 @@ from orchestrator.exchange.shell.values import UNKNOWN
         ("2 > 1 && 0 || 1", "1"), ("~5", "-6"), ("2 * (3 + 4)", "14"), ("$x - ${x}", "0"), ("", "0"),
         ("08", UNKNOWN), ("1_000", UNKNOWN), ("2 ** 3", UNKNOWN), ("(1", UNKNOWN), ("1 +", UNKNOWN),
         ("9223372036854775807 + 1", UNKNOWN), ("word + 1", UNKNOWN), ("1 - $?", UNKNOWN),
-        ("x = 3, 4", UNKNOWN), ("(" * 99 + "1" + ")" * 99, UNKNOWN), ("1 << 64", UNKNOWN),
+        ("x = 3, 4", "4"), ("x = (3, 4)", UNKNOWN),
+        ("(" * 99 + "1" + ")" * 99, UNKNOWN), ("1 << 64", UNKNOWN),
     ],
 )  # fmt: skip
 def test_an_expression(text: str, value: str) -> None:

@@ -62,7 +62,8 @@ def ip(machine: Machine, words: Sequence[str]) -> int | None:
     command, rest = (plain[1], plain[2:]) if len(plain) > 1 else ("show", [])
     if kind is None:
         return None
-    if "show".startswith(command) or command in ("list", "ls", "lst", "get", "g"):
+    sets = kind == "link" and command == "s"  # as iproute2 reads it
+    if (not sets and "show".startswith(command)) or command in ("list", "ls", "lst", "get", "g"):
         return 0
     return _OBJECTS[kind](machine, command, list(rest))
 
@@ -92,7 +93,7 @@ def _address(machine: Machine, command: str, words: list[str]) -> int | None:
         return None
     if "add".startswith(command):
         return give(machine, port, text)
-    if command in ("change", "chg", "replace") or (len(command) > 1 and "replace".startswith(command)):
+    if command in ("change", "chg", "replace") or "replace".startswith(command):
         give(machine, port, text)
         return 0
     return take(machine, port, text) if "delete".startswith(command) else None
@@ -163,14 +164,12 @@ def _bridge(bridge: Bridge, options: Sequence[str]) -> int | None:
 
 
 def _set(machine: Machine, words: list[str]) -> int | None:
-    plain = words[1:] if words[:1] == ["dev"] else words
-    if not plain or plain[0] == "group":
+    plain = list(words)
+    if (port := _taken(plain)) is None:
         return None
-    port, given = plain[0], iter(plain[1:])
+    given = iter(plain)
     for word in given:
-        if word == "dev":
-            port = next(given, port)
-        elif word in ("up", "down"):
+        if word in ("up", "down"):
             (machine.down.discard if word == "up" else machine.down.add)(port)
         elif word == "mtu":
             value = next(given, "")
@@ -191,6 +190,18 @@ def _set(machine: Machine, words: list[str]) -> int | None:
         else:
             return None  # address, name, netns, vrf and the like
     return 0
+
+
+def _taken(words: list[str]) -> str | None:
+    """Takes the interface's name out of the words of `ip link set`: that after `dev`, or the first word. None
+    if there is none, or if the words are about a group.
+    """
+    if "dev" in words[:-1]:
+        at = words.index("dev")
+        port = words[at + 1]
+        del words[at : at + 2]
+        return port
+    return words.pop(0) if words and words[0] not in ("group", "dev") else None
 
 
 def enslave(machine: Machine, port: str, bridge: str) -> None:

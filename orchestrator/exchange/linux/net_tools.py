@@ -70,11 +70,27 @@ def ifconfig(machine: Machine, words: Sequence[str]) -> int | None:
             next(given, None)
         elif word in _FLAGS:
             continue
+        elif address is None and word == "0":
+            address = "0.0.0.0"
         elif address is None and by_class(word) is not None:
             address = word
         else:
             return None  # hw, pointopoint, and what it does not know
-    return 0 if address is None else _own(machine, port, address, mask)
+    if address is None:
+        return 0 if mask is None else _masked(machine, port, mask)
+    if not off:
+        machine.down.discard(port)  # an address takes the interface up (net-tools, ifconfig.c)
+    return _own(machine, port, address, mask)
+
+
+def _masked(machine: Machine, port: str, mask: str) -> int | None:
+    """Changes the mask of the interface's first IPv4 address; None without one, or for a wrong mask."""
+    own = machine.addresses.get(port, [])
+    for number, text in enumerate(own):
+        if "." in text and (made := interface(text.partition("/")[0], mask)) is not None:
+            own[number] = made
+            return 0
+    return None
 
 
 def _own(machine: Machine, port: str, address: str, mask: str | None) -> int | None:

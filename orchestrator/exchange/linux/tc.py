@@ -19,6 +19,8 @@ _TIMES = {
     "s": 1e9, "sec": 1e9, "secs": 1e9,
 }  # fmt: skip
 DISTRIBUTIONS = ("uniform", "normal", "pareto", "paretonormal")
+# What netem sets anew with every change, named or not (net/sched/sch_netem.c, netem_change); the rest stays.
+_RESET = ("delay", "jitter", "loss", "duplicate", "limit")
 _PERCENT = {
     "loss": "loss",
     "drop": "loss",
@@ -29,8 +31,9 @@ _PERCENT = {
 
 
 def tc(machine: Machine, words: Sequence[str]) -> int | None:
-    """Sets the impairments of an interface from a root netem or tbf qdisc, adds those of a child qdisc or a
-    change, or removes all (`del`). `show` changes nothing. Returns 0, or None if the command or one of its
+    """Sets the impairments of an interface from a root netem or tbf qdisc, adds those of a child qdisc,
+    changes them as the kernel does, or removes all (`del`). `show` changes nothing. Returns 0, 2 for a second
+    root qdisc, or None if the command or one of its
     words has no counterpart.
     """
     plain = [word for word in words if not word.startswith("-")]
@@ -51,9 +54,15 @@ def tc(machine: Machine, words: Sequence[str]) -> int | None:
     found: dict[str | None, Any] = dict((_netem if kind == "netem" else _tbf)(plain[at + 1 :]))
     if None in found or not found:
         return None
-    own = {} if "root" in plain[:at] and command != "change" else machine.queues.get(port, {})
+    own = machine.queues.get(port, {})
+    if "root" in plain[:at] and command == "add" and own:
+        return 2  # it exists
     if "parent" in plain[:at] and not own:
         return None  # of one class of traffic
+    if command != "add" and kind == "netem":
+        own = {key: value for key, value in own.items() if key.removesuffix("_correlation") not in _RESET}
+    elif command == "replace":
+        own = {}
     machine.queues[port] = {**own, **{key: value for key, value in found.items() if key}}
     return 0
 

@@ -4,6 +4,7 @@ built.
 
 from __future__ import annotations
 
+import functools
 import importlib.abc
 import importlib.machinery
 import json
@@ -16,7 +17,28 @@ from typing import Any
 from . import net, nodes, said, stubs, topologies
 from .machine import keep_away, refused
 
+
+def _custom_class(classes: dict[str, Any], text: str) -> Any:
+    """Returns the class that a text such as `tc,bw=10` names, with its keywords, as Mininet's customClass."""
+    name, *given = text.split(",")
+    keywords = {key: _number(value) for key, _, value in (one.partition("=") for one in given)}
+    return functools.partial(classes[name], **keywords)
+
+
+def _number(text: Any) -> Any:
+    """Returns a number as int or float, and any other text as it is, as Mininet's makeNumeric."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except (TypeError, ValueError):
+            continue
+    return text
+
+
 KNOWN: dict[str, Any] = {
+    "custom": functools.partial, "customClass": _custom_class, "customConstructor": _custom_class,
+    "makeNumeric": _number, "natural": net.natural, "naturalSeq": lambda names: list(map(net.natural, names)),
+
     "Mininet": net.Net, "MininetWithControlNet": net.Net, "Topo": topologies.Topo,
     "SingleSwitchTopo": topologies.SingleSwitchTopo, "MinimalTopo": topologies.SingleSwitchTopo,
     "SingleSwitchReversedTopo": topologies.SingleSwitchReversedTopo, "LinearTopo": topologies.LinearTopo,

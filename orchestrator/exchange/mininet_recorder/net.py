@@ -28,11 +28,9 @@ class BuiltError(BaseException):
     """
 
 
-def _natural(step: Any) -> list[Any]:
-    """Returns a sort key for a recorded step, by the name of its node, that puts h2 before h10."""
-    return [
-        (0, int(one), "") if one.isdigit() else (1, 0, one) for one in re.split(r"(\d+)", str(step[1][0]))
-    ]
+def natural(name: Any) -> list[Any]:
+    """Returns a sort key for a name that puts h2 before h10, as Mininet's function of that name."""
+    return [(0, int(one), "") if one.isdigit() else (1, 0, one) for one in re.split(r"(\d+)", str(name))]
 
 
 class PlainLink:
@@ -84,7 +82,9 @@ class Net(Recorded):
         for kind in ("addHost", "addSwitch", "addLink"):
             some = [one for one in steps if one[0] == kind]
             # Mininet adds hosts in natural order of their names, which determines their addresses.
-            for step, args, params, line in sorted(some, key=_natural) if kind == "addHost" else some:
+            for step, args, params, line in (
+                sorted(some, key=lambda one: natural(one[1][0])) if kind == "addHost" else some
+            ):
                 made = getattr(self, step)(*args, **params)
                 made.__dict__["line"] = line
 

@@ -12,6 +12,8 @@ from .values import UNKNOWN
 LARGEST = 1 << 63  # a shell's numbers have 64 bits
 DEEPEST = 60  # parentheses and signs within one another
 _CHANGE = re.compile(r"\s*(\w+)\s*(\+\+|--|(?:[-+*/%]?=)(?!=)\s*(.+))\s*", re.DOTALL)
+_BEFORE = re.compile(r"^\s*([+-])\1\s*([A-Za-z_]\w*)\s*$")  # ++i as i += 1
+_CHANGED = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/%&|^]?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)")
 _TOKEN = re.compile(r"\s*(\d+#\w+|\w+|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%<>&^|!~()?:])")
 
 
@@ -43,10 +45,14 @@ def arithmetic(source: str, variables: dict[str, str], line: int) -> str:
     as in `i++` or `i += 2`. A variable without a value counts as 0; numbers may be octal (010), hexadecimal
     (0x1f) or of a base (2#101).
 
-    Returns UNKNOWN if a variable is unknown or no integer, if the expression has a form that is not
-    supported (an assignment inside, a comma), or if the value exceeds 64 bits. Raises ShellError with `line`
-    for a division by zero.
+    Of parts with commas the last has the value. Returns UNKNOWN if a variable is unknown or no integer, if
+    the expression has a form that is not supported, such as an assignment inside, or if the value exceeds 64
+    bits; variables that it changes become UNKNOWN too. Raises ShellError with `line` for a division by zero.
     """
+    *others, source = source.split(",") if not re.search(r"\([^)]*,", source) else [source]
+    for other in others:
+        arithmetic(other, variables, line)
+    source = _BEFORE.sub(r"\2 \1= 1", source)
     if found := _CHANGE.fullmatch(source):
         name, change = found[1], found[2]
         old = variables.get(name, "0") or "0"
@@ -60,6 +66,8 @@ def arithmetic(source: str, variables: dict[str, str], line: int) -> str:
     try:
         return str(_Parser(plain.strip() or "0", variables).whole())
     except ValueError:
+        for changed in _CHANGED.finditer(plain):
+            variables[changed[1] or changed[2]] = UNKNOWN
         return UNKNOWN
     except ZeroDivisionError:
         raise ShellError(line, "divides by zero") from None

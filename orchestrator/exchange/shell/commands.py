@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
+from .builtins import BUILTINS
 from .parsing import ShellError, line_of, parsed, text_of
 from .programs import program
 from .state import Interpreter, LeaveError
@@ -14,21 +15,29 @@ HARMLESS = frozenset({
     "echo", "printf", "sleep", "true", ":", "wait", "set", "shopt", "ulimit", "umask", "trap", "exit",
     "return", "break", "continue", "local",
 })  # fmt: skip
+PREFIXES = ("sudo", "command", "builtin", "exec", "nohup", "eval", "time", "env")
+SHELLS = ("sh", "bash", "ash", "dash", "/bin/sh", "/bin/bash", "/bin/ash")
 FILE_TESTS = ("-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S", "-v")
 
 
 def command(shell: Interpreter, node: Node, stdin: str = "") -> Answer:
-    """Follows a simple command of the script: makes its assignments, which stay, and then calls the command
-    with its expanded words; a here-string replaces `stdin`. Returns success if there are only assignments.
+    """Follows a simple command of the script: calls it with its expanded words; a here-string replaces
+    `stdin`. Assignments before it are its own environment; without words they stay, and the status is that of
+    the last substitution in them.
     """
     words = [word for child in _words(node) for word in shell.words.fields(child)]
     given = [child for child in node.children if child.type == "variable_assignment"]
-    for one in given:
-        assign(shell, one)
     for child in node.children:
         if child.type == "herestring_redirect":
             stdin = "".join(shell.words.text(one) for one in child.named_children) + "\n"
-    return call(shell, words, line_of(node), stdin) if words else Answer()
+    if not words:
+        answers = [assign(shell, one) for one in given]
+        return answers[-1] if answers else Answer()
+    names = [text_of(name) for one in given if (name := one.child_by_field_name("name")) is not None]
+    with shell.own_environment(names):
+        for one in given:
+            assign(shell, one)
+        return call(shell, words, line_of(node), stdin)
 
 
 def call(shell: Interpreter, words: list[str], line: int, stdin: str) -> Answer:
@@ -40,35 +49,27 @@ def call(shell: Interpreter, words: list[str], line: int, stdin: str) -> Answer:
     """
     name, *rest = words
     line = shell.outer or line
-    if name in ("sudo", "command", "builtin", "exec", "nohup", "eval", "time", "env") and rest:
+    if name in PREFIXES and rest:
         if name == "eval":
             return _nested(shell, " ".join(rest), [], line)
+        if name == "exec":
+            raise LeaveError("exit", call(shell, rest, line, stdin))
         return call(shell, rest, line, stdin)
     if name in shell.functions:
         return _function(shell, name, words)
-    if name in ("sh", "bash", "ash", "dash", "/bin/sh", "/bin/bash", "/bin/ash") and rest:
-        if rest[0].startswith("-") and rest[0].endswith("c") and len(rest) > 1:
-            with shell.own_variables():
-                return _nested(shell, rest[1], rest[2:] or [name], line)
-        if rest[0] in shell.files:
-            return _nested(shell, shell.files[rest[0]], rest, line)
+    if name in SHELLS and rest and (answer := _shell(shell, name, rest, line)) is not None:
+        return answer
+    if name in (".", "source") and rest:
+        return _sourced(shell, rest, line)
+    if (own := _file(shell, name)) is not None:
+        return _child(shell, shell.files[own], words, line, plain=False)
     if name == "tee" and rest and rest[-1].startswith("/proc/sys/"):
         return write(shell, rest[-1], ">", Answer(0, stdin), line)
-    if name in ("exit", "return", "break", "continue"):
-        raise LeaveError(name, Answer(_number(rest, shell.status)))
-    if name in ("shift",):
-        del shell.words.arguments[1 : 1 + (_number(rest, 1) or 1)]
-        return Answer()
+    if name in BUILTINS and (answer := BUILTINS[name](shell, words, line, stdin)) is not None:
+        return answer
     if name in ("test", "[", "[["):
         inner = rest[:-1] if name != "test" and rest[-1:] in (["]"], ["]]"]) else rest
         return status_of(file_test(shell, inner) if inner[:1] and inner[0] in FILE_TESTS else test(inner))
-    if name == "read":
-        first = stdin.partition("\n")[0]
-        names = [one for one in rest if not one.startswith("-")]
-        parts = first.split(None, len(names) - 1) if names else []
-        for one, part in zip(names, [*parts, *[""] * len(names)], strict=False):
-            shell.variables[one] = part
-        return Answer(0 if known(stdin) and stdin else None)
     if (answer := program(words, stdin, shell.variables, shell.files)) is not None:
         return answer
     if shell.doubtful:
@@ -82,10 +83,63 @@ def file_test(shell: Interpreter, words: list[str]) -> bool | None:
     return True if len(words) == 2 and words[1] in shell.files and words[0] in ("-e", "-f", "-s") else None
 
 
-def _nested(shell: Interpreter, text: str, arguments: list[str], line: int) -> Answer:
-    """Follows the text of `sh -c`, of `eval` or of a written file as a script, whose lines count as `line`,
-    and which `exit` and `return` end. Reports a text that is partly unknown as doubtful and does not follow
-    it.
+def _shell(shell: Interpreter, name: str, rest: list[str], line: int) -> Answer | None:
+    """Follows `sh -c TEXT`, and `sh FILE` of a file that the script wrote; None for anything else."""
+    options = ""
+    while rest and rest[0].startswith("-") and len(rest[0]) > 1:
+        options += rest.pop(0)[1:]
+    plain = not name.endswith("bash")
+    if "c" in options and rest:
+        return _child(shell, rest[0], rest[1:] or [name], line, plain, "e" in options)
+    if rest and (own := _file(shell, rest[0])) is not None:
+        return _child(shell, shell.files[own], rest, line, plain, "e" in options)
+    return None
+
+
+def _file(shell: Interpreter, name: str) -> str | None:
+    """Returns the key of a file that the script wrote, by a path that names it; None if there is none."""
+    if name in shell.files:
+        return name if "/" in name else None
+    bare = name.removeprefix("./")
+    return next((one for one in (bare, f"/{bare}") if "/" in name and one in shell.files), None)
+
+
+def _child(
+    shell: Interpreter, text: str, arguments: list[str], line: int, plain: bool, stops: bool = False
+) -> Answer:
+    """Follows a script in a shell of its own, which has the exported variables only, and no functions.
+    plain: it is no bash. stops: it stops at errors.
+    """
+    before = shell.plain, shell.returnable
+    with shell.own_variables(), shell.own_state():
+        for name in shell.variables.keys() - shell.exported - {"?"}:
+            del shell.variables[name]
+        shell.functions.clear()
+        shell.stops_at_errors, shell.plain, shell.returnable = stops, plain, 0
+        try:
+            return _nested(shell, text, arguments, line, ends=True)
+        finally:
+            shell.plain, shell.returnable = before
+
+
+def _sourced(shell: Interpreter, rest: list[str], line: int) -> Answer:
+    """Follows `. FILE` of a file that the script wrote. Reports another one, which may set any variable."""
+    own = rest[0] if rest[0] in shell.files else _file(shell, rest[0])
+    if own is None:
+        shell.words.open_ended = True
+        shell.doubt(line, [".", *rest])
+        return NOT_KNOWN
+    shell.returnable += 1
+    try:
+        return _nested(shell, shell.files[own], rest if rest[1:] else [], line)
+    finally:
+        shell.returnable -= 1
+
+
+def _nested(shell: Interpreter, text: str, arguments: list[str], line: int, *, ends: bool = False) -> Answer:
+    """Follows the text of `sh -c`, of `eval` or of a written file as a script, whose lines count as `line`.
+    `return` ends it, and with `ends` also `exit`. Reports a text that is partly unknown as doubtful and does
+    not follow it.
     """
     if not known(text):
         shell.doubt(line, [text])
@@ -93,50 +147,73 @@ def _nested(shell: Interpreter, text: str, arguments: list[str], line: int) -> A
     before, shell.words.arguments = shell.words.arguments, arguments or shell.words.arguments
     outer, shell.outer = shell.outer, line
     try:
-        return shell.block(parsed(text).children)
+        return shell.whole(parsed(text)) if ends else shell.block(parsed(text).children)
     except ShellError as error:
         raise ShellError(line, error.rule) from None
     except LeaveError as left:
+        if left.word != "return" and not ends:
+            raise
         return left.answer
     finally:
         shell.words.arguments, shell.outer = before, outer
 
 
 def _function(shell: Interpreter, name: str, words: list[str]) -> Answer:
-    before, shell.words.arguments = shell.words.arguments, words
+    before, shell.words.arguments = shell.words.arguments, list(words)
+    shell.returnable += 1
     try:
-        return shell.statement(shell.functions[name])
+        with shell.own_locals():
+            return shell.statement(shell.functions[name])
     except LeaveError as left:
         if left.word == "exit":
             raise
         return left.answer
     finally:
         shell.words.arguments = before
+        shell.returnable -= 1
 
 
 def assign(shell: Interpreter, node: Node) -> Answer:
-    """Follows one assignment, `NAME=VALUE` or `NAME+=VALUE`."""
+    """Follows one assignment, `NAME=VALUE` or `NAME+=VALUE`; its status is that of the last substituted
+    command in the value, else 0. The value of an array or of a variable with attributes is unknown.
+    """
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+    shell.substituted = 0
     text = shell.words.text(value) if value is not None else ""
     key = text_of(name) if name is not None else ""
     if "+=" in text_of(node)[: len(key) + 2]:
         text = shell.variables.get(key, "") + text
-    shell.variables[key] = text
-    return Answer()
+    bare = key.partition("[")[0]
+    shell.variables[bare] = UNKNOWN if bare != key or bare in shell.opaque else text
+    return Answer(shell.substituted)
 
 
 def assignments(shell: Interpreter, node: Node) -> Answer:
-    """Follows the assignments of one line, also those of `export` and `local`."""
+    """Follows the assignments of one line, also those of `export`, `readonly`, `local` and `declare`."""
+    word = text_of(node.children[0]) if node.type == "declaration_command" else ""
+    flags = "".join(text_of(one)[1:] for one in node.named_children if text_of(one).startswith("-"))
     for child in node.named_children:
+        place = child.child_by_field_name("name") if child.type == "variable_assignment" else child
+        name = text_of(place) if place is not None else ""
+        if name.startswith("-"):
+            continue
+        if word == "local" or (word in ("declare", "typeset") and "g" not in flags):
+            shell.localize(name)
+        if set("iaAnlu") & set(flags):
+            shell.opaque.add(name)
+        if word == "export" or "x" in flags:
+            shell.exported.add(name)
         if child.type == "variable_assignment":
             assign(shell, child)
     return Answer()
 
 
 def unset(shell: Interpreter, node: Node) -> Answer:
-    """Follows `unset`: removes the variables that it names; functions stay."""
+    """Follows `unset`: removes the variables that it names, and with `-f` the functions."""
     for child in node.named_children:
         shell.variables.pop(text_of(child), None)
+        if text_of(node).split()[1:2] == ["-f"]:
+            shell.functions.pop(text_of(child), None)
     return Answer()
 
 
@@ -173,7 +250,3 @@ def _words(node: Node) -> list[Node]:
         for number, child in enumerate(node.children)
         if node.field_name_for_child(number) in ("name", "argument")
     ]
-
-
-def _number(words: list[str], default: int | None) -> int | None:
-    return int(words[0]) if words and words[0].isdigit() else default

@@ -14,6 +14,8 @@ from .parsing import ShellError, line_of, text_of
 from .values import UNKNOWN, known
 
 MOST_FIELDS = 10_000  # of one word: {1..9999999} is refused
+BREAK, NOTHING = "\ufdd1", "\ufdd2"  # noncharacters: an end of a field within quotes; no field at all
+_GLOB = re.compile(r"[*?]|\[[^\]]+\]")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*|-?\d+\.\.-?\d+(?:\.\.-?\d+)?)\}")
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
@@ -27,35 +29,65 @@ class Expansion:
 
     def __init__(self, variables: dict[str, str], run: Callable[[Node], str]) -> None:
         self.variables, self.arguments, self._run = variables, [""], run
+        self.open_ended = False  # a file that is not known may have set any variable
+        self.plain: Callable[[], bool] = lambda: False  # whether the shell is no bash
 
     def fields(self, node: Node) -> list[str]:
-        """Returns the fields into which one word of the script expands: unquoted parts are split at blanks,
-        and braces are expanded; no field if it expands to nothing unquoted. File names are not matched.
+        """Returns the fields into which one word of the script expands: unquoted parts are split at the
+        characters of IFS, and braces are expanded; no field if it expands to nothing unquoted. A pattern of
+        file names is UNKNOWN.
         """
         pieces = list(self._pieces(node))
-        found, open_field = [""], False
+        found, quoted_fields = (
+            [""],
+            {0} if any(quoted and text != BREAK for text, quoted in pieces) else set(),
+        )
         for text, quoted in pieces:
-            if quoted:
-                found[-1] += text
-                open_field = True
-                continue
-            parts = re.split(r"[ \t\n]+", text)
-            found[-1] += parts[0]
-            found += parts[1:]
-        kept = [one for one in found if one] or ([""] if open_field else [])
-        if any(text for text, quoted in pieces if not quoted) and "{" in text_of(node):
-            kept = [word for one in kept for word in _braces(one, node)]
+            first, *others = text.split(BREAK) if quoted else self._split(_GLOB.sub(UNKNOWN, text))
+            found[-1] += first
+            found += others
+            quoted_fields |= set(range(len(found) - len(others), len(found))) if quoted else set()
+        kept = [one for number, one in enumerate(found) if one or number in quoted_fields]
+        source = text_of(node)
+        if any(text for text, quoted in pieces if not quoted) and _BRACES.search(source):
+            kept = [UNKNOWN] if self.plain() else [word for one in kept for word in _braces(one, node)]
         return kept
+
+    def _split(self, text: str) -> list[str]:
+        """Splits unquoted text into fields, the first and the last of which may be empty."""
+        return re.split("|".join(one for one in (self._separator(), BREAK) if one), text)
+
+    def _separator(self) -> str:
+        """Returns a regular expression for what separates fields: one sign of IFS with the blanks of IFS
+        around it, or blanks alone; "" without any.
+        """
+        marks = self.variables.get("IFS", " \t\n")
+        blanks = re.escape("".join(one for one in marks if one.isspace()))
+        signs = re.escape("".join(one for one in marks if not one.isspace()))
+        around = f"[{blanks}]*" if blanks else ""
+        ways = [f"{around}[{signs}]{around}"] if signs else []
+        return "|".join([*ways, f"[{blanks}]+"] if blanks else ways)
+
+    def split(self, text: str, most: int) -> list[str]:
+        """Splits the line that `read` has read into `most` texts at the characters of IFS, the last with the
+        rest, and empty ones where the line has fewer.
+        """
+        blanks = "".join(one for one in self.variables.get("IFS", " \t\n") if one.isspace())
+        text = text.strip(blanks) if blanks else text
+        separator = self._separator()
+        parts = re.split(separator, text, maxsplit=most - 1) if separator and most > 1 else [text]
+        return [*parts, *[""] * (most - len(parts))]
 
     def text(self, node: Node) -> str:
         """Returns the expansion of a word as one text, as in an assignment."""
-        return "".join(text for text, _ in self._pieces(node))
+        return "".join(text for text, _ in self._pieces(node)).replace(BREAK, " ")
 
     def _pieces(self, node: Node) -> Iterator[tuple[str, bool]]:
         """Yields the parts of a word, each with whether it is quoted and so not split."""
         match node.type:
             case "string" | "translated_string":
-                yield self._string(node), True
+                text = self._string(node)
+                yield from [] if text == NOTHING else [(text.replace(NOTHING, ""), True)]
             case "raw_string":
                 yield text_of(node)[1:-1], True
             case "ansi_c_string":
@@ -94,7 +126,12 @@ class Expansion:
                 "arithmetic_expansion",
             ):
                 found += _unquoted(content[at : child.start_byte - start])
-                found += "".join(text for text, _ in self._pieces(child))
+                if text_of(child) in ("$@", "${@}"):
+                    found += BREAK.join(self.arguments[1:]) or NOTHING
+                elif text_of(child) in ("$*", "${*}"):
+                    found += self.variables.get("IFS", " ")[:1].join(self.arguments[1:])
+                else:
+                    found += "".join(text for text, _ in self._pieces(child)).replace(BREAK, " ")
                 at = child.end_byte - start
         return found + _unquoted(content[at:-1])
 
@@ -118,17 +155,21 @@ class Expansion:
         if name.isdigit():
             return self.arguments[int(name)] if int(name) < len(self.arguments) else ""
         if name in ("@", "*"):
-            return " ".join(self.arguments[1:])
+            return BREAK.join(self.arguments[1:])
         if name == "#":
             return str(len(self.arguments) - 1)
+        if name == "IFS":
+            return self.variables.get(name, " \t\n")
         if name in ("?", "$", "!", "-", "_", "RANDOM", "SECONDS", "PWD", "HOME", "USER", "PATH", "UID"):
             return self.variables.get(name, UNKNOWN)
-        return self.variables.get(name, "")
+        return self.variables.get(name, UNKNOWN if self.open_ended else "")
 
     def _operated(self, node: Node, inside: str) -> str:
         """Returns the expansion of `${NAME}` with or without an operator, such as `${NAME:-word}`; `=` also
         sets the variable. Returns UNKNOWN for another form or an unknown value.
         """
+        if inside == "#":
+            return self.value("#")
         if found := re.fullmatch(r"#(\w+)", inside):
             value = self.value(found[1])
             return str(len(value)) if known(value) else UNKNOWN
@@ -197,6 +238,8 @@ def _braces(word: str, node: Node) -> list[str]:
     """Expands braces: `a{1,2}` to a1 and a2, `{1..3}` to 1, 2 and 3. Raises ShellError if there are more than
     MOST_FIELDS words.
     """
+    if re.search(r"\{[^{},]*(\$[^{},]*\.\.|\.\.[^{},]*\$)", text_of(node)):
+        return [word]  # a range in which a variable stands is none
     waiting, found = [word], []
     while waiting:
         one = waiting.pop(0)

@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from . import commands, flow
 from .parsing import line_of, text_of
-from .state import Interpreter
+from .state import Interpreter, LeaveError
 from .values import UNKNOWN, Answer
 
 
@@ -81,8 +81,10 @@ def pipeline(shell: Interpreter, node: Node) -> Answer:
     answer = Answer()
     with shell.own_variables():
         for number, child in enumerate(node.named_children):
-            if child.type == "redirected_statement" and number:
-                answer = shell.statement(child)  # its input is a file's
-            else:
-                answer = _fed(shell, child, answer.output) if number else shell.statement(child)
+            try:
+                with shell.in_condition(), shell.own_state():
+                    fed = number and child.type != "redirected_statement"  # else its input is a file's
+                    answer = _fed(shell, child, answer.output) if fed else shell.statement(child)
+            except LeaveError as left:
+                answer = left.answer  # each command runs in a subshell
     return answer

@@ -4,6 +4,7 @@ acting.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from tree_sitter import Node
@@ -20,7 +21,8 @@ def and_or(shell: Interpreter, node: Node) -> Answer:
     """Follows `&&` and `||`."""
     left, right = node.named_children[0], node.named_children[-1]
     sign = next(child.type for child in node.children if child.type in ("&&", "||"))
-    first = shell.statement(left)
+    with shell.in_condition():
+        first = shell.statement(left)
     if first.status is None:
         return _after_unknown(shell, left, sign, right, first)
     if (first.status == 0) != (sign == "&&"):
@@ -48,7 +50,8 @@ def _after_unknown(shell: Interpreter, left: Node, sign: str, right: Node, first
 
 def negated(shell: Interpreter, node: Node) -> Answer:
     """Follows `!`."""
-    answer = shell.statement(node.named_children[-1])
+    with shell.in_condition():
+        answer = shell.statement(node.named_children[-1])
     return status_of(None if answer.status is None else answer.status != 0)
 
 
@@ -57,8 +60,23 @@ def condition(shell: Interpreter, node: Node) -> Answer:
     if text_of(node).startswith("(("):
         value = arithmetic(text_of(node)[2:-2], shell.variables, line_of(node))
         return status_of(value != "0" if known(value) else None)
+    if text_of(node).startswith("[") and not text_of(node).startswith("[["):
+        return commands.call(shell, ["[", *_leaves(shell, node)[1:]], line_of(node), "")
     inner = [child for child in node.children if child.is_named]
     return status_of(_holds(shell, inner[0], text_of(node).startswith("[[")) if inner else False)
+
+
+def _leaves(shell: Interpreter, node: Node) -> list[str]:
+    """Returns the words of `[ ]`, expanded, in their order: a test has no grammar but its words."""
+    found: list[str] = []
+    for child in node.children:
+        if child.type in ("binary_expression", "unary_expression", "parenthesized_expression"):
+            found += _leaves(shell, child)
+        elif child.is_named and child.type != "test_operator":
+            found += shell.words.fields(child)
+        else:
+            found.append(text_of(child))
+    return found
 
 
 def _holds(shell: Interpreter, node: Node, patterns: bool) -> bool | None:
@@ -93,7 +111,8 @@ def if_statement(shell: Interpreter, node: Node) -> Answer:
     in doubt, without acting, and returns NOT_KNOWN.
     """
     condition, body, rest = _parts(node)
-    answer = shell.block(condition)
+    with shell.in_condition():
+        answer = shell.block(condition)
     if answer.status is None:
         for branch in [body, *[one.children for one in rest]]:
             with shell.in_doubt():
@@ -105,7 +124,8 @@ def if_statement(shell: Interpreter, node: Node) -> Answer:
         if clause.type == "else_clause":
             return shell.block(clause.children)
         inner_condition, inner_body, _ = _parts(clause)
-        inner = shell.block(inner_condition)
+        with shell.in_condition():
+            inner = shell.block(inner_condition)
         if inner.status == 0:
             return shell.block(inner_body)
         if inner.status is None:
@@ -117,23 +137,31 @@ def if_statement(shell: Interpreter, node: Node) -> Answer:
 
 
 def case_statement(shell: Interpreter, node: Node) -> Answer:
-    """Follows `case`: the body of the first item that matches. From the first item that may match on, follows
-    the bodies of all items that match or may match in doubt, and returns NOT_KNOWN.
+    """Follows `case`: the body of the first item that matches, and of further items after `;&` and `;;&`.
+    From the first item that may match on, follows the bodies of all items that match or may match in doubt,
+    and returns NOT_KNOWN.
     """
     value_node = node.child_by_field_name("value")
     value = shell.words.text(value_node) if value_node is not None else ""
-    undecided = False
+    undecided = falls = False
+    done = Answer()
     for item in [child for child in node.named_children if child.type == "case_item"]:
         patterns = item.children_by_field_name("value")
         found = [matches(value, shell.words.text(one)) for one in patterns]
         body = [child for child in item.named_children if child not in patterns]
-        if True in found and not undecided:
-            return shell.block(body)
+        on = next((one.type for one in item.children if one.type in (";&", ";;&")), "")
+        if (True in found or falls) and not undecided:
+            answer = shell.block(body)
+            done = Answer(answer.status, done.output + answer.output)
+            falls = on == ";&"
+            if not on:
+                return done
+            continue
         if True in found or None in found:
             undecided = True
             with shell.in_doubt():
                 shell.block(body)
-    return NOT_KNOWN if undecided else Answer()
+    return NOT_KNOWN if undecided else done
 
 
 def for_statement(shell: Interpreter, node: Node) -> Answer:
@@ -173,7 +201,8 @@ def while_statement(shell: Interpreter, node: Node, stdin: str = "") -> Answer:
         return _reading(shell, condition, body, stdin)
 
     def again() -> bool | None:
-        status = shell.block(condition).status
+        with shell.in_condition():
+            status = shell.block(condition).status
         return None if status is None else (status == 0) != until
 
     return _rounds(shell, body, again, "")
@@ -184,7 +213,8 @@ def _reading(shell: Interpreter, condition: list[Node], body: Node | None, stdin
     the body once in doubt.
     """
     command = next((one for one in condition if one.type == "command"), None)
-    if command is None or not text_of(command).startswith("read") or not known(stdin):
+    name = command.child_by_field_name("name") if command is not None else None
+    if command is None or name is None or text_of(name) != "read" or not known(stdin):
         with shell.in_doubt():
             shell.block(body.children if body is not None else [])
         return NOT_KNOWN
@@ -198,36 +228,42 @@ def _reading(shell: Interpreter, condition: list[Node], body: Node | None, stdin
 
 def _rounds(shell: Interpreter, body: Node | None, again: Callable[[], bool | None], output: str) -> Answer:
     children = body.children if body is not None else []
+    status: int | None = 0
     while goes := again():
         try:
-            output += shell.block(children).output
+            answer = shell.block(children)
+            output, status = output + answer.output, answer.status
         except LeaveError as left:
+            if left.word not in ("break", "continue"):
+                left.answer = Answer(left.answer.status, output + left.answer.output)
+                raise
+            output, status = output + left.answer.output, 0
+            if left.loops > 1:
+                raise LeaveError(left.word, Answer(0, output), left.loops - 1) from None
             if left.word == "break":
                 break
-            if left.word != "continue":
-                raise
     if goes is None:
         with shell.in_doubt():
             shell.block(children)
         return NOT_KNOWN
-    return Answer(0, output)
+    return Answer(status, output)
 
 
 def c_style_for(shell: Interpreter, node: Node) -> Answer:
     """Follows `for ((...; ...; ...))`."""
-    parts = [node.child_by_field_name(key) for key in ("initializer", "condition", "update", "body")]
-    first, condition, update, body = parts
-    line = line_of(node)
-    if first is not None:
-        arithmetic(text_of(first), shell.variables, line)
+    line, body = line_of(node), node.child_by_field_name("body")
+    head = re.match(r"for\s*\(\((.*?);(.*?);(.*?)\)\)", text_of(node), re.DOTALL)
+    first, condition, update = (head[number].strip() for number in (1, 2, 3)) if head else ("", "", "")
+    if first:
+        arithmetic(first, shell.variables, line)
     started = False
 
     def again() -> bool | None:
         nonlocal started
-        if started and update is not None:
-            arithmetic(text_of(update), shell.variables, line)
+        if started and update:
+            arithmetic(update, shell.variables, line)
         started = True
-        value = arithmetic(text_of(condition), shell.variables, line) if condition is not None else "1"
+        value = arithmetic(condition, shell.variables, line) if condition else "1"
         return value != "0" if known(value) else None
 
     return _rounds(shell, body, again, "")
@@ -242,7 +278,7 @@ def group(shell: Interpreter, node: Node) -> Answer:
 
 def subshell(shell: Interpreter, node: Node) -> Answer:
     """Follows `( )`: variables get their old values back at its end, and `exit` ends only the subshell."""
-    with shell.own_variables():
+    with shell.own_variables(), shell.own_state():
         try:
             return shell.block(node.children)
         except LeaveError as left:

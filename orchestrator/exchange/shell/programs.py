@@ -14,13 +14,9 @@ QUIET = frozenset(
     [
         "sleep",
         "wait",
-        "set",
         "shopt",
         "ulimit",
         "umask",
-        "trap",
-        "export",
-        "local",
         "readonly",
         "clear",
         "stty",

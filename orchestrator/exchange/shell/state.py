@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,16 +14,22 @@ from .parsing import ShellError, line_of, parsed
 from .values import UNKNOWN, Act, Answer
 
 MOST_STEPS = 20_000  # commands of one script, those of its loops counted each time
+# Statements whose error ends a script after `set -e`; in others, a statement within them does.
+_SIMPLE = (
+    "command", "pipeline", "subshell", "test_command", "redirected_statement", "variable_assignment",
+)  # fmt: skip
 DEEPEST = 60  # functions and constructs within one another
 Report = Callable[[int, list[str]], None]
 
 
 class LeaveError(Exception):
-    """Raised for exit, return, break and continue (`word`), with an answer that has their status."""
+    """Raised for exit, return, break and continue (`word`), with an answer that has their status. loops: the
+    number of loops that `break` and `continue` leave.
+    """
 
-    def __init__(self, word: str, answer: Answer) -> None:
+    def __init__(self, word: str, answer: Answer, loops: int = 1) -> None:
         super().__init__(word)
-        self.word, self.answer = word, answer
+        self.word, self.answer, self.loops = word, answer, loops
 
 
 @dataclass
@@ -37,31 +44,113 @@ class Interpreter:
 
     def __post_init__(self) -> None:
         self.words = Expansion(self.variables, self._output)
+        self.words.plain = lambda: self.plain
         self.functions: dict[str, Node] = {}
         self.status: int | None = 0
         self.variables.setdefault("?", "0")
         self._steps = self._depth = 0
         self.doubtful = False
         self.outer: int | None = None  # the line of `sh -c` while its text runs
+        self.exported = set(self.variables)  # names of variables that other shells get
+        self.opaque: set[str] = set()  # names of variables with attributes, whose values are unknown
+        self.stops_at_errors = False  # set -e
+        self.lenient = 0  # conditions around the present statement, whose errors do not stop the script
+        self.substituted: int | None = 0  # the status of the last substituted command
+        self.at_exit = ""  # the text of `trap TEXT EXIT`
+        self.plain = False  # the shell is no bash
+        self.returnable = 0  # functions and sourced files around the present statement
+        self._locals: list[dict[str, str | None]] = []  # of each function: old values of its local variables
 
     def run(self, text: str, arguments: list[str] | None = None) -> Answer:
         """Follows a script and returns its answer; ShellError with the line that cannot be followed."""
         self.words.arguments = arguments or ["sh"]
+        self.stops_at_errors = bool(re.match(r"#!\s*\S+ +-\w*e", text))
         try:
-            return self.block(parsed(text).children)
-        except LeaveError as left:
-            return left.answer
+            return self.whole(parsed(text))
         except RecursionError:
             raise ShellError(1, "is nested too deep") from None
+
+    def whole(self, root: Node) -> Answer:
+        """Follows a whole script and then the trap that it set for its end; returns the script's answer."""
+        try:
+            answer = self.block(root.children)
+        except LeaveError as left:
+            answer = left.answer
+        if self.at_exit:
+            text, self.at_exit = self.at_exit, ""
+            try:
+                answer = Answer(answer.status, answer.output + self.block(parsed(text).children).output)
+            except LeaveError as left:
+                answer = left.answer
+        return answer
 
     def _output(self, node: Node) -> str:
         """Returns the output of a substituted command, which runs in a subshell."""
         children = [child for child in node.children if child.is_named]
-        with self.own_variables():
+        with self.own_variables(), self.in_condition(), self.own_state():
             try:
-                return self.block(children).output
+                answer = self.block(children)
             except LeaveError as left:
-                return left.answer.output
+                answer = left.answer
+        self.substituted = answer.status
+        return answer.output
+
+    @contextmanager
+    def in_condition(self) -> Iterator[None]:
+        """Marks statements in the block as parts of a condition, which `set -e` does not concern."""
+        self.lenient += 1
+        try:
+            yield
+        finally:
+            self.lenient -= 1
+
+    @contextmanager
+    def own_state(self) -> Iterator[None]:
+        """Restores the trap, the options, the arguments and the functions after the block, as the end of a
+        subshell does. The block begins without a trap.
+        """
+        before, functions = (self.stops_at_errors, list(self.words.arguments)), dict(self.functions)
+        trap, self.at_exit = self.at_exit, ""
+        try:
+            yield
+        finally:
+            self.at_exit = trap
+            self.stops_at_errors, self.words.arguments = before
+            self.functions.clear()
+            self.functions.update(functions)
+
+    @contextmanager
+    def own_locals(self) -> Iterator[None]:
+        """Gives variables that the block declares local their old values back at its end."""
+        self._locals.append({})
+        try:
+            yield
+        finally:
+            self._restore(self._locals.pop())
+
+    def localize(self, name: str) -> None:
+        """Makes a variable local to the function that runs; without a function it does nothing."""
+        if self._locals:
+            self._locals[-1].setdefault(name, self.variables.get(name))
+
+    @contextmanager
+    def own_environment(self, names: list[str]) -> Iterator[None]:
+        """Exports the variables for the block, and gives them their old values back at its end."""
+        before = {name: self.variables.get(name) for name in names}
+        added = set(names) - self.exported
+        self.exported |= added
+        try:
+            yield
+        finally:
+            self.exported -= added
+            self._restore(before)
+
+    def _restore(self, before: dict[str, str | None]) -> None:
+        for name, value in before.items():
+            if value is None:
+                self.variables.pop(name, None)
+            else:
+                self.variables[name] = value
 
     @contextmanager
     def own_variables(self) -> Iterator[None]:
@@ -95,7 +184,11 @@ class Interpreter:
         answer, output = Answer(), ""
         for node in nodes:
             if node.is_named and node.type not in ("comment", "heredoc_body"):
-                answer = self.statement(node)
+                try:
+                    answer = self.statement(node)
+                except LeaveError as left:
+                    left.answer = Answer(left.answer.status, output + left.answer.output)
+                    raise
                 output += answer.output
                 self.status = answer.status
         return Answer(answer.status, output)
@@ -113,6 +206,8 @@ class Interpreter:
         finally:
             self._depth -= 1
         self.variables["?"] = UNKNOWN if answer.status is None else str(answer.status)
+        if self.stops_at_errors and not self.lenient and answer.status and node.type in _SIMPLE:
+            raise LeaveError("exit", answer)
         return answer
 
     def follow(self, node: Node) -> Answer:

@@ -1,0 +1,62 @@
+"""Tests that an import of an exported network, made by chance, has its nodes, addresses and impairments."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from contract.plan import Plan
+from orchestrator.exchange import containerlab, mininet, to_containerlab, to_mininet, writing
+from orchestrator.exchange.network import Network
+from orchestrator.plan.build import make_plan
+from orchestrator.topology.loading import parse
+
+FORMATS: dict[str, tuple[Callable[[Plan], str], Callable[[Path], Network], bool]] = {
+    "x.clab.yml": (lambda plan: to_containerlab.export(plan).text, containerlab.read, False),
+    "x.py": (lambda plan: to_mininet.export(plan).text, mininet.read, True),
+}  # fmt: skip
+
+
+def made(chance: random.Random) -> str:
+    """Returns a topology of a line of nodes, with some nodes on a segment."""
+    count = chance.randint(2, 5)
+    nodes = [f"  n{number}: {{forward: {str(chance.random() < 0.5).lower()}}}" for number in range(count)]
+    links = []
+    for number in range(count - 1):
+        subnet = f"10.{chance.randint(20, 99)}.{number}.0/{chance.choice((24, 29, 30))}"
+        rate = f", rate: {chance.randint(1, 50)} Mbit/s" if chance.random() < 0.5 else ""
+        side = f"{{delay: {chance.randint(1, 80)} ms, loss: {chance.randint(1, 9)} %{rate}}}"
+        way = chance.choice(("both", "forward", "reverse"))
+        links.append(f"  l{number}: {{between: [n{number}, n{number + 1}], subnet: {subnet}, {way}: {side}}}")
+    hosts = [f"  h{number}: {{segment: lan}}" for number in range(chance.randint(0, 3))]
+    head = ["name: made", *(["segments: {lan: {subnet: 10.9.0.0/24}}"] if hosts else [])]
+    return "\n".join([*head, "nodes:", *nodes, *hosts, "links:", *links, ""])
+
+
+def network_of(plan: Plan, impaired: bool) -> object:
+    nodes = {
+        node.name: (node.forward, sorted(card.address for card in node.interfaces)) for node in plan.nodes
+    }
+    ways = {
+        (end, other, side.impairment.delay_ns, side.impairment.loss, side.impairment.rate_bps)
+        for link in plan.links
+        for end, other, side in ((link.a, link.b, link.forward), (link.b, link.a, link.reverse))
+    }
+    return nodes, ways if impaired else {way[:2] for way in ways}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("seed", range(6))
+def test_import_export_import_keeps_the_network(name: str, seed: int, tmp_path: Path) -> None:
+    export, read, impaired = FORMATS[name]
+    plan, file = make_plan(parse("made.yaml", made(random.Random(seed)).encode())), tmp_path / name
+    for _ in range(2):
+        file.write_text(export(plan))
+        written = writing.write(read(file))
+        assert not written.problems
+        back = make_plan(parse("back.yaml", written.text.encode()))
+        assert network_of(back, impaired) == network_of(plan, impaired)
+        plan = back
