@@ -51,20 +51,22 @@ def watches() -> int:
     if not WATCHED:
         HELD.append(libc.inotify_init1(0))
     WATCHED.append(tempfile.mkdtemp())
-    return libc.inotify_add_watch(HELD[0], WATCHED[-1].encode(), 2)
+    return int(libc.inotify_add_watch(HELD[0], WATCHED[-1].encode(), 2))
 
 
 @take
 def inotify() -> int:
     """Takes an inotify instance; a user may have 128 (fs.inotify.max_user_instances)."""
-    HELD.append(fd := libc.inotify_init1(0))
+    fd = int(libc.inotify_init1(0))
+    HELD.append(fd)
     return fd
 
 
 @take
 def fanotify() -> int:
     """Takes a fanotify group; a user may have 128 (fs.fanotify.max_user_groups)."""
-    HELD.append(fd := libc.fanotify_init(FAN_REPORT_FID, 0))
+    fd = int(libc.fanotify_init(FAN_REPORT_FID, 0))
+    HELD.append(fd)
     return fd
 
 
@@ -72,14 +74,15 @@ def fanotify() -> int:
 def timers() -> int:
     """Takes a POSIX timer, which needs one of the user's queued signals (RLIMIT_SIGPENDING)."""
     made = ctypes.c_void_p()
-    return libc.timer_create(0, None, ctypes.byref(made))
+    return int(libc.timer_create(0, None, ctypes.byref(made)))
 
 
 @take
 def queues() -> int:
     """Takes a message queue, whose bytes count for the user (RLIMIT_MSGQUEUE)."""
     name = f"/vnet-{os.getpid()}-{len(HELD)}".encode()
-    HELD.append(fd := libc.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None))
+    fd = int(libc.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None))
+    HELD.append(fd)
     libc.mq_unlink(name)
     return fd
 
@@ -88,7 +91,7 @@ def queues() -> int:
 def locked() -> int:
     """Locks a MiB of shared memory (RLIMIT_MEMLOCK)."""
     SEGMENTS.append(libc.shmget(0, 1 << 20, 0o1600))
-    return libc.shmctl(SEGMENTS[-1], SHM_LOCK, None)
+    return int(libc.shmctl(SEGMENTS[-1], SHM_LOCK, None))
 
 
 @take
@@ -96,14 +99,14 @@ def keys() -> int:
     """Takes a key (kernel.keys.maxkeys)."""
     name = f"vnet-{os.getpid()}-{len(HELD)}".encode()
     HELD.append(name)
-    return libc.syscall(ctypes.c_long(ADD_KEY), b"user", name, b"x", ctypes.c_long(1), ctypes.c_long(-2))
+    return int(libc.syscall(ctypes.c_long(ADD_KEY), b"user", name, b"x", ctypes.c_long(1), ctypes.c_long(-2)))
 
 
 @take
 def aio() -> int:
     """Takes asynchronous events, whose number all users share (fs.aio-max-nr)."""
     made = ctypes.c_ulong(0)
-    return libc.syscall(ctypes.c_long(IO_SETUP), ctypes.c_long(EVENTS), ctypes.byref(made))
+    return int(libc.syscall(ctypes.c_long(IO_SETUP), ctypes.c_long(EVENTS), ctypes.byref(made)))
 
 
 @take
