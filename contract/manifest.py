@@ -171,7 +171,7 @@ def copy(run_dir: Path, text: str) -> None:
     from contract import seal  # of a run that was reduced, so not inside the lab's kernel
 
     seal.lift(run_dir, NAME)
-    regular.write(path, text)
+    regular.write(path, text, durable=True)  # nothing else has what it says
     seal.renew(run_dir, [NAME])
 
 

@@ -33,10 +33,11 @@ def open_read(path: Path) -> BufferedReader:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[Any]]:
+def replacing(path: Path, durable: bool = False) -> Iterator[IO[Any]]:
     """Yields a new binary file that replaces `path` atomically when the block ends.
 
-    A symbolic link at `path` is replaced, not followed. After an exception the old file stays.
+    A symbolic link at `path` is replaced, not followed. After an exception the old file stays. `durable`: the
+    new contents are on the disk before they replace the old ones, so that a power cut leaves one of both.
     """
     part = path.with_name(path.name + ".part")
     with suppress(FileNotFoundError):
@@ -44,15 +45,20 @@ def replacing(path: Path) -> Iterator[IO[Any]]:
     try:
         with os.fdopen(os.open(part, _NEW, 0o666), "wb") as file:
             yield file
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         part.replace(path)
     finally:
         with suppress(FileNotFoundError):
             part.unlink()
 
 
-def write(path: Path, text: str) -> None:
-    """Replaces the file atomically by one with the text as UTF-8, or creates it."""
-    with replacing(path) as file:
+def write(path: Path, text: str, durable: bool = False) -> None:
+    """Replaces the file atomically by one with the text as UTF-8, or creates it; `durable` as in
+    `replacing`.
+    """
+    with replacing(path, durable) as file:
         file.write(text.encode())
 
 

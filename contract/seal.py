@@ -121,7 +121,7 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _write(run_dir: Path, digests: dict[str, str]) -> None:
-    regular.write(run_dir / NAME, json.dumps(digests, indent=1) + "\n")
+    regular.write(run_dir / NAME, json.dumps(digests, indent=1) + "\n", durable=True)
 
 
 def _digest(path: Path) -> str:

@@ -19,9 +19,12 @@ import pytest
 from writes import Step, recorded, replayed, unsynced
 
 import vnet
+from contract import manifest as vnet_manifest
+from orchestrator.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIR = str(ROOT / "topologies/pair.yaml")
+AGAIN = (20, 60, 100)  # of the cuts of a second report: here the figures are made again
 REFUSED, MARKED, GOOD = "refused", "marked", "good"
 FAKE = ("--kernel", "fake", "-p", "hold=1 s")
 
@@ -90,6 +93,7 @@ def test_every_prefix_of_a_run_can_be_read(folder: Path) -> None:
     for name, some in (("all", steps), ("safe", unsynced(steps))):
         top = folder / name
         counted = cuts(some, top, lambda top=top: outcome(run_in(top), lambda: whole))  # type: ignore[misc]
+        print(name, dict(counted))
         assert sum(counted.values()) > 100, counted
         if some is steps:
             assert counted[GOOD] and counted[MARKED]
@@ -103,13 +107,26 @@ def test_every_prefix_of_a_second_report_can_be_read(folder: Path) -> None:
     shutil.copytree(folder / "out", folder / "base")
     steps = command(folder, "report", str(run_in(folder / "out")), "--reduce")
     assert before and steps
-    top = folder / "again"
-    shutil.copytree(folder / "base", top)
-    counted = Counter[str]()
-    for step in replayed(_existing(steps, top), top):
-        if step.name != "sync":
-            counted[outcome(run_in(top), lambda: whole)] += 1
-    assert counted[GOOD] and sum(counted.values()) > 10, counted
+    for name, some in (("again", steps), ("safe", unsynced(steps))):
+        top = folder / name
+        shutil.copytree(folder / "base", top)
+        counted = Counter[str]()
+        for step in replayed(_existing(some, top), top):
+            if step.name != "sync":
+                counted[outcome(run_in(top), lambda: whole)] += 1
+                assert vnet_manifest.read(run_in(top))["state"] == "complete", f"lost after {step}"
+                if sum(counted.values()) in AGAIN:
+                    assert _remade(run_in(top), folder / f"remade-{name}").equals(whole), f"lost after {step}"
+        print(name, dict(counted))
+        assert counted[GOOD] and sum(counted.values()) > 10, counted
+
+
+def _remade(run: Path, copy: Path) -> pl.DataFrame:
+    """Returns the figures of a copy of the run after `vnet report --reduce`."""
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(run, copy)
+    assert main(["report", str(copy), "--reduce"]) == 0
+    return figures(copy)
 
 
 def _existing(steps: Sequence[Step], top: Path) -> list[Step]:
@@ -126,13 +143,16 @@ def test_every_prefix_of_a_campaign_can_be_read(folder: Path) -> None:
         folder, "campaign", "run", str(folder / "trial.yaml"), *FAKE, "--out", str(folder / "out" / "c")
     )
 
-    def found() -> str:
+    def found(top: Path) -> str:
         try:
-            campaign = vnet.load(folder / "all" / "c")
+            campaign = vnet.load(top / "c")
             assert len(campaign.cells) <= 2  # type: ignore[union-attr]
             return GOOD
         except vnet.LoadError:
             return REFUSED
 
-    counted = cuts(steps, folder / "all", found)
-    assert counted[GOOD] and counted[REFUSED] and sum(counted.values()) > 100
+    for name, some in (("all", steps), ("safe", unsynced(steps))):
+        top = folder / name
+        counted = cuts(some, top, lambda top=top: found(top))  # type: ignore[misc]
+        print(name, dict(counted))
+        assert counted[GOOD] and counted[REFUSED] and sum(counted.values()) > 100

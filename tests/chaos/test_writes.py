@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from writes import Recorder, Step
+from writes import Recorder, Step, unsynced
 
 
 def test_a_reader_that_seeks_does_not_move_the_writer() -> None:
@@ -21,3 +21,11 @@ def test_a_reader_that_seeks_does_not_move_the_writer() -> None:
         Step("write", "log", b"one", 0),
         Step("write", "log", b"two", 3),
     ]
+
+
+def test_contents_are_as_late_as_their_fsync() -> None:
+    first, second, late = Step("write", "a", b"1"), Step("write", "a", b"2", 1), Step("write", "b", b"3")
+    renamed = Step("rename", "a", target="c")
+    steps = [Step("create", "a"), first, Step("create", "b"), renamed, late, Step("sync", "c"), second]
+    moved = Step("write", "c", b"1")
+    assert unsynced(steps) == [steps[0], steps[2], renamed, moved, Step("sync", "c")]

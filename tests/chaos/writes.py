@@ -10,13 +10,14 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 CALLS = (
     "openat,open,creat,write,pwrite64,writev,lseek,ftruncate,truncate,rename,renameat,renameat2,unlink,unlinkat,"
-    "mkdir,mkdirat,rmdir,link,linkat,symlink,symlinkat,fsync,fdatasync,sendfile,copy_file_range,fallocate"
+    "mkdir,mkdirat,rmdir,link,linkat,symlink,symlinkat,fsync,fdatasync,syncfs,sendfile,copy_file_range,fallocate"
 )
+ALL = ""  # the path of a sync of the whole file system
 LINE = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)(?:<([^>]*)>)?")
 UNFINISHED = re.compile(r"^(\d+) +(.*) <unfinished \.\.\.>$")
 RESUMED = re.compile(r"^(\d+) +<\.\.\. \w+ resumed>(.*)$")
@@ -54,6 +55,8 @@ class Recorder:
             return
         if call in ("openat", "open", "creat"):
             self._opened(arguments, result, plain(opened or ""))
+        elif call == "syncfs":
+            self.steps.append(Step("sync", ALL))
         elif call in ("write", "pwrite64", "lseek", "ftruncate", "fsync", "fdatasync"):
             self._on_descriptor(call, arguments, result)
         elif call in ("mkdir", "mkdirat", "rmdir", "unlink", "unlinkat"):
@@ -181,19 +184,25 @@ def replayed(steps: Sequence[Step], top: Path) -> Iterator[Step]:
 
 
 def unsynced(steps: Sequence[Step]) -> list[Step]:
-    """The same steps without the contents that no fsync has followed: names are there, files are empty."""
-    kept = list[Step]()
-    for number, step in enumerate(steps):
-        if step.name in ("write", "truncate") and not _synced(steps[number + 1 :], step.path):
+    """The same steps with each content as late as a disk may have it: at the fsync of its file, else never.
+
+    Every prefix is a directory that a power cut can leave: names are there, and contents only as far as an
+    fsync had ended.
+    """
+    kept, waiting = list[Step](), dict[str, list[Step]]()
+    for step in steps:
+        if step.name in ("write", "truncate"):
+            waiting.setdefault(step.path, []).append(step)
             continue
+        if step.name == "sync":
+            for path in list(waiting) if step.path == ALL else [step.path]:
+                kept += waiting.pop(path, [])
+        elif step.name == "remove":
+            waiting.pop(step.path, None)
         kept.append(step)
+        if step.name == "rename":
+            waiting.pop(step.target, None)
+            for path in [path for path in waiting if inside(path, step.path)]:
+                moved = step.target + path[len(step.path) :]
+                waiting[moved] = [replace(one, path=moved) for one in waiting.pop(path)]
     return kept
-
-
-def _synced(later: Sequence[Step], path: str) -> bool:
-    for step in later:
-        if step.name == "rename" and inside(path, step.path):
-            return False  # it has its name before its contents are safe
-        if step.name == "sync" and step.path == path:
-            return True
-    return False

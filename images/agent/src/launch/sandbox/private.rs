@@ -21,6 +21,9 @@ const PLACES: [(&str, &str); 3] = [
 ];
 /// The mode of directories where all users of the node may write, such as /tmp.
 const SHARED: u32 = 0o1777;
+/// The most terminals of a node. All nodes and containers of a machine share 3,072 by default
+/// (drivers/tty/pty.c: NR_UNIX98_PTY_DEFAULT without NR_UNIX98_PTY_RESERVE).
+const TERMINALS: u32 = 64;
 
 fn place(what: &str) -> impl Fn(std::io::Error) -> String {
     let what = what.to_owned();
@@ -68,12 +71,12 @@ pub fn populate(template: &RootTemplate, host: &HostFiles, name: &str, disk_byte
             .and_then(|()| tree::attach(shared, libc::AT_FDCWD, path))
             .map_err(place(&path.to_string_lossy()))?;
     }
-    let terminals = "newinstance,ptmxmode=0666,mode=0620,gid=5";
+    let terminals = format!("newinstance,ptmxmode=0666,mode=0620,gid=5,max={TERMINALS}");
     tree::mount(
         "devpts",
         Path::new("/dev/pts"),
         libc::MS_NOSUID | libc::MS_NOEXEC,
-        terminals,
+        &terminals,
     )
     .map_err(place("/dev/pts"))?;
     fs::create_dir_all(nodes.join(name)).map_err(place("the node's directory"))?;

@@ -63,8 +63,14 @@ const REFUSED: [c_long; 33] = [
     libc::SYS_vhangup,
     libc::SYS_clock_settime,
 ];
-/// Calls that fail with ENOSYS, so that programs use older calls instead, whose arguments a filter can read.
-const ABSENT: [c_long; 2] = [libc::SYS_clone3, libc::SYS_io_uring_setup];
+/// Calls that fail with ENOSYS, so that programs use older calls instead: `clone3`, whose arguments a filter
+/// cannot read, `io_uring_setup`, and `io_setup`, because all programs of the machine share its number of
+/// events (fs.aio-max-nr), and one node can take them all.
+const ABSENT: [c_long; 3] = [
+    libc::SYS_clone3,
+    libc::SYS_io_setup,
+    libc::SYS_io_uring_setup,
+];
 /// Allowed socket families: those that stay inside the node's network namespace, and netlink, which
 /// configures it.
 const FAMILIES: [c_int; 6] = [
