@@ -44,7 +44,8 @@ Found = tuple[tuple[str, str], str, str]  # key and path, rule, remedy
 
 def _opened(node: Node, guest: bool) -> Iterator[Found]:
     """Yields the paths in `mounts` that do not exist or, in a guest, are hidden."""
-    for key, paths in (("mounts.read", node.mounts_read), ("mounts.write", node.mounts_write)):
+    opened = {"read": node.mounts_read, "write": node.mounts_write, "copy": node.mounts_copy}
+    for key, paths in ((f"mounts.{mode}", paths) for mode, paths in opened.items()):
         for path in paths:
             if not Path(path).exists():
                 yield (key, path), "is not on this machine", "make it, or correct the path"
