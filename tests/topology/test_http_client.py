@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from orchestrator.topology.first_service import CLIENT
@@ -28,10 +28,11 @@ class Answering(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/slow":
             time.sleep(1)
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"ok")
+        with suppress(BrokenPipeError):  # the client was stopped
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
 
     def log_message(self, *_: object) -> None:
         """Prints nothing."""
