@@ -14,7 +14,7 @@ from contract.metrics import METRICS
 from contract.plan import Plan, Software
 from reports.metrics.metric import Metric, Of
 from reports.programs.reading import Figure, UnreadError
-from reports.programs.registry import READERS
+from reports.programs import READERS
 from reports.rundir import Run
 
 LOGS = "raw/logs"

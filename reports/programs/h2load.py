@@ -21,7 +21,9 @@ _TIMES = re.compile(r"^(?:time for )?request\s*:\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)
 
 
 def read(lines: Sequence[str]) -> list[Figure]:
-    """Returns the figures of the output; raises UnreadError without its counts or its end."""
+    """Returns the figures of the output: those of lines that it lacks are missing. Raises UnreadError without
+    its counts or its end.
+    """
     at, counts = need(lines, _COUNTS, "no line `requests: N total, ...` of h2load")
     end, finished = need(lines, _FINISHED, "no line `finished in TIME, RATE req/s` of h2load")
     done, seconds = int(counts[3]), ms(finished[1]) / 1e3

@@ -14,7 +14,7 @@ from contract.figures import FORMATS
 from contract.metrics import METRICS
 from orchestrator.software.command.file import Figures
 from reports.programs.reading import Figure, UnreadError, ms
-from reports.programs.registry import READERS
+from reports.programs import READERS
 
 OUTPUTS = Path(__file__).parent / "program_outputs"
 
@@ -153,6 +153,16 @@ def test_a_log_with_some_times_is_refused() -> None:
 def test_apache_writes_microseconds() -> None:
     line = '10.0.0.1 - - [27/Nov/2026:06:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "curl" 2500'
     assert {one.name: one.value for one in READERS["access"]([line])}["latency_max"] == pytest.approx(2.5)
+
+
+def test_ping_of_busybox_prints_no_deviation() -> None:
+    summary = ["3 packets transmitted, 3 packets received, 0% packet loss"]
+    found = READERS["ping"]([*summary, "round-trip min/avg/max = 40.1/41.2/43.9 ms"])
+    assert {one.name: one.value for one in found if one.name.startswith("latency")} == {
+        "latency_min": 40.1,
+        "latency_mean": 41.2,
+        "latency_max": 43.9,
+    }
 
 
 def test_times_of_all_units() -> None:
