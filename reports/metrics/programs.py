@@ -13,8 +13,8 @@ from contract.figures import KEY
 from contract.metrics import METRICS
 from contract.plan import Plan, Software
 from reports.metrics.metric import Metric, Of
-from reports.programs.reading import Figure, UnreadError
 from reports.programs import READERS
+from reports.programs.reading import Figure, UnreadError
 from reports.rundir import Run
 
 LOGS = "raw/logs"

@@ -13,8 +13,8 @@ import pytest
 from contract.figures import FORMATS
 from contract.metrics import METRICS
 from orchestrator.software.command.file import Figures
-from reports.programs.reading import Figure, UnreadError, ms
 from reports.programs import READERS
+from reports.programs.reading import Figure, UnreadError, ms
 
 OUTPUTS = Path(__file__).parent / "program_outputs"
 
