@@ -5,8 +5,11 @@ of programs are judged there.
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from pathlib import Path
 
+import pytest
 from virtual_place import Place
 
 NAME = "vnet-copied-directories"
@@ -33,6 +36,47 @@ links: {{way: {{between: [near, far], both: {{delay: 20 ms}}}}}}
 run: {{hold: 4 s}}
 expect: ["program_lost < 1", "program_latency_max < 90 ms"]
 """
+
+
+ANYWHERE = """\
+name: anywhere
+segments: {lan: {subnet: 10.1.0.0/24}}
+nodes:
+  a:
+    segment: lan
+    mounts: {read: [PLACE/data]}
+    software:
+      service:
+        command: PLACE/service PLACE/data
+        env: {OWN: PLACE/data/words}
+        at_end: exited
+        start: ramp
+  b: {segment: lan}
+run: {hold: 1 s}
+"""
+
+
+@pytest.mark.parametrize("kernel", ["--time", "--kernel"])
+def test_a_program_and_its_files_lie_below_tmp(place: Place, kernel: str) -> None:
+    """Runs a program that lies below /tmp, where each node has a directory of its own, in virtual time and
+    under uml.
+    """
+    own = Path(tempfile.mkdtemp(prefix="vnet-anywhere-", dir="/tmp"))
+    try:
+        own.chmod(0o755)
+        (own / "data").mkdir()
+        (own / "data" / "words").write_text("from anywhere\n")
+        (own / "service").write_text('#!/bin/sh\ncat "$1/words" && (echo x >"$OWN" || echo refused)\n')
+        (own / "service").chmod(0o755)
+        (place.cwd / "anywhere.yaml").write_text(ANYWHERE.replace("PLACE", str(own)))
+        real = {"--time": ("--time", "virtual"), "--kernel": ("--kernel", "uml")}[kernel]
+        done = place.vnet("run", "anywhere.yaml", *real, "--out", str(place.cwd / "out"))
+        assert done.returncode == 0, done.stderr
+        log = next((place.cwd / "out").rglob("a.service.log")).read_text()
+        assert log.startswith("from anywhere\n") and log.endswith("refused\n")
+        assert (own / "data" / "words").read_text() == "from anywhere\n"
+    finally:
+        shutil.rmtree(own)
 
 
 def test_a_node_writes_below_etc_and_var_of_its_own(place: Place) -> None:
