@@ -18,6 +18,7 @@ COLUMNS: Mapping[str, str] = {
         for name in (
             "guarantee", "link", "direction", "queue_class", "nodes", "group", "role", "machine", "capture",
             "protocol", "layer", "bin", "flow", "stream", "frame_bytes",
+            "program",
         )
     },
 }  # fmt: skip

@@ -34,6 +34,7 @@ POINT = ("capture",)
 EVENT = ("traffic_class", "event")
 FLOW = ("traffic_class", "flow")
 TRIAL = ("stream", "frame_bytes")
+PROGRAM = ("program",)
 
 
 def _spread(name: str, what: str) -> dict[str, Metric]:
@@ -63,6 +64,17 @@ _CONNECTIONS: tuple[tuple[str, str, Known], ...] = (
     ("connection_seconds", "s", "estimated"),
     ("connection_rate", "Mbit/s", "estimated"),
 )
+
+_OF_PROGRAMS: Mapping[str, str] = {  # what programs print themselves; see reports/programs
+    "requests": "requests", "failed": "requests", "refused": "requests",
+    **{f"status_{digit}xx": "requests" for digit in (1, 2, 3, 4, 5)},
+    "rate": "requests/s", "throughput": "Mbit/s", "bytes": "MB",
+    "sent": "packets", "received": "packets", "lost": "packets", "loss": "% of packets",
+    "retransmits": "segments", "latency_min": "ms", "latency_max": "ms",
+}  # fmt: skip
+_ESTIMATED_OF_PROGRAMS = (
+    "jitter", *(f"latency_{one}" for one in ("mean", "deviation", "p75", "p95", *PERCENTILES))
+)  # fmt: skip
 
 METRICS: Mapping[str, Metric] = {
     **_spread("latency", "ms"),
@@ -137,9 +149,11 @@ METRICS: Mapping[str, Metric] = {
     "back_to_back": Metric("frames", TRIAL, "estimated"),
     "latency_tagged": Metric("us", TRIAL, "estimated"),
     "frame_loss": Metric("%", TRIAL),
+    **{f"program_{name}": Metric(unit, PROGRAM) for name, unit in _OF_PROGRAMS.items()},
+    **{f"program_{name}": Metric("ms", PROGRAM, "estimated") for name in _ESTIMATED_OF_PROGRAMS},
 }  # fmt: skip
 # Metrics of the whole run, whatever its phases: `during` and `after` cannot narrow them.
-_OF_THE_RUN = ("stack_", "fairness", "connection", "handshake", "smoothed")
+_OF_THE_RUN = ("stack_", "fairness", "connection", "handshake", "smoothed", "program_")
 WHOLE = frozenset(
     {"guarantee_held", "nodes", "share", "link_asked"}
     | {name for name in METRICS if name.startswith(_OF_THE_RUN)}

@@ -17,6 +17,7 @@ MOST = 12  # rows; the sections below have every figure
 MOST_ASKED = 8  # rows for messages, interruptions and transfers, so that some are left for links and load
 TICKS = "rough: 10 ms ticks"
 MOST_GROUPS, MOST_LINKS, MOST_CLASSES, MOST_FLOWS, MOST_EVENTS, MOST_HOSTS = 3, 1, 3, 3, 3, 3
+MOST_PROGRAMS = 2
 SERVES = ("broker", "server")
 TIMES = {
     "round_trip_p50": "round trip p50, ms",
@@ -45,6 +46,13 @@ CAPTURED = {
     "retransmitted_packets": "retransmissions, % of packets",
     "overhead": "protocol overhead, % of bytes",
 }
+PROGRAMS = {  # of the program's own figures, by the metric that says how much it did
+    "program_latency_p99": "latency p99, ms",
+    "program_rate": "requests/s",
+    "program_failed": "requests without an answer",
+    "program_throughput": "throughput, Mbit/s",
+    "program_loss": "packets lost, %",
+}
 WIRE = {"wire_rate": "throughput on the wire, Mbit/s"}
 
 
@@ -65,7 +73,8 @@ def lines(study: Study) -> list[Line]:
     """
     table = study.compared
     ticked = any(cell.run.ticked for cell in study.cells)
-    asked = _known(table, [*_interruptions(table), *_messages(table), *_transfers(table)])
+    asked = [*_interruptions(table), *_messages(table), *_programs(table), *_transfers(table)]
+    asked = _known(table, asked)
     rest = _known(table, [*_links(table), *_captured(table, WIRE), *_load(table, ticked)])
     if len(asked) + len(rest) > MOST:
         asked = asked[: max(MOST_ASKED, MOST - len(rest))]
@@ -153,6 +162,19 @@ def _interruptions(table: pl.DataFrame) -> Iterator[Line]:
         ):
             if _largest(table, name, of) > 0:
                 yield Line(f"{place}: {text}", name, of)
+
+
+def _programs(table: pl.DataFrame) -> Iterator[Line]:
+    """Yields the programs' own figures: of the MOST_PROGRAMS with the largest p99, else with the largest of
+    the first metric that any program has.
+    """
+    for name in PROGRAMS:
+        chosen = _most(table, name, ["program"], MOST_PROGRAMS)
+        for row in chosen:
+            for shown, text in PROGRAMS.items():
+                yield Line(f"{row['program']}: {text}", shown, row_of(row))
+        if chosen:
+            return
 
 
 def _transfers(table: pl.DataFrame) -> Iterator[Line]:

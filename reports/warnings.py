@@ -11,6 +11,7 @@ from typing import Literal
 from reports.cell import Cell
 from reports.metrics.bounds import bounded
 from reports.metrics.hosts import Effect, apart
+from reports.metrics.programs import REMEDY, unread
 from reports.papers import unknown
 from reports.study import Study
 
@@ -86,8 +87,8 @@ def _said(effect: Effect) -> str:
 
 
 def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
-    """Yields the notices of one run: a state other than complete, the findings in manifest and seal and, in
-    virtual time, messages above their bound.
+    """Yields the notices of one run: a state other than complete, the findings in manifest and seal, logs
+    without the figures that they should have and, in virtual time, messages above their bound.
     """
     m = cell.run.manifest
     if m.state not in ("", "complete"):
@@ -98,6 +99,8 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     for warning in m.warnings:
         level = "suspect" if warning.get("suspect") else "warning"
         yield Notice(level, place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
+    for log in unread(cell.run.path, cell.run.plan):
+        yield Notice("warning", place, log.text, REMEDY)
     if cell.run.virtual:  # in real time the machine's own delays have no bound
         yield from _above_bounds(cell, place)
 

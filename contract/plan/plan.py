@@ -61,6 +61,7 @@ class Node:
     forward: bool = False  # passes on packets that are not its own: a router
     mounts_read: tuple[str, ...] = ()  # paths of the machine that its programs may read beyond the rule
     mounts_write: tuple[str, ...] = ()  # paths of the machine that they may write
+    mounts_copy: tuple[str, ...] = ()  # directories of the machine of which the node has a writable copy
     routes: tuple[Route, ...] = ()  # beside those of its own subnets
     image: str = ""  # archive of a container image, whose files a light node has in place of the machine's
     image_digest: str = ""  # SHA-256 of its configuration

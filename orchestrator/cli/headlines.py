@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contract import manifest, verdict
+from contract import manifest, rundir, verdict
 from contract.proof import Proven
 from orchestrator.cli.output import print_result
 from orchestrator.lab import judgement
@@ -31,7 +31,7 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
 
     table, judged = result(directory)
     rows = [list(row) for row in table]
-    lines = [*verdicts(judged, failures=failures), *others(judged), *explained(directory)]
+    lines = [*verdicts(judged, failures=failures), *others(judged), *explained(directory), *unread(directory)]
     last = f"report: {page}" if page is not None else ""
     print_result(rows if len(rows) > 1 else [], lines, last, first=expectations(judged))
 
@@ -84,6 +84,20 @@ def explained(directory: Path) -> list[tuple[str, str]]:
     """Returns (line, colour) pairs: name and sentence of each monitor of a run that reached its threshold."""
     found = manifest.load(directory).monitors
     return [(f"{one['name']}: {one['text']}", "yellow") for one in found if one.get("state") == "reached"]
+
+
+def unread(directory: Path) -> list[tuple[str, str]]:
+    """Returns (line, colour) pairs: each log of a run that is not of the format that its `figures` name."""
+    from reports.metrics import programs
+
+    if not (directory / rundir.PLAN).is_file():
+        return []
+    try:
+        plan = rundir.read_plan(directory)
+    except rundir.UnreadableError:
+        return []  # the page says so
+    found = programs.unread(directory, plan)
+    return [(f"{one.text}; {programs.REMEDY}", "yellow") for one in found]
 
 
 def _open(proof: Sequence[Proven]) -> list[str]:

@@ -22,19 +22,63 @@ TRAFFIC = click.Choice(["request", "transfer", "ping"])
     metavar="DELAY|PROFILE",
     help='Network between them: a one-way delay such as "20 ms", or a profile.',
 )
+@click.option(
+    "--service", metavar="COMMAND", help="Command of an HTTP service of your own; it takes traffic's place."
+)
+@click.option("--port", type=click.IntRange(1, 65535), help="TCP port of the service, by default 80.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; by default NAME.yaml.")
 def new_command(
-    name: str | None, traffic: str | None, clients: int | None, network: str | None, output: Path | None
+    name: str | None,
+    traffic: str | None,
+    clients: int | None,
+    network: str | None,
+    service: str | None,
+    port: int | None,
+    output: Path | None,
 ) -> None:
     """Write a first topology: clients, a server, the network between them. Asks for missing options.
+
+    With --service it asks nothing: the server is your program, clients send HTTP requests over a bad network,
+    and expectations judge their times.
 
     \b
     Example:  vnet new
               vnet new --name field --traffic request --clients 10 --network lte
+              vnet new --service "nginx -g 'daemon off;'"
+              vnet new --service "python3 -m http.server 8000" --port 8000 --clients 20
     """
     from orchestrator.plan.build import make_plan
-    from orchestrator.topology.first import PLAIN, First, first_topology
     from orchestrator.topology.loading import parse
+
+    if service is not None:
+        if traffic is not None:
+            raise CliError("--traffic: does not go with --service; leave one of them out", USAGE)
+        name, text = _service(name, service, port, clients, network)
+    elif port is not None:
+        raise CliError("--port: is the service's; write --service COMMAND, or leave it out", USAGE)
+    else:
+        name, text = _first(name, traffic, clients, network)
+    file = output or Path(f"{name}.yaml")
+    make_plan(parse(str(file), text.encode()))
+    write_new(file, text)
+    note(f"{file}: written; `vnet run {file}` runs it, `vnet explain KEY` explains its keys")
+
+
+def _service(
+    name: str | None, command: str, port: int | None, clients: int | None, network: str | None
+) -> tuple[str, str]:
+    """Returns the name and the text of the topology of a service."""
+    from orchestrator.topology.first_service import NETWORK, PORT, Service, service_topology
+
+    asked = Service(name or "service", command, port or PORT, clients or 5, network or NETWORK)
+    return asked.name, service_topology(asked)
+
+
+def _first(
+    name: str | None, traffic: str | None, clients: int | None, network: str | None
+) -> tuple[str, str]:
+    """Returns the name and the text of the topology that options and answers describe."""
+    from orchestrator.topology.first import PLAIN, First, first_topology
 
     asked = First(
         name=name or _ask("Name of the experiment", "first"),
@@ -42,11 +86,7 @@ def new_command(
         clients=clients or _ask("Clients", 5, click.IntRange(1, 500)),
         network=network or _ask("Network between them, a delay or a profile (`vnet profiles`)", PLAIN),
     )
-    file = output or Path(f"{asked.name}.yaml")
-    text = first_topology(asked)
-    make_plan(parse(str(file), text.encode()))
-    write_new(file, text)
-    note(f"{file}: written; `vnet run {file}` runs it, `vnet explain KEY` explains its keys")
+    return asked.name, first_topology(asked)
 
 
 def write_new(file: Path, text: str) -> None:

@@ -15,7 +15,9 @@ from orchestrator.language.problem import Problem
 
 # Paths over which a lab kernel mounts its own files (kernel/uml/init.py, kernel/virtual/guest.py).
 OF_GUEST = ("/dev", "/proc", "/run", "/sys", "/tmp")
+CARRIED = ("/run", "/tmp")  # in these, a lab kernel shows files of the machine that nodes read
 OF_NODE = (*OF_GUEST, "/var/tmp")  # every node has these of its own, and may write there
+READ = "mounts.read"
 SHORTEST = 3  # parts of a directory's path: `GET /data` in a command is no directory of the machine
 ALL_READ = 0o004
 ELSEWHERE = "keep it in another directory, for example below /srv, or use --kernel host"
@@ -34,6 +36,22 @@ def problems(plan: Plan, kernel: str) -> list[Problem]:
     return list(found)
 
 
+def shown_in_guest(plan: Plan) -> list[str]:
+    """Returns the paths below /run and /tmp that light nodes of `plan` read: those of `mounts.read`, and
+    files that every user may read and that commands name. Sorted, each once; a link into these directories
+    gives its target. Skips nodes with a container image, and paths that do not exist.
+    """
+    found: set[str] = set()
+    for node in plan.nodes:
+        if node.kind == "light" and not node.image:
+            files = [path for _, path in paths_of(node) if Path(path).is_file()]
+            named = [path for path in files if Path(path).stat().st_mode & ALL_READ]
+            for path in (*node.mounts_read, *named):
+                both = {path, str(Path(path).resolve())}
+                found |= {one for one in both if _below(one, CARRIED) and Path(one).exists()}
+    return sorted(one for one in found if one.startswith(tuple(f"{top}/" for top in CARRIED)))
+
+
 def _place(plan: Plan, node: Node, key: str) -> str:
     alone = sum(other.group == node.group for other in plan.nodes) == 1 and node.group == node.name
     return f"{'nodes' if alone else 'groups'}.{node.group}.{key}"
@@ -43,12 +61,13 @@ Found = tuple[tuple[str, str], str, str]  # key and path, rule, remedy
 
 
 def _opened(node: Node, guest: bool) -> Iterator[Found]:
-    """Yields the paths in `mounts` that do not exist or, in a guest, are hidden."""
-    for key, paths in (("mounts.read", node.mounts_read), ("mounts.write", node.mounts_write)):
+    """Yields the paths in `mounts` that do not exist or, in a guest, are hidden or cannot be written."""
+    opened = {"read": node.mounts_read, "write": node.mounts_write, "copy": node.mounts_copy}
+    for key, paths in ((f"mounts.{mode}", paths) for mode, paths in opened.items()):
         for path in paths:
             if not Path(path).exists():
                 yield (key, path), "is not on this machine", "make it, or correct the path"
-            elif guest and (top := _below(path, OF_GUEST)):
+            elif guest and (top := _below(path, OF_GUEST)) and not (key == READ and top in CARRIED):
                 yield (key, path), f"is not seen in the lab: a lab kernel has a {top} of its own", ELSEWHERE
 
 
@@ -59,7 +78,7 @@ def _named(node: Node, guest: bool) -> Iterator[Found]:
         place, file = f"software.{software}", Path(path)
         if any(file.resolve().is_relative_to(top) for top in open_):
             continue
-        if guest and file.is_file() and (top := _below(path, OF_GUEST)):
+        if guest and file.is_file() and (top := _below(path, OF_GUEST)) and top not in CARRIED:
             yield (place, path), f"is not seen in the lab: a lab kernel has a {top} of its own", ELSEWHERE
         elif _hidden(file):
             rule = "is on this machine, but the node does not see it"

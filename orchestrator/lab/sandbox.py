@@ -80,8 +80,9 @@ def mounts(node: Node) -> Mounts:
             raise LabError(
                 f"node {node.name}: its image {node.image} is not unpacked; start the lab again with it"
             )
-        return {"read": [], "write": [], "named": [], "root": node.image_root}
+        return {"copy": [], "read": [], "write": [], "named": [], "root": node.image_root}
     return {
+        "copy": list(node.mounts_copy),
         "read": list(node.mounts_read),
         "write": list(node.mounts_write),
         "named": sorted(set(_named(node))),

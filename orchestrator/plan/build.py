@@ -186,6 +186,7 @@ def _node(
         forward=machine.forward,
         mounts_read=tuple(machine.mounts.read),
         mounts_write=tuple(machine.mounts.write),
+        mounts_copy=tuple(machine.mounts.copied),
         routes=routes,
         image=str(archive.path) if archive else "",
         image_digest=archive.digest if archive else "",

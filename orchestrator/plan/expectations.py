@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from contract import figures
 from contract.plan import Bounds, Expectation, Plan
 
 from ..language import condition
@@ -53,6 +54,13 @@ def _names(plan: Plan) -> dict[str, set[str]]:
         "link": {link.name for link in plan.links} | {segment.name for segment in plan.segments},
         "group": groups,
         "capture": {point.name for point in plan.captures},
+        "program": {
+            name
+            for node in plan.nodes
+            for one in node.software
+            if figures.KEY in one.spec
+            for name in figures.subjects(node.name, one.name, one.spec[figures.KEY])
+        },
         "flow": {flow.name for flow in plan.flows},
         "log": {name for node in writers for name in (node.name, node.group)},
         "during": labels,

@@ -105,6 +105,9 @@ class Chosen(Base):
     flow: str | None = Field(None, description="One bulk transfer.")
     stream: str | None = Field(None, description="Of trials after RFC 2544.")
     frame_bytes: int | None = Field(None, description="Of those trials.")
+    program: str | None = Field(
+        None, description="NODE/SOFTWARE with `figures`; for fio with the part: `disk/test read`."
+    )
 
 
 class Condition(Base):

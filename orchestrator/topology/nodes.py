@@ -38,12 +38,19 @@ class Mounts(Base):
     read: list[str] = Field(default_factory=list, description="Absolute paths that they may read.")
     write: list[str] = Field(default_factory=list, description="Absolute paths that they may read and write.")
 
+    copied: list[str] = Field(
+        default_factory=list,
+        alias="copy",
+        description="/etc, /var or directories below them, of which each node has a writable copy, dropped "
+        "at the end.",
+    )
+
     @property
     def paths(self) -> list[str]:
-        return [*self.read, *self.write]
+        return [*self.read, *self.write, *self.copied]
 
     def by_mode(self) -> tuple[tuple[str, list[str]], ...]:
-        return ("read", self.read), ("write", self.write)
+        return ("read", self.read), ("write", self.write), ("copy", self.copied)
 
 
 def _vlans(value: Any) -> dict[str, int]:

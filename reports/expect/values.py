@@ -20,6 +20,7 @@ from reports.metrics.links import MOST, link_metrics
 from reports.metrics.load import load_metrics
 from reports.metrics.messages import by_guarantee, held_messages, latency_metrics, message_metrics
 from reports.metrics.metric import Metric, Of
+from reports.metrics.programs import unread
 from reports.metrics.stats import Estimate
 from reports.metrics.summary import summarise
 from reports.rundir import Run
@@ -91,7 +92,7 @@ def values(
         metrics = _every_link(run)
     wanted = {**one.of, **({"event": one.after} if of_event and one.after else {})}
     found = [m for m in metrics if m.name == name_of(one) and m.unit == one.unit and fits(m.of, wanted)]
-    unheard = _unheard(run, one, wanted)
+    unheard = [*_unheard(run, one, wanted), *_without_figures(run, one, wanted)]
     if not found and not unheard:
         return f"no {one.name} was measured"
     if name_of(one) != one.name and "direction" not in one.of:  # throughput: of the busier direction
@@ -130,6 +131,20 @@ def unheard(rows: pl.DataFrame, what: str) -> str:
     if due.is_empty() or due.get_column(f"{what}_ns").count():
         return ""
     return f"none of {due.height:,} {TIMES_OF[what]}"
+
+
+def _without_figures(run: Run, one: Expectation, wanted: dict[str, str]) -> list[Value]:
+    """A value without an interval for each program whose log has no figures: it must not meet a bound by
+    that.
+    """
+    if "program" not in METRICS[name_of(one)].of:
+        return []
+    chosen = wanted.get("program", "")
+    return [
+        Value(log.program, math.nan, None, None, one.unit, False, 0, log.text)
+        for log in unread(run.path, run.plan)
+        if not chosen or chosen.split()[0] == log.program
+    ]
 
 
 def name_of(one: Expectation) -> str:

@@ -27,10 +27,11 @@ SCHEMA = {
     "method": pl.String,
 }
 # Units of counts, and counts that the schedule or the protocol fixes, which are not chance events.
-COUNTED = ("messages", "packets", "segments", "events", "answers")
+COUNTED = ("messages", "packets", "segments", "events", "answers", "requests")
 AMOUNTS = (
     "messages_scheduled", "messages_sent", "messages_settled", "messages_expected", "messages_received",
     "packets", "protocol_packets", "efficiency_packets", "measurement_packets", "due_in_outage",
+    "program_requests", "program_status_2xx", "program_sent", "program_received",
 )  # fmt: skip
 Key = tuple[str, str, str, Of]
 

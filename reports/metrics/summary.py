@@ -13,6 +13,7 @@ from reports.metrics.load import host_metrics, load_metrics
 from reports.metrics.messages import latency_metrics, message_metrics
 from reports.metrics.metric import Metric, read
 from reports.metrics.packets import packet_metrics
+from reports.metrics.programs import program_metrics
 from reports.metrics.stacks import stack_metrics
 from reports.metrics.throughput import throughput_metrics
 from reports.metrics.transfers import transfer_metrics
@@ -58,4 +59,5 @@ def summarise(run: Run) -> list[Metric]:
         *hierarchy_metrics(run),
         *connection_metrics(run),
         *trial_metrics(run),
+        *program_metrics(run),
     ]

@@ -80,3 +80,20 @@ def test_the_launcher_returns_to_its_own_mounts(launcher: Launcher, tmp_path: Pa
     record = tmp_path / "records.csv"
     launcher.do("messages", path=str(record))
     assert record.exists(), json.dumps(launcher.events)
+
+
+def test_a_copied_directory_is_the_nodes_own_and_shows_no_secret(launcher: Launcher) -> None:
+    name = f"{launcher.lab}-made"
+    pid = contained(launcher, "a", copy=["/etc", "/var"])
+    contained(launcher, "b", copy=["/etc", "/var"])
+    written = f"touch /etc/{name} /var/{name} /var/tmp/x && rm /etc/passwd && test ! -e /etc/passwd"
+    assert shell(launcher, "a", written)["status"] == 0, launcher.events
+    assert shell(launcher, "a", f"test -f /etc/{name} && test -d /etc/ssl && test -d /var/lib")["status"] == 0
+    assert not Path(f"/etc/{name}").exists() and Path("/etc/passwd").exists()
+    assert shell(launcher, "b", f"test ! -e /etc/{name} && test -s /etc/passwd")["status"] == 0
+    assert Path("/etc/shadow").stat().st_mode & 0o004 == 0, "a secret of the machine"
+    assert shell(launcher, "a", "test ! -s /etc/shadow")["status"] == 0
+    for refused in ("rm /etc/shadow", "umount /etc/shadow", "umount /etc", "umount /tmp"):
+        assert shell(launcher, "a", refused)["status"] != 0, refused
+    kinds = {place: kind for place, _, kind, _ in mounted(pid)}
+    assert kinds["/etc"] == kinds["/var"] == "overlay"

@@ -116,3 +116,21 @@ def test_the_smallest_file_has_a_report(vnet: CommandLine) -> None:
     (vnet.cwd / "smallest.yaml").write_text(SMALLEST)
     said = vnet("run", "smallest.yaml", "--kernel", "fake", "--results", "out").stdout
     assert "index.html" in said and "cannot be reported" not in said
+
+
+def test_a_service_of_ones_own_needs_no_questions(vnet: CommandLine) -> None:
+    command = """sh -c 'exec python3 -m http.server 8000 --directory "/srv"'"""
+    vnet("new", "--service", command, "--port", "8000", "--name", "mine", "--clients", "3")
+    assert "good: 4 nodes" in vnet("check", "mine.yaml").stdout
+    planned = json.loads(vnet("plan", "mine.yaml", "--json").stdout)
+    server = next(node for node in planned["nodes"] if node["name"] == "server")
+    assert server["software"][0]["process"]["argv"] == ["sh", "-c", command]
+    client = next(node for node in planned["nodes"] if node["name"] == "client1")
+    assert 'http_client.py "http://10.50.0.1:8000/"' in client["software"][0]["process"]["argv"][-1]
+    assert "exists already" in vnet("new", "--service", "x", "--name", "mine", status=2).stderr
+
+
+def test_a_service_goes_with_no_traffic_and_a_port_with_no_other(vnet: CommandLine) -> None:
+    assert "--traffic" in vnet("new", "--service", "x", "--traffic", "ping", status=2).stderr
+    assert "--service COMMAND" in vnet("new", "--port", "80", status=2).stderr
+    assert not list(vnet.cwd.glob("*.yaml"))

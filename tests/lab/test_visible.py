@@ -29,6 +29,12 @@ def found(tmp_path: Path, keys: str, kernel: str) -> list[tuple[str, str, str]]:
     return [(p.path, p.value, p.rule) for p in visible.problems(make_plan(load(file)), kernel)]
 
 
+def shown(tmp_path: Path, keys: str) -> list[str]:
+    file = tmp_path / "seen.yaml"
+    file.write_text(FILE % keys)
+    return visible.shown_in_guest(make_plan(load(file)))
+
+
 @pytest.fixture
 def below_tmp(tmp_path: Path) -> Path:
     """Yields a directory below /tmp, wherever pytest keeps its own."""
@@ -40,11 +46,10 @@ def below_tmp(tmp_path: Path) -> Path:
     place.rmdir()
 
 
-@pytest.mark.parametrize("mode", ["read", "write"])
-def test_a_lab_kernel_has_a_tmp_of_its_own(tmp_path: Path, below_tmp: Path, mode: str) -> None:
-    keys = f", mounts: {{{mode}: [{below_tmp}]}}"
+def test_a_lab_kernel_has_a_tmp_of_its_own_where_nodes_would_write(tmp_path: Path, below_tmp: Path) -> None:
+    keys = f", mounts: {{write: [{below_tmp}]}}"
     rule = "is not seen in the lab: a lab kernel has a /tmp of its own"
-    assert found(tmp_path, keys, "uml") == [(f"nodes.a.mounts.{mode}", str(below_tmp), rule)]
+    assert found(tmp_path, keys, "uml") == [("nodes.a.mounts.write", str(below_tmp), rule)]
     assert found(tmp_path, keys, "host") == []
 
 
@@ -52,8 +57,9 @@ def test_a_link_into_tmp_is_seen_through(tmp_path: Path, below_tmp: Path) -> Non
     link = Path("/var/tmp") / below_tmp.name
     link.symlink_to(below_tmp)
     try:
-        opened = found(tmp_path, f", mounts: {{read: [{link}]}}", "uml")
-        assert [path for path, *_ in opened] == ["nodes.a.mounts.read"]
+        opened = found(tmp_path, f", mounts: {{write: [{link}]}}", "uml")
+        assert [path for path, *_ in opened] == ["nodes.a.mounts.write"]
+        assert shown(tmp_path, f", mounts: {{read: [{link}]}}") == [str(below_tmp)]
     finally:
         link.unlink()
 
@@ -64,10 +70,19 @@ def test_a_path_that_is_not_there_is_refused_under_every_kernel(tmp_path: Path) 
         assert here == [("nodes.a.mounts.read", "/srv/no-such", "is not on this machine")]
 
 
-def test_a_program_below_tmp_is_not_there_under_a_lab_kernel(tmp_path: Path, below_tmp: Path) -> None:
-    keys = f", software: {{p: {{command: 'python3 {below_tmp}/x'}}}}"
-    assert [path for path, *_ in found(tmp_path, keys, "uml")] == ["nodes.a.software.p"]
-    assert found(tmp_path, keys, "host") == []
+def test_a_lab_kernel_shows_what_nodes_read_below_tmp(tmp_path: Path, below_tmp: Path) -> None:
+    for keys, path in (
+        (f", software: {{p: {{command: 'python3 {below_tmp}/x'}}}}", f"{below_tmp}/x"),
+        (f", mounts: {{read: [{below_tmp}]}}", str(below_tmp)),
+    ):
+        assert [found(tmp_path, keys, kernel) for kernel in ("uml", "host")] == [[], []]
+        assert shown(tmp_path, keys) == [path]
+    (below_tmp / "x").chmod(0o600)
+    assert shown(tmp_path, f", software: {{p: {{command: 'cat {below_tmp}/x'}}}}") == []
+
+
+def test_what_lies_elsewhere_needs_no_mount_in_a_lab_kernel(tmp_path: Path) -> None:
+    assert shown(tmp_path, ", mounts: {read: [/srv]}, software: {p: {command: 'cat /etc/hostname'}}") == []
 
 
 def test_hidden_files_that_a_command_names_need_mounts(
@@ -90,7 +105,7 @@ def test_it_is_refused_before_anything_is_made(
     also if the results are below that path.
     """
     file = tmp_path / "seen.yaml"
-    file.write_text(FILE % f", mounts: {{read: [{below_tmp}]}}")
+    file.write_text(FILE % f", mounts: {{write: [{below_tmp}]}}")
     kernel = type(
         "Uml",
         (),
@@ -102,6 +117,6 @@ def test_it_is_refused_before_anything_is_made(
         },
     )()
     monkeypatch.setattr(registry, "made", lambda *_: [kernel])
-    with pytest.raises(TopologyError, match=r"nodes\.a\.mounts\.read: .*a lab kernel has a /tmp of its own"):
+    with pytest.raises(TopologyError, match=r"nodes\.a\.mounts\.write: .*a lab kernel has a /tmp of its own"):
         prepare.prepare(Request(file, {}), below_tmp / "results")
     assert sorted(path.name for path in below_tmp.iterdir()) == ["x"]

@@ -84,14 +84,16 @@ def write_settings(
     lab: Sequence[str],
     env: Mapping[str, str],
     control: str,
+    shown: Sequence[str] = (),
 ) -> None:
     """Writes SETTINGS into `directory`, for the guest's first process; the owner copies the file to the state
-    directory.
+    directory. shown: paths of the host's /run and /tmp that the guest shows in its own.
     """
     # The guest sees the host's files under /host: /run and /tmp are its own.
     content = {
         "run_dir": str(run_dir),
         "state": str(Path(control).parent),
+        "shown": list(shown),
         "modules": str(binary.modules or ""),
         "limits": LIMITS,
         "code": str(code),

@@ -4,7 +4,8 @@ supervisor.
 The kernel's root is the host's / by hostfs, read-only; the lab gets an overlay of it, so that writes to /etc
 and the like stay in the guest's memory. boot.py starts this as `python3 -S -s init.py SETTINGS`, a JSON file,
 since the kernel's command line is too short for paths: `run_dir` (writable host directory), `state` (the
-lab's directory in the guest), `modules` (directory or ""), `code`, and the keys that guest.py reads.
+lab's directory in the guest), `shown` (files and directories of the host's /run and /tmp), `modules`
+(directory or ""), `code`, and the keys that guest.py reads.
 
 The file calls libc itself, because starting a program takes 30 ms under Debian's kernel.
 """
@@ -47,16 +48,30 @@ def host_mount(directory: str, place: str) -> None:
         mount("hostfs", place, f"hostfs={directory}")
 
 
+def bind(source: str, place: str) -> None:
+    """Mounts the file or directory `source` at `place`, which it makes. Skips a source that is gone, and a
+    place that exists, since a directory above it is mounted.
+    """
+    if not Path(source).exists() or Path(place).exists():
+        return
+    if Path(source).is_dir():
+        Path(place).mkdir(parents=True, exist_ok=True)
+    else:
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
+        Path(place).touch()
+    check(libc.mount(os.fsencode(source), os.fsencode(place), b"", BIND, b""), f"mount at {place}")
+
+
 def run(*words: str) -> None:
     status = os.spawnvp(os.P_WAIT, words[0], words)
     if status != 0:
         raise OSError(f"{' '.join(words[:2])}: status {status}")
 
 
-def make_root(run_dir: str, state: str, modules: str) -> None:
+def make_root(run_dir: str, state: str, modules: str, shown: list[str]) -> None:
     """Builds the lab's root below /run/root and makes it /: an overlay over the host's files, whose changes
-    stay in memory, with own /run, /tmp and kernel file systems, the host's files read-only at /host, and
-    `run_dir`, where writes reach the host. Raises OSError.
+    stay in memory, with own /run, /tmp (in them, read-only, the paths `shown` of the host) and kernel file
+    systems, the host's files read-only at /host, and `run_dir`, where writes reach the host. Raises OSError.
     """
     mount("tmpfs", "/run", "size=90%,mode=755")
     for name in ("upper", "work", "root"):
@@ -81,6 +96,8 @@ def make_root(run_dir: str, state: str, modules: str) -> None:
     mount("cgroup2", "sys/fs/cgroup")
     host_mount("/", "host")
     mount("", "host", flags=REMOUNT | BIND | READ_ONLY)
+    for path in shown:  # sorted, so that a directory comes before what is in it
+        bind(f"host{path}", f".{path}")
     for path in (run_dir, state):
         Path(f".{path}").mkdir(parents=True, exist_ok=True)
     host_mount(run_dir, f".{run_dir}")
@@ -123,7 +140,7 @@ def main() -> None:
     os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
     try:
         settings = json.loads(Path(sys.argv[1]).read_text())
-        make_root(settings["run_dir"], settings["state"], settings["modules"])
+        make_root(settings["run_dir"], settings["state"], settings["modules"], settings["shown"])
         set_up(settings["modules"], settings["limits"])
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
     except OSError as error:

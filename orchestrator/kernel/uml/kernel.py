@@ -12,7 +12,7 @@ from pathlib import Path
 
 from contract import rundir
 from contract.plan import Plan
-from orchestrator.kernel import detached, lab_command, limits
+from orchestrator.kernel import detached, lab_command, limits, visible
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, Wish
 from orchestrator.kernel.uml import boot, needs
@@ -126,6 +126,7 @@ class UmlKernel(LabKernel):
             self.payload(launch, guest_state),
             env,
             str(guest_state / "control.sock"),
+            visible.shown_in_guest(plan),
         )
         memory = boot.memory_of(launch.plan)
         argv = boot.command(binary, memory, launch.state_dir, sys.executable)

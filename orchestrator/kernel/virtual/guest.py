@@ -28,6 +28,8 @@ RUN = Path("/vnet/run")
 STAGE = "/proc/self/cwd"
 RAW = RUN / "raw"
 LINES, ERRORS, STATUS = "guest.jsonl", "lab.log", "status"
+BIND = 4096  # MS_BIND, include/uapi/linux/mount.h
+CARRIED = ("/run", "/tmp")
 MOUNTS = (
     ("proc", "/proc", ""),
     ("sysfs", "/sys", ""),
@@ -47,6 +49,30 @@ def mount(kind: str, place: str, options: str) -> None:
     Path(place).mkdir(parents=True, exist_ok=True)
     if libc.mount(b"none", os.fsencode(place), kind.encode(), 0, os.fsencode(options)) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), f"mount {kind} at {place}")
+
+
+def mount_all() -> None:
+    """Mounts `MOUNTS`, and shows in the new /run and /tmp what the closed root has there: files of the
+    machine that the topology names. Raises OSError.
+    """
+    kept = {place: os.open(place, os.O_PATH) for place in CARRIED if Path(place).is_dir()}
+    names = {place: sorted(one.name for one in Path(place).iterdir()) for place in kept}
+    for kind, place, options in MOUNTS:
+        mount(kind, place, options)
+    for place, below in kept.items():
+        for name in names[place]:
+            _bind(f"/proc/self/fd/{below}/{name}", f"{place}/{name}")
+        os.close(below)
+
+
+def _bind(source: str, place: str) -> None:
+    if Path(source).is_dir():
+        Path(place).mkdir()
+    else:
+        Path(place).touch()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(os.fsencode(source), os.fsencode(place), b"", BIND, b"") != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), f"mount at {place}")
 
 
 def set_up(limits: dict[str, int]) -> None:
@@ -92,8 +118,7 @@ def main() -> None:
     """
     settings = json.loads(Path(sys.argv[1]).read_text())
     try:
-        for kind, place, options in MOUNTS:
-            mount(kind, place, options)
+        mount_all()
         set_up(settings["limits"])
     except OSError as error:
         # The line that the owner looks for on the console; then the kernel stops, since process 1 ends.

@@ -36,6 +36,7 @@ class Mounts(TypedDict):
 
     read: list[str]
     write: list[str]
+    copy: list[str]  # directories of which the node has a writable copy
     named: list[str]  # files that its commands name; shared read-only where every user may read them
     root: NotRequired[str]  # the unpacked container image that replaces the host's files
 

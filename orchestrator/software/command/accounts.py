@@ -72,7 +72,7 @@ def accounting(scene: Scene, placed: Placed, software: Software) -> Planned:
         receivers[set_name] = tuple(one.endpoint for one in to)
         sends.append(to_send(scene, placed, flow, to))
     session = Session(placed.endpoint, placed.connect_ns, scene.end_ns, listens=not flows)
-    spec = {"accounts": told(placed, sends)}
+    spec = {**software.spec, "accounts": told(placed, sends)}
     return Planned(dataclasses.replace(software, session=session, spec=spec), tuple(flows), receivers)
 
 

@@ -45,6 +45,19 @@ class Ready(Base):
     within: Span = Field(text("10 s"), description="Deadline; after it the run fails.")
 
 
+class Figures(Base):
+    """Figures that the program prints itself, which stand in summary.json, page, expectations and
+    comparisons as `program_` metrics of NODE/SOFTWARE.
+    """
+
+    source: Literal["log"] = Field(alias="from", description="Its log: standard output and error.")
+    format: Literal["ab", "access", "fio", "h2load", "hey", "iperf3", "k6", "ping", "wrk", "wrk2"] = Field(
+        description="What it prints; iperf3 with `-J`, fio with `--output-format=json`, k6 with "
+        "`--summary-export /dev/stdout`, wrk and wrk2 with `--latency`; `access` is a log of requests in the "
+        "common or combined format, with the request's time at the end of each line."
+    )
+
+
 class Command(Base):
     """Any program. Its command, environment and files are jinja2 templates; see *Templates*."""
 
@@ -70,6 +83,7 @@ class Command(Base):
     start: Literal["setup", "ramp", "hold"] = Field(
         "setup", description="Phase at whose start it is started."
     )
+    figures: Figures | None = Field(None, description="Figures that it prints.")
     flows: dict[Name, CommandFlow] = Field(
         default_factory=dict, description="Messages that it sends, by name; it writes records of them."
     )

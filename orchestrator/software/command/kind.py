@@ -77,6 +77,7 @@ KIND = Kind(
     titles={
         "Command": "software.NAME: a command",
         "Ready": "command's ready",
+        "Figures": "command's figures",
         "Tls": "command's tls",
         "CommandFlow": "command's flows.NAME",
         "GuaranteeOptions": "command's flows.NAME.guarantee",

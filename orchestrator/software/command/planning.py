@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from contract import figures
 from contract.plan import Probe, Process, Software
 
 from ..kind import Planned
@@ -19,7 +20,9 @@ def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
     for placed in all_of_it:
         with filling(placed.node):
             process = _process(scene, placed, placed.model)
-        software = Software(placed.name, placed.model.role, placed.kind, process)
+        written = placed.model.figures
+        spec = {figures.KEY: written.format} if written else {}
+        software = Software(placed.name, placed.model.role, placed.kind, process, spec=spec)
         yield accounting(scene, placed, software) if placed.endpoint else Planned(software)
 
 

@@ -10,6 +10,7 @@ from .report import Report
 ONLY_VM = ("memory", "vcpus", "boot_within", "cloud_init")
 TINY = "builtin-tiny"
 FRESH = ("/dev", "/run", "/tmp", "/var/tmp")
+COPIED = ("/etc", "/var")
 NEVER_WRITTEN = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/sbin", "/usr")
 OF_LIGHT = {
     "process_limit": "leave it out",
@@ -63,6 +64,14 @@ def _light(report: Report, section: str, name: str, machine: Machine) -> None:
             if rule := _unusable(mode, path):
                 place = (section, name, "mounts", mode, index)
                 report.add(place, path, rule, "name a file or directory of your own")
+    for index, path in enumerate(machine.mounts.copied):
+        before = machine.mounts.copied[:index]
+        above = [top for top in machine.mounts.copied if path.startswith(f"{top}/")] or before.count(path) * [
+            path
+        ]
+        if above:
+            place, rule = (section, name, "mounts", "copy", index), f"is in {above[0]}, which is copied, too"
+            report.add(place, path, rule, "leave one of them out")
     if machine.image is not None:
         _contained(report, section, name, machine)
     for key in ONLY_VM:
@@ -96,6 +105,8 @@ def _unusable(mode: str, path: str) -> str:
         return "is not an absolute path without . and .. in it"
     if f"/{parts[1]}" in ("/proc", "/sys") or path in FRESH:
         return "is made anew for each node"
+    if mode == "copy" and f"/{parts[1]}" not in COPIED:
+        return f"is not below {' or '.join(COPIED)}, of which nodes can have copies"
     if mode == "write" and (len(parts) == 2 or f"/{parts[1]}" in NEVER_WRITTEN):
         return "belongs to the machine's system, which no node writes"
     return ""

@@ -32,6 +32,9 @@ pub struct Mounts {
     /// Files that a command names: read only, and mounted only if they exist and every user may read them.
     #[serde(default)]
     pub named: Vec<String>,
+    /// Directories of which the node has a writable copy; they must exist.
+    #[serde(default)]
+    pub copy: Vec<String>,
     /// The unpacked container image that replaces the host's files; None: the node sees the host's.
     #[serde(default)]
     pub root: Option<String>,

@@ -121,7 +121,7 @@ fn search(directory: &Path, left: &mut usize, found: &mut Vec<PathBuf>) -> bool 
 }
 
 /// Returns the sorted paths without those that lie below another one.
-fn outermost(sorted: Vec<PathBuf>) -> Vec<PathBuf> {
+pub fn outermost(sorted: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut kept: Vec<PathBuf> = Vec::new();
     for path in sorted {
         if !kept.iter().any(|top| path.starts_with(top)) {

@@ -2,6 +2,7 @@
 //! capabilities they have (docs/decisions/contained-nodes.md).
 
 mod accounts;
+mod copies;
 mod devices;
 mod hidden;
 mod host_files;

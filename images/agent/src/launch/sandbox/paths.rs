@@ -12,6 +12,8 @@ const STAGE: &str = "/tmp/shared";
 /// The directory of the root template with the files of a container image, until the node makes its root of
 /// them.
 pub const IMAGE: &str = "/tmp/image";
+/// The directory of the root template with the directories that nodes copy, without the mounts below them.
+const COPIES: &str = "/tmp/copies";
 /// The empty directory of the root template that covers hidden directories.
 pub const NOTHING: &str = "/tmp/nothing";
 /// The empty file of the root template that covers hidden files.
@@ -29,6 +31,11 @@ pub fn is_private(path: &Path) -> bool {
 /// Returns the place below `STAGE` of the staged shared path with this index.
 pub fn staged(index: usize) -> PathBuf {
     Path::new(STAGE).join(index.to_string())
+}
+
+/// Returns the place below `COPIES` of the copied directory with this index.
+pub fn copied(index: usize) -> PathBuf {
+    Path::new(COPIES).join(index.to_string())
 }
 
 /// Creates a directory or, if `directory` is false, an empty file to mount on, with all parent directories.

@@ -5,7 +5,7 @@
 use super::host_files::HostFiles;
 use super::paths::{self, make};
 use super::root_template::RootTemplate;
-use super::{image, tree};
+use super::{copies, image, tree};
 use crate::os::Res;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -64,7 +64,9 @@ pub fn populate(template: &RootTemplate, host: &HostFiles, name: &str, disk_byte
         .then(|| tree::clone(Path::new(paths::IMAGE)))
         .transpose()
         .map_err(place("the image"))?;
-    let root = disk(nodes, disk_bytes, image.as_ref()).map_err(place("the node's own files"))?;
+    let copied = copies::take(&template.copies).map_err(place("copied directories"))?;
+    let root =
+        disk(nodes, disk_bytes, &copied, image.as_ref()).map_err(place("the node's own files"))?;
     for (path, shared) in template.staged.iter().zip(&staged) {
         is_directory(shared)
             .and_then(|directory| paths::make_mount_point(path, directory))
@@ -90,15 +92,22 @@ fn is_directory(tree: &OwnedFd) -> std::io::Result<bool> {
 }
 
 /// Mounts one tmpfs of `bytes` at /tmp for everything that the node writes, and binds its directories to
-/// their places (`PLACES` except symbolic links, /tmp, and `nodes` unless it lies in one of them). Returns
-/// the opened root that is made from `image`; None without an image.
-fn disk(nodes: &Path, bytes: u64, image: Option<&OwnedFd>) -> std::io::Result<Option<OwnedFd>> {
+/// their places (`PLACES` except symbolic links, /tmp, and `nodes` unless it lies in one of them), after the
+/// overlays of `copied`, whose upper layers it has. Returns the opened root that is made from `image`; None
+/// without an image.
+fn disk(
+    nodes: &Path,
+    bytes: u64,
+    copied: &[copies::Taken<'_>],
+    image: Option<&OwnedFd>,
+) -> std::io::Result<Option<OwnedFd>> {
     let tmp = Path::new("/tmp");
     let options = format!(
         "size={bytes},nr_inodes={},mode=755",
         (bytes / BYTES_PER_FILE).max(1024)
     );
     tree::mount("tmpfs", tmp, libc::MS_NODEV, &options)?;
+    copies::mount(copied, tmp)?;
     for (name, target) in PLACES {
         let (own, target) = (tmp.join(name), Path::new(target));
         if fs::symlink_metadata(target).is_ok_and(|about| about.is_symlink()) {

@@ -1,6 +1,7 @@
 //! Builds root templates: mount namespaces with the host's files as nodes may see them, of which each node
 //! makes a copy.
 
+use super::copies::{self, Copied};
 use super::hidden::{self, FRESH};
 use super::host_files::HostFiles;
 use super::paths::{self, IMAGE, SMALL, make_mount_point};
@@ -27,6 +28,8 @@ pub struct RootTemplate {
     pub staged: Vec<PathBuf>,
     /// Whether `paths::IMAGE` has the files of a container image, which replace the host's in the node.
     pub image: bool,
+    /// Directories of which each node has a writable copy, in the order of `paths::copied`.
+    pub copies: Vec<Copied>,
 }
 
 /// A path of the host that the nodes share, a detached mount of it, and whether it is a directory.
@@ -45,6 +48,7 @@ pub fn build(host: &HostFiles, mounts: &Mounts) -> Res<RootTemplate> {
         .map(|(path, _)| path)
         .filter(|path| paths::is_private(path))
         .collect();
+    copies::check(mounts)?;
     let (mut mine, mut theirs) = UnixStream::pair().map_err(fail)?;
     // SAFETY: the launcher is single threaded; the child leaves by _exit.
     let pid = os::check(unsafe { libc::fork() }).map_err(fail)?;
@@ -66,17 +70,19 @@ pub fn build(host: &HostFiles, mounts: &Mounts) -> Res<RootTemplate> {
     let mut status = 0;
     // SAFETY: status is a valid int; the child ends when its socket closes.
     unsafe { libc::waitpid(pid, &mut status, 0) };
-    let (mount_ns, root) = outcome?;
+    let (mount_ns, root, points) = outcome?;
     Ok(RootTemplate {
         mount_ns,
         root,
+        copies: copies::with_mounts(mounts, &points),
         staged,
         image: mounts.root.is_some(),
     })
 }
 
-/// Waits for the child's report on `socket`; returns its mount namespace and root, or the child's error.
-fn open_namespace(pid: i32, socket: &mut UnixStream) -> Res<(OwnedFd, OwnedFd)> {
+/// Waits for the child's report on `socket`; returns its mount namespace, its root and its mount points, or
+/// the child's error.
+fn open_namespace(pid: i32, socket: &mut UnixStream) -> Res<(OwnedFd, OwnedFd, Vec<PathBuf>)> {
     let mut error = Vec::new();
     let mut byte = [0];
     while socket.read(&mut byte).is_ok_and(|n| n == 1) && byte[0] != b'\n' {
@@ -91,7 +97,15 @@ fn open_namespace(pid: i32, socket: &mut UnixStream) -> Res<(OwnedFd, OwnedFd)> 
     let fail = |e: std::io::Error| format!("sandbox: {e}");
     let mount_ns = fs::File::open(format!("/proc/{pid}/ns/mnt")).map_err(fail)?;
     let root = paths::path_only(Path::new(&format!("/proc/{pid}/root"))).map_err(fail)?;
-    Ok((mount_ns.into(), root))
+    Ok((mount_ns.into(), root, mount_points(&pid.to_string())?))
+}
+
+/// Returns the mount points of the process `pid` ("self": this one), in the order of mountinfo.
+fn mount_points(pid: &str) -> Res<Vec<PathBuf>> {
+    let text = fs::read_to_string(format!("/proc/{pid}/mountinfo"));
+    let text = text.map_err(|e| format!("sandbox: mountinfo: {e}"))?;
+    let points = text.lines().filter_map(|line| line.split(' ').nth(4));
+    Ok(points.map(unescaped).collect())
 }
 
 /// Returns the paths to share, sorted, each with whether nodes may write there. An error if a path of `read`
@@ -137,8 +151,8 @@ fn shared_by_name(path: &Path) -> bool {
 }
 
 /// Moves this process into a new mount namespace and makes that a root template: unmounts what nodes do not
-/// need, makes the rest read only, mounts /dev and /tmp, hides the host's secret paths, and attaches the
-/// container image, replaced files and shared paths.
+/// need, makes the rest read only, mounts /dev and /tmp, stages the directories that nodes copy, hides the
+/// host's secret paths, and attaches the container image, replaced files and shared paths.
 fn prepare(host: &HostFiles, mounts: &Mounts) -> Res<()> {
     // SAFETY: a plain number. Modes must not depend on the launcher's umask.
     unsafe { libc::umask(0o022) };
@@ -161,6 +175,7 @@ fn prepare(host: &HostFiles, mounts: &Mounts) -> Res<()> {
             .and_then(|()| tree::attach(&image, libc::AT_FDCWD, Path::new(IMAGE)))
             .map_err(|e| format!("image: {e}"))?;
     }
+    copies::stage(mounts, &hidden)?;
     hide(&hidden, &shared, &host.nodes)?;
     for (place, tree) in replaced {
         tree::attach(&tree, libc::AT_FDCWD, place)
@@ -189,16 +204,11 @@ fn clone_replacements(replaced: &BTreeMap<PathBuf, PathBuf>) -> Res<Vec<(&Path, 
 /// Returns the mount points at or below hidden directories and those of `FRESH`, the last mounted first: no
 /// node needs a copy of these mounts.
 fn unneeded_mounts(hidden: &[PathBuf]) -> Res<Vec<PathBuf>> {
-    let text = fs::read_to_string("/proc/self/mountinfo").map_err(|e| format!("mountinfo: {e}"))?;
-    let points = text
-        .lines()
-        .filter_map(|line| line.split(' ').nth(4))
-        .map(unescaped);
     let unneeded = |path: &PathBuf| {
         FRESH.iter().any(|top| path.starts_with(top))
             || hidden.iter().any(|top| path.starts_with(top))
     };
-    let mut found: Vec<PathBuf> = points.filter(unneeded).collect();
+    let mut found: Vec<PathBuf> = mount_points("self")?.into_iter().filter(unneeded).collect();
     found.reverse();
     Ok(found)
 }

@@ -1,0 +1,56 @@
+"""Makes the page's section on the figures that programs printed themselves."""
+
+from __future__ import annotations
+
+from reports.sections.section import Page, Part
+from reports.sections.tabular import Column, Table, by_subject
+
+SUBJECT = {"program": "program"}
+REQUESTS = {
+    "program_requests": "requests",
+    "program_rate": "requests/s",
+    "program_failed": "without an answer",
+    "program_refused": "neither 2xx nor 3xx",
+    **{f"program_status_{digit}xx": f"{digit}xx" for digit in (1, 2, 3, 4, 5)},
+}
+LATENCY = {
+    f"program_latency_{name}": name
+    for name in ("min", "mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "max", "deviation")
+}
+CARRIED = {
+    "program_throughput": "throughput, Mbit/s",
+    "program_bytes": "carried, MB",
+    "program_retransmits": "retransmissions, segments",
+    "program_sent": "packets sent",
+    "program_received": "packets received",
+    "program_lost": "packets lost",
+    "program_loss": "lost, %",
+    "program_jitter": "jitter, ms",
+}
+SOURCES = (
+    Column("program", text=True),
+    Column("metric", text=True),
+    Column("read from", text=True, small=True),
+)
+
+
+def section(page: Page) -> Part | None:
+    """Returns the section of the page; None if no program's figures were read."""
+    parts = (
+        by_subject(page.study, SUBJECT, LATENCY, "Latency, ms"),
+        by_subject(page.study, SUBJECT, REQUESTS, "Requests"),
+        by_subject(page.study, SUBJECT, CARRIED, "Throughput, packets"),
+    )
+    tables = [table.cut() for table in parts if table is not None]
+    if not tables:
+        return None
+    return page.part("programs", "Figures of the programs", tables=tables, sources=_sources(page))
+
+
+def _sources(page: Page) -> Table | None:
+    """Returns the log and line of each value, for a page of one run."""
+    if not page.study.single:
+        return None
+    found = page.study.compared.filter(page.study.compared["program"].is_not_null())
+    rows = found.select("program", "name", "method").iter_rows()
+    return Table(SOURCES, tuple((program, name, method) for program, name, method in rows)).cut()
