@@ -44,7 +44,8 @@ def from_json(cls: type[T], text: str) -> T:
 
 def build(cls: type[T], data: Any) -> T:
     """Returns a value of type `cls` made from plain JSON data. Names of fields in files of earlier versions
-    (RETIRED) are translated; fields with defaults may be absent.
+    (`RETIRED` of the class) and other forms of them (`earlier` of the class) are translated; fields with
+    defaults may be absent.
 
     Raises TypeError for unknown or missing fields. Strings, numbers and booleans are not checked.
     """
@@ -86,8 +87,12 @@ def _dataclass_builder(cls: Any) -> Callable[[Any], Any]:
     names = set(_names(cls))
     builders = {name: make for name in names if (make := _builder(hints[name])) is not _unchanged}
     retired: dict[str, str] = getattr(cls, "RETIRED", {})  # names of fields in files of earlier versions
+    earlier: Callable[[Any], Any] = getattr(
+        cls, "earlier", _unchanged
+    )  # from another form of earlier versions
 
     def build_one(data: Any) -> Any:
+        data = earlier(data)
         if retired:
             data = {retired.get(key, key): value for key, value in data.items()}
         if unknown := data.keys() - names:

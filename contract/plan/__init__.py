@@ -5,7 +5,7 @@ from .flows import Delivery, Flow, Guarantee, Pattern, Payload, Rate, Schedule, 
 from .hosts import Host, Tunnel
 from .network import WAYS, Capture, Direction, Impairment, Interface, Link, Neighbour, Route, Segment, Slot
 from .plan import CLOCK_NS, NO_PLAN, PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
-from .queues import Band, Cake, Discipline, Fifo, FqCodel, Htb, Prio, Red
+from .queues import Band, Discipline
 from .software import REFLECT_DSCP, File, Probe, Process, Program, Session, Software
 from .traces import State, Trace
 
@@ -19,20 +19,16 @@ __all__ = [
     "WAYS",
     "Band",
     "Bounds",
-    "Cake",
     "Capture",
     "Delivery",
     "Direction",
     "Discipline",
     "Event",
     "Expectation",
-    "Fifo",
     "File",
     "Flow",
-    "FqCodel",
     "Guarantee",
     "Host",
-    "Htb",
     "Impairment",
     "Interface",
     "Link",
@@ -44,12 +40,10 @@ __all__ = [
     "Phase",
     "Plan",
     "Prediction",
-    "Prio",
     "Probe",
     "Process",
     "Program",
     "Rate",
-    "Red",
     "Route",
     "Schedule",
     "Segment",

@@ -1,11 +1,13 @@
-"""Defines the kinds of queues for packets that exceed the rate of a direction.
+"""Defines the queue for packets that exceed the rate of a direction.
 
-Imports the standard library only: the lab process reads it inside the lab's kernel.
+Imports the standard library only: the lab process reads it inside the lab's kernel. The kinds of queue are
+not listed here: a kind's own module defines which settings it has.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +19,8 @@ class Band:
     dscp: tuple[int, ...] = ()  # of IPv4 and IPv6, 0 to 63
     ports: tuple[int, ...] = ()  # of TCP and UDP over IPv4, on either side
     limit_packets: int = 0
-    rate_bps: int = 0  # htb: guaranteed
-    ceil_bps: int = 0  # htb: most that it may borrow up to
+    rate_bps: int = 0  # guaranteed, in kinds whose bands have rates
+    ceil_bps: int = 0  # most that it may borrow up to, in the same kinds
 
     @property
     def rest(self) -> bool:
@@ -26,77 +28,24 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
-class Prio:
-    """Strict priority: the first band is always served first."""
-
-    bands: tuple[Band, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Htb:
-    """Hierarchical token bucket: classes with guaranteed and ceiling rates that borrow what others leave."""
-
-    classes: tuple[Band, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Red:
-    """Random early detection (Floyd and Jacobson 1993): drops or marks between two mean queue lengths."""
-
-    min_bytes: int
-    max_bytes: int
-    limit_bytes: int
-    probability: float  # at max_bytes
-    ecn: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FqCodel:
-    """RFC 8290."""
-
-    limit_packets: int
-    flows: int
-    target_ns: int
-    interval_ns: int
-    ecn: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Cake:
-    """Common applications kept enhanced; tc-cake(8)."""
-
-    isolation: str  # flowmode of tc: triple-isolate, flows, dual-dsthost ...
-    diffserv: str  # besteffort, diffserv3, diffserv4, diffserv8
-    rtt_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fifo:
-    """First in, first out, behind a rate that changes under the packets which wait."""
-
-    limit_packets: int
-
-
-@dataclass(frozen=True, slots=True)
 class Discipline:
-    """Exactly one kind; its field's name is that of the kind. The last two are a trace's."""
+    """A queue of one kind."""
 
-    prio: Prio | None = None
-    htb: Htb | None = None
-    red: Red | None = None
-    fq_codel: FqCodel | None = None
-    cake: Cake | None = None
-    fifo: Fifo | None = None
-    steered: bool = False  # its rate changes under the packets which wait
-    least_bytes: int = 0  # as which shorter frames count; with it nothing is saved up for a burst
+    kind: str  # as topology files name it
+    # Numbers, texts and flags, by the kind's own names.
+    settings: dict[str, Any] = field(default_factory=dict, hash=False)
+    bands: tuple[Band, ...] = ()  # in the order in which packets are matched; of kinds that have bands
+    steered: bool = False  # its rate changes under the packets which wait (a trace)
+    least_bytes: int = 0  # as which shorter frames count; with it nothing is saved up for a burst (a trace)
 
-    @property
-    def kind(self) -> str:
-        return next(name for name in self.__slots__ if getattr(self, name) is not None)
-
-    @property
-    def bands(self) -> tuple[Band, ...]:
-        """The bands of `prio` or the classes of `htb`; empty for other kinds."""
-        if self.prio is not None:
-            return self.prio.bands
-        return self.htb.classes if self.htb is not None else ()
+    @staticmethod
+    def earlier(data: dict[str, Any]) -> dict[str, Any]:
+        """Returns the JSON data of a queue in today's form. Plans used to have a field for each kind, null
+        but for one, whose value was an object with the settings, or with the bands as `bands` or `classes`.
+        """
+        if "kind" in data:
+            return data
+        kept: dict[str, Any] = {name: data[name] for name in ("steered", "least_bytes") if name in data}
+        kind, found = next((k, v) for k, v in data.items() if k not in kept and v is not None)
+        bands = [band for name in ("bands", "classes") for band in found.get(name, ())]
+        return {"kind": kind, "settings": {} if bands else found, "bands": bands, **kept}

@@ -43,8 +43,8 @@ DISTRIBUTIONS = click.Choice(["uniform", "normal", "pareto", "paretonormal"])
 
 # The same table for the options of one class or band of the link's queue.
 OF_A_CLASS: tuple[tuple[str, str, click.ParamType[Any] | type, str], ...] = (
-    ("--guaranteed", "class_rate_bps", RATE, "Guaranteed rate of an htb class."),
-    ("--ceiling", "class_ceil_bps", RATE, "Maximum rate of an htb class, with borrowing."),
+    ("--guaranteed", "class_rate_bps", RATE, "Guaranteed rate of a class."),
+    ("--ceiling", "class_ceil_bps", RATE, "Maximum rate of a class, with borrowing."),
     ("--class-limit", "class_limit_packets", int, "Queue length of the class in packets."),
 )
 
@@ -155,7 +155,7 @@ def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict
 
 def _class_changed(wanted: Impairment, name: str, changes: dict[str, Any]) -> Impairment:
     """Returns the impairment with new values of the queue class `name`. Raises CliError without such a class,
-    or for rates in a queue that is not htb.
+    or for rates in a queue whose classes have none.
     """
     import dataclasses
 
@@ -165,8 +165,10 @@ def _class_changed(wanted: Impairment, name: str, changes: dict[str, Any]) -> Im
     if name not in [band.name for band in bands]:
         listed = ", ".join(band.name for band in bands) or "none"
         raise CliError(f"link: --class {name}: its queue has no such class; its classes: {listed}", USAGE)
-    if any(field != "limit_packets" for field in changes) and wanted.queue and wanted.queue.htb is None:
-        raise CliError("link: --guaranteed, --ceiling: only classes of htb have rates", USAGE)
+    if any(field != "limit_packets" for field in changes) and not any(band.rate_bps for band in bands):
+        assert wanted.queue is not None
+        rule = f"classes of {wanted.queue.kind} have no rates"
+        raise CliError(f"link: --guaranteed, --ceiling: {rule}; change --class-limit", USAGE)
     changed = tuple(dataclasses.replace(b, **changes) if b.name == name else b for b in bands)
     return with_bands(wanted, changed)
 

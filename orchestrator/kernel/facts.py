@@ -12,18 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.lab import cgroup
+from orchestrator.queueing import trials
 
 LIBRARIES = ("usr/local/lib", "usr/lib/*-linux-gnu", "usr/lib64", "usr/lib")
 SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 QDISCS = {  # kind -> the rest of `tc qdisc add dev lo root`
-    "netem": "netem delay 1ms",
-    "htb": "htb default 1",
-    "tbf": "tbf rate 1mbit burst 10kb latency 50ms",
-    "prio": "prio",
-    "red": "red limit 60000 min 10000 max 30000 avpkt 1000 burst 20",
+    **trials(),
     "sfq": "sfq",
-    "fq_codel": "fq_codel",
-    "cake": "cake",
     "ingress": "",  # attached elsewhere than at the root
 }
 TRIAL_S = 60  # a tenth of a second on an idle machine; in a nested one beside other work it takes long

@@ -25,13 +25,14 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import directions
 from orchestrator.lab.rtnetlink import TCA_KIND, TCA_OPTIONS, TCMSG, attributes, qdiscs
+from orchestrator.queueing import ROOMS
 
 SIOCGIFNAME = 0x8910  # linux/sockios.h
 _TC = re.compile(r"\btc\b")
 MOVES = "least_bps"  # in the plan of a program (a gateway) that changes the rates of its link's classes
-COUNTING = ("htb",)  # kinds whose options contain counters (tc_htb_glob.direct_pkts)
-# Queues that devices have by themselves (tun has pfifo_fast), and hooks, which hold nothing.
-DEFAULTS = ("noqueue", "pfifo_fast", "fq_codel", "mq", "clsact", "ingress")
+# Queues that devices have by themselves (tun has pfifo_fast), and hooks, which hold nothing; with those of
+# ROOMS that some kernels give by themselves.
+DEFAULTS = ("noqueue", "pfifo_fast", "mq", "clsact", "ingress")
 DEFAULT = Path("/proc/sys/net/core/default_qdisc")
 Queue = tuple[str, int, int, bytes]  # kind, handle, parent, options as the kernel has them
 Queues = dict[tuple[str, str], tuple[Queue, ...]]  # by namespace and device
@@ -97,7 +98,7 @@ def changed(lab: Lab, part: Part = WHOLE) -> list[readback.Difference]:
     """Returns the differences between the part's queues and the expected ones. Nodes on which the timeline
     runs tc are left out, and so are directions with a trace or with classes that a program changes.
     """
-    meant, defaults = _meant(lab), {*DEFAULTS, _default()}
+    meant, defaults = _meant(lab), {*DEFAULTS, *_by_itself(), _default()}
     found = [
         readback.Difference(f"{netns}.{device}", "nothing", _said(queues))
         for (netns, device), queues in look(lab, part).items()
@@ -131,6 +132,10 @@ def _agent_only(lab: Lab, node: Node) -> bool:
     the user.
     """
     return not node.image and node.name not in lab.entered and all(s.process is None for s in node.software)
+
+
+def _by_itself() -> set[str]:
+    return {room.qdisc for room in ROOMS.values() if room.by_itself}
 
 
 def _default() -> str:
@@ -173,12 +178,13 @@ def _queues() -> dict[str, tuple[Queue, ...]]:
     options that contain counters.
     """
     found: dict[str, list[Queue]] = {}
+    counting = {room.qdisc for room in ROOMS.values() if room.counts}
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         for message in qdiscs(kernel):
             index, handle, parent = struct.unpack_from("=iII", message, 4)
             about = attributes(message[TCMSG:])
             kind = about.get(TCA_KIND, b"\0").rstrip(b"\0").decode()
-            options = b"" if kind in COUNTING else about.get(TCA_OPTIONS, b"")
+            options = b"" if kind in counting else about.get(TCA_OPTIONS, b"")
             try:
                 device = _name(kernel, index)
             except OSError:  # a program of the node removed the device meanwhile

@@ -66,7 +66,7 @@ def _links(lab: Lab) -> list[SampledLink]:
         {
             "link": name, "direction": side, "netns": d.netns, "device": device,
             "classes": [
-                {"class": part.name, "handle": part.number, "tin": part.tin}
+                {"class": part.name, "handle": part.number, "tin": part.tin, "marked_at": part.marked_at}
                 for part in (queueing.parts(lab.impairments[name, "forward" if side == BOTH else side])
                              if device == d.carrier else ())
             ],

@@ -8,11 +8,10 @@ from typing import Any
 
 from contract.plan import Step
 from orchestrator.lab.errors import LabError
-from orchestrator.queueing import half_duplex, htb, matching, shaper
+from orchestrator.queueing import classful, half_duplex, htb, matching, shaper
 from orchestrator.queueing.discipline import QUEUE, RATE
 
 SHOWN_LINES = 5
-CLASSFUL = {"prio", "htb"}  # kinds whose classes and filters are read back, too
 
 
 def run_step(step: Step) -> None:
@@ -61,7 +60,7 @@ def qdiscs(netns: str) -> list[dict[str, Any]]:
     shapers, and the redirections of half duplex. Raises LabError if tc fails.
     """
     found = read_json("tc", netns, "qdisc", "show")
-    banded = [e["dev"] for e in found if e.get("handle") == QUEUE and e["kind"] in CLASSFUL]
+    banded = [e["dev"] for e in found if e.get("handle") == QUEUE and e["kind"] in classful()]
     steered = [e["dev"] for e in found if e.get("handle") == RATE and e["kind"] == shaper.KIND]
     for device in dict.fromkeys([*banded, *steered]):
         found += htb.entries(device, _read(netns, "class", "show", "dev", device))

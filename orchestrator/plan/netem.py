@@ -17,9 +17,9 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from contract.plan import Direction, Discipline, Fifo, Impairment, Trace
+from contract.plan import Direction, Impairment, Trace
 
-from .queues import discipline
+from ..queueing import fifo
 from .slots import planned
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
@@ -70,7 +70,7 @@ def impairment(source: FileImpairment | None, mtu: int = 1500) -> Impairment:
         reorder_correlation=source.reorder_correlation,
         rate_bps=rate,
         frame_bytes=mtu + FRAME_BYTES,
-        queue=discipline(source.queue, rate),
+        queue=source.queue.discipline(rate) if source.queue is not None else None,
         slot=planned(source.slot),
         backpressure=source.backpressure,
     )
@@ -101,7 +101,7 @@ def _replayed(first: Impairment, trace: Trace, limit: int | None) -> Impairment:
     rated = trace.states[0].rate_bps is not None
     longest = limit or queue_limit(delay_ns, first.jitter_ns, fastest_bps)
     if rated:
-        queue = first.queue or Discipline(fifo=Fifo(min(longest, 2**31 - 1)))
+        queue = first.queue or fifo.of_length(min(longest, 2**31 - 1))
         first = dataclasses.replace(first, queue=dataclasses.replace(queue, steered=True))
     ahead = queue_limit(delay_ns, first.jitter_ns, 0) if first.queue is not None else longest
     stays = any(getattr(trace.states[0], name) is not None for name in ("delay_ns", "loss"))

@@ -9,7 +9,9 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from contract.plan import Htb, Impairment, State, Trace
+from contract.plan import Impairment, State, Trace
+
+from ..queueing import ROOMS
 
 # A queue stores a minute of sent traffic (mbuffer in net/sched/sch_htb.c): a frame takes less than that.
 LONGEST_FRAME_NS = 50 * 10**9
@@ -56,7 +58,7 @@ def moments(trace: Trace) -> Iterator[Moment]:
 
 def impairment(base: Impairment, moment: Moment) -> Impairment:
     """Returns the direction's impairment from that moment on: `base` with the rate, delay and loss that the
-    state gives. Classes of HTB change in proportion to the rate.
+    state gives. Rates of a queue's classes change with the rate.
     A queue cannot have a rate of zero. In an outage the queue gets the rate at which one frame takes the rest
     of the outage (at most LONGEST_FRAME_NS): the first waiting or arriving frame is sent, and the next one
     when the outage is over.
@@ -69,30 +71,14 @@ def impairment(base: Impairment, moment: Moment) -> Impairment:
         changed["rate_bps"] = -(-base.frame_bytes * 8 * 10**9 // lasts_ns)
         assert base.queue is not None
         changed["queue"] = dataclasses.replace(base.queue, least_bytes=base.frame_bytes)
-    elif state.rate_bps is not None and base.queue is not None and base.queue.htb is not None:
-        changed["queue"] = dataclasses.replace(base.queue, htb=_shares(base, state.rate_bps))
+    elif state.rate_bps is not None and base.queue is not None:
+        room = ROOMS[base.queue.kind]
+        changed["queue"] = room.at_rate(base.queue, base.rate_bps, state.rate_bps)
     if state.delay_ns is not None:
         changed["delay_ns"] = state.delay_ns
     if state.loss is not None:
         changed["loss"] = state.loss
     return dataclasses.replace(base, **changed)
-
-
-def _shares(base: Impairment, rate_bps: int) -> Htb:
-    """Returns the classes of `base` with their guaranteed and highest rates scaled in proportion to the new
-    rate.
-    """
-    assert base.queue is not None and base.queue.htb is not None
-    return Htb(
-        tuple(
-            dataclasses.replace(
-                one,
-                rate_bps=one.rate_bps * rate_bps // base.rate_bps,
-                ceil_bps=one.ceil_bps * rate_bps // base.rate_bps,
-            )
-            for one in base.queue.htb.classes
-        )
-    )
 
 
 def _spans(trace: Trace) -> list[tuple[State, int, int]]:

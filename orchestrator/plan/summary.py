@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contract.plan import Band, Discipline, Flow, Impairment, Link, Node, Plan, Slot, Software, State, Trace
+from contract.plan import Band, Flow, Impairment, Link, Node, Plan, Slot, Software, State, Trace
 
-from ..language.units import text_bps, text_bytes, text_ns, text_share
+from ..language.units import text_bps, text_ns, text_share
+from ..queueing import room_of
 from ..software.registry import KINDS
 
 
@@ -81,7 +82,7 @@ def impairment_words(wanted: Impairment) -> list[str]:
     if wanted.rate_bps:
         words.append(text_bps(wanted.rate_bps))
     if wanted.queue is not None:
-        words.append(queue_words(wanted.queue))
+        words.append(queue_words(wanted))
     if wanted.gemodel is not None:
         words.append("loss in bursts " + "/".join(text_share(share) for share in wanted.gemodel))
     for name in ("loss", "duplicate", "corrupt", "reorder"):
@@ -103,17 +104,15 @@ def _slot_words(slot: Slot) -> str:
     return f"slots {apart} apart" + (f" of at most {' and '.join(most)}" if most else "")
 
 
-def queue_words(queue: Discipline) -> str:
-    """Returns a queue as text, with bands, RED's sizes or the limit of a fifo: `prio (control: PCP 6, 7;
-    rest)`; of `fq_codel` and `cake` only the kind.
+def queue_words(wanted: Impairment) -> str:
+    """Returns the impairment's queue as text: its kind, and its bands or what the kind says of its settings:
+    `prio (control: PCP 6, 7; rest)`, `fq_codel`. "" without a queue.
     """
-    details = "; ".join(_band_words(band) for band in queue.bands)
-    if queue.red is not None:
-        sizes = f"{text_bytes(queue.red.min_bytes)} to {text_bytes(queue.red.max_bytes)}"
-        details = f"{sizes}, {text_share(queue.red.probability)}" + (", ECN" if queue.red.ecn else "")
-    if queue.fifo is not None:
-        details = f"{queue.fifo.limit_packets} packets"
-    return queue.kind + (f" ({details})" if details else "")
+    room = room_of(wanted)
+    if wanted.queue is None or room is None:
+        return ""
+    details = "; ".join(_band_words(band) for band in wanted.queue.bands) or room.words(wanted)
+    return wanted.queue.kind + (f" ({details})" if details else "")
 
 
 def trace_words(trace: Trace) -> str:

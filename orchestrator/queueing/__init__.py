@@ -6,9 +6,12 @@ Uses the standard library only, since the lab process loads it inside the lab's 
 
 from __future__ import annotations
 
-from contract.plan import Impairment
+import functools
+from collections.abc import Mapping
 
-from . import cake, fifo, fq_codel, htb, netem, prio, red, tbf
+from contract.plan import Band, Discipline, Impairment
+
+from . import cake, fifo, fq_codel, htb, netem, prio, red, settings, tbf
 from .discipline import QUEUE, RATE, Part, Room
 from .kind import Entry, Mismatch, Queue
 from .stack import Stack
@@ -17,10 +20,11 @@ KINDS: dict[str, Queue] = {queue.kind: queue for queue in (netem.QUEUE, tbf.QUEU
 ROOMS: dict[str, Room] = {
     room.kind: room for room in (prio.ROOM, htb.ROOM, red.ROOM, fq_codel.ROOM, cake.ROOM, fifo.ROOM)
 }
-_STACKS = {
-    (kind, delays, steered): Stack(room, delays, steered)
-    for kind, room in ROOMS.items() for delays in (False, True) for steered in (False, True)
-}  # fmt: skip
+
+
+@functools.cache
+def _stack(kind: str, delays: bool, steered: bool) -> Stack:
+    return Stack(ROOMS[kind], delays, steered)
 
 
 def queue_of(wanted: Impairment) -> Queue | None:
@@ -38,12 +42,53 @@ def queue_of(wanted: Impairment) -> Queue | None:
             rate_bps=wanted.rate_bps, limit_packets=wanted.limit_packets, frame_bytes=wanted.frame_bytes,
             queue=wanted.queue, backpressure=True,
         )  # fmt: skip
-        return _STACKS[wanted.queue.kind, wanted != rated, wanted.queue.steered]
+        return _stack(wanted.queue.kind, wanted != rated, wanted.queue.steered)
     alone = Impairment(
         rate_bps=wanted.rate_bps, limit_packets=wanted.limit_packets, frame_bytes=wanted.frame_bytes,
         backpressure=True,
     )  # fmt: skip
     return tbf.QUEUE if wanted == alone else netem.QUEUE
+
+
+def room_of(wanted: Impairment) -> Room | None:
+    """Returns the kind of the queue that the topology states; None if it states none."""
+    return ROOMS[wanted.queue.kind] if wanted.queue is not None else None
+
+
+def trials() -> dict[str, str]:
+    """Returns, by the name of each qdisc that a direction may need, the rest of `tc qdisc add dev lo root`
+    that shows whether a kernel has it.
+    """
+    return {"netem": "netem delay 1ms", "tbf": "tbf rate 1mbit burst 10kb latency 50ms"} | {
+        room.qdisc: room.trial for room in ROOMS.values() if room.trial
+    }
+
+
+def classful() -> set[str]:
+    """Returns tc's names of the qdiscs whose classes and filters are read back, too."""
+    return {room.qdisc for room in ROOMS.values() if room.bands is not None}
+
+
+def written(queue: Discipline) -> str:
+    """Returns a queue in the notation of topology files: `{codel: {limit: 1000, target: 5 ms, ...}}`."""
+    room = ROOMS[queue.kind]
+    if room.bands is None:
+        inside = settings.written(room.settings, queue.settings)
+    else:
+        keys = room.bands.keys
+        inside = {band.name: _mapping(_band(band, keys)) for band in queue.bands}
+    return _mapping({queue.kind: _mapping(inside)})
+
+
+def _band(band: Band, keys: Mapping[str, settings.Key]) -> dict[str, str]:
+    own = {key.name: settings.text(key, getattr(band, name)) for name, key in keys.items()}
+    lists = {"pcp": band.pcp, "dscp": band.dscp, "port": band.ports}
+    named = {key: f"[{', '.join(map(str, values))}]" for key, values in lists.items() if values}
+    return own | named | {"limit": str(band.limit_packets)}
+
+
+def _mapping(parts: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{name}: {text}" for name, text in parts.items()) + "}"
 
 
 def lone_bps(wanted: Impairment) -> int:

@@ -4,18 +4,23 @@ net/sched/sch_cake.c.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from contract.plan import Cake, Impairment
+from contract.plan import Impairment
 
 from . import words
-from .discipline import QUEUE, Part, Place, differing, entry
+from .discipline import QUEUE, Fault, Part, Place, Room, differing, entry, given
 from .kind import Entry, Mismatch
+from .settings import choice, discipline, duration, settings_of
 from .tbf import RATE_TOLERANCE_BPS
 
 TIME_TOLERANCE_US = 2
 LEAST_MEMORY_BYTES = 4 << 20
 LEAST_PACKET_BYTES = 256  # a struct sk_buff with its data takes more than 500
+ISOLATIONS = (
+    "flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"
+)  # fmt: skip
 TINS = {  # from the lowest priority on, as tc-cake(8) names them
     "besteffort": ("all",),
     "diffserv3": ("bulk", "best effort", "voice"),
@@ -24,12 +29,37 @@ TINS = {  # from the lowest priority on, as tc-cake(8) names them
 }
 
 
-class CakeRoom:
+@dataclass(frozen=True, slots=True)
+class Cake:
+    """Shaper, fair queueing and priorities in one (tc-cake)."""
+
+    isolation: str = choice("isolation", ISOLATIONS, "triple-isolate", "What gets a fair share.")
+    diffserv: str = choice("diffserv", tuple(TINS), "diffserv3", "Tins, which packets get by their DSCP.")
+    rtt_ns: int = duration("rtt", "100 ms", "Round trip that it is tuned for.")
+
+
+class CakeRoom(Room):
     """Sets and reads back the queue kind `cake`."""
 
     kind = "cake"
-    root = "cake"
+    meaning = "CAKE; `{}` for its defaults."
+    settings = Cake
+    root = qdisc = trial = "cake"
     shapes = True
+    module, config = "sch_cake", "NET_SCH_CAKE"
+    # It counts a short frame as 256 bytes at most (iproute2's tc/q_cake.c), so more than one would be sent.
+    outages = False
+    examples = (
+        discipline("cake", Cake("dual-dsthost", "diffserv4", 50 * 10**6)),
+        discipline("cake", Cake("flows", "besteffort", 20 * 10**6)),
+    )
+
+    def faults(self, wanted: Impairment) -> Iterator[Fault]:
+        if _cake(wanted).rtt_ns < 1000:
+            yield Fault(("rtt",), None, "is below 1 us", "write the longest usual round trip")
+
+    def serves_dscp(self, wanted: Impairment) -> bool:
+        return _cake(wanted).diffserv != "besteffort"
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:
         """Returns tc's line for the queue. `raw` makes CAKE count Ethernet frames like the other kinds,
@@ -43,12 +73,6 @@ class CakeRoom:
                 f"rtt {words.time(cake.rtt_ns)} raw no-split-gso",
             )
         ]
-
-    def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
-        return self.lines(after, at)
-
-    def forget(self, wanted: Impairment, at: Place) -> list[str]:
-        return []
 
     def parts(self, wanted: Impairment) -> tuple[Part, ...]:
         return tuple(Part(name, QUEUE, tin) for tin, name in enumerate(TINS[_cake(wanted).diffserv], 1))
@@ -71,16 +95,19 @@ class CakeRoom:
         of_rate = 4 * wanted.rate_bps * _cake(wanted).rtt_ns // (8 * 10**9)
         return max(LEAST_MEMORY_BYTES, of_rate) // LEAST_PACKET_BYTES + 1
 
-    def lone_bps(self, wanted: Impairment) -> int:
-        return wanted.rate_bps
-
     def at_once_bytes(self, wanted: Impairment) -> int:
         return wanted.frame_bytes
+
+    def fake(self, arguments: list[str]) -> Entry:
+        named = given(arguments)
+        return {
+            "bandwidth": round(words.scaled(named["bandwidth"], words.RATES)) // 8, "diffserv": arguments[2],
+            "flowmode": arguments[3], "rtt": round(words.scaled(named["rtt"], words.TIMES) * 1e6),
+        }  # fmt: skip
 
 
 ROOM = CakeRoom()
 
 
 def _cake(wanted: Impairment) -> Cake:
-    assert wanted.queue is not None and wanted.queue.cake is not None
-    return wanted.queue.cake
+    return settings_of(Cake, wanted)

@@ -1,5 +1,5 @@
-"""Defines `Room`, the interface of the queues that a topology can name (prio, htb, red ...), and `Place`, the
-place of a qdisc on a device.
+"""Defines `Room`, the interface of the kinds of queue that a topology can name, and `Place`, the place of a
+qdisc on a device.
 
 A direction with a queue is a stack: netem (absent with `backpressure` alone), then the qdisc that limits the
 rate, then the queue. The delay comes first: netem below the queue would take out all packets at once and
@@ -8,24 +8,33 @@ leave none to give priority to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Literal
 
-from contract.plan import Band, Impairment
+from contract.plan import Band, Discipline, Impairment
 
 from .kind import Entry, Mismatch
+from .settings import Key
 
 DELAY, RATE, QUEUE, LEAF = "1:", "2:", "3:", 0x10  # handles; LEAF is that of the first band's own queue
+# The order in which waiting frames leave, for bounds. fifo: as they came; priority: the first band first;
+# guarantee: each band has its rate; any: none that a bound may use; unknown: no service curve is known.
+Order = Literal["fifo", "priority", "guarantee", "any", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A queue with counters of its own: a qdisc, or one tin (priority class) of CAKE."""
+    """A queue with counters of its own: a qdisc, or one tin (priority class) of a qdisc.
+
+    marked_at: where the counter of packets marked by ECN (32 bits) stands among the counters that only this
+    kind of qdisc has (TCA_STATS_APP), in bytes; None if it has none.
+    """
 
     name: str
     handle: str  # "10:"
     tin: int | None = None
+    marked_at: int | None = None
 
     @property
     def number(self) -> int:
@@ -49,33 +58,139 @@ class Place:
         return Place(self.device, f"parent {handle}{minor:x}")
 
 
-class Room(Protocol):
-    """A kind of queue that a topology can name: its tc commands and their comparison with tc's read-back.
-
-    `wanted.queue` is of that kind in every method.
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A mistake in a queue of a topology file: the keys that lead to it from the queue's kind on, the value
+    as text (None: as the file has it), the rule and the remedy.
     """
 
-    @property
-    def kind(self) -> str: ...  # the name in topology files
-    @property
-    def root(self) -> str: ...  # tc's name of the qdisc that limits the rate: its own, or the bucket above
-    @property
-    def shapes(self) -> bool: ...  # whether it limits the rate itself; else a token bucket above it does
-    def lines(self, wanted: Impairment, at: Place) -> list[str]: ...  # tc lines that create the queue
-    def changes(
-        self, before: Impairment, after: Impairment, at: Place
-    ) -> list[str] | None: ...  # tc lines that keep waiting packets; None: create it anew
-    def forget(self, wanted: Impairment, at: Place) -> list[str]: ...  # tc lines that reset its state
-    def parts(self, wanted: Impairment) -> tuple[Part, ...]: ...
-    def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]: ...
-    def packets(self, wanted: Impairment) -> int: ...  # the most packets that it can hold
-    def lone_bps(self, wanted: Impairment) -> int: ...  # rate of unmarked packets without other traffic
-    def at_once_bytes(self, wanted: Impairment) -> int: ...  # burst that passes above the rate, if it shapes
+    at: tuple[str, ...]
+    value: str | None
+    rule: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """The bands of a kind of queue. `keys`: those that each band has besides pcp, dscp, port and limit, by
+    the names of the plan's fields; `model`: the name of a band's model in the schema; `most`: of bands.
+    """
+
+    model: str
+    meaning: str
+    most: int
+    keys: Mapping[str, Key]
+
+
+class NoSettings:
+    """The settings of a kind whose bands are all that a file says of it."""
+
+
+class Room:
+    """A kind of queue that a topology can name: all that depends on it.
+
+    The attributes without a value and the methods that raise are the kind's own; the others have values that
+    fit most kinds. `wanted.queue` is of that kind in every method.
+    """
+
+    kind: str  # the name in topology files
+    meaning: str  # for the reference of keys, one sentence
+    settings: Any = NoSettings  # frozen dataclass, its fields made by settings.py; its docstring explains it
+    bands: Bands | None = None  # of a kind with bands in place of settings
+    root = "tbf"  # tc's name of the qdisc that limits the rate: its own, or the bucket above
+    shapes = False  # whether it limits the rate itself; else a token bucket above it does
+    qdisc: str = ""  # tc's name of its own qdisc; "" if it has only those of others
+    trial: str = ""  # words with which `tc qdisc add dev lo root` shows whether a kernel has it
+    module: str = ""  # of the kernel
+    config: str = ""  # option of the kernel's build
+    order: Order = "unknown"
+    outages = True  # whether it sends nothing at a rate that lets one frame pass in the whole outage
+    keeps = False  # whether a change keeps the options that it does not name
+    counts = False  # whether the options that netlink shows contain counters
+    by_itself = False  # whether kernels give it to devices that nobody set a queue for
+    examples: tuple[Discipline, Discipline]  # tried by tests; tc can change the first to the second in place
+
+    # The file and the plan
+
+    def planned(self, settings: dict[str, Any], bands: tuple[Band, ...], rate_bps: int) -> Discipline:
+        """Returns the plan's queue. settings: values of the file by names of the plan's fields, None where
+        the file leaves out a key whose default is None; rate_bps: of the direction.
+        """
+        return Discipline(self.kind, settings, bands)
+
+    def faults(self, wanted: Impairment) -> Iterator[Fault]:
+        """Yields the mistakes in settings or bands that have their form. A rate of 0 is none of them."""
+        yield from ()
+
+    def trace_faults(self, wanted: Impairment, slowest_bps: int, least_bps: int) -> Iterator[Fault]:
+        """Yields why the queue cannot follow a trace whose slowest rate above 0 is `slowest_bps`; no queue
+        works below `least_bps`.
+        """
+        yield from ()
+
+    def impossible(self, wanted: Impairment) -> str | None:
+        """Returns why the queue cannot work after a change in a running lab; None if it can."""
+        return None
+
+    def at_rate(self, queue: Discipline, before_bps: int, after_bps: int) -> Discipline:
+        """Returns the queue when a trace changes the direction's rate."""
+        return queue
+
+    def serves_dscp(self, wanted: Impairment) -> bool:
+        """Returns whether the queue treats packets by their code points without bands that name them."""
+        return False
+
+    def words(self, wanted: Impairment) -> str:
+        """Returns the settings as text for plan and page, without the bands; "" to show the kind only."""
+        return ""
+
+    # The kernel
+
+    def lines(self, wanted: Impairment, at: Place) -> list[str]:
+        """Returns tc lines that create the queue."""
+        raise NotImplementedError
+
+    def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
+        """Returns tc lines that keep waiting packets; None: create the queue anew."""
+        return self.lines(after, at)
+
+    def forget(self, wanted: Impairment, at: Place) -> list[str]:
+        """Returns tc lines that reset what past packets have left in the queue's state."""
+        return []
+
+    def parts(self, wanted: Impairment) -> tuple[Part, ...]:
+        """Returns the queues with counters of their own."""
+        return (Part(self.kind, QUEUE),)
+
+    def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
+        """Returns (field, requested, read) for each value that tc shows otherwise."""
+        raise NotImplementedError
+
+    def packets(self, wanted: Impairment) -> int:
+        """Returns the most packets that it can hold."""
+        raise NotImplementedError
+
+    def lone_bps(self, wanted: Impairment) -> int:
+        """Returns the rate of unmarked packets without other traffic."""
+        return wanted.rate_bps
+
+    def at_once_bytes(self, wanted: Impairment) -> int:
+        """Returns the burst that passes above the rate, if the queue limits the rate itself."""
+        return 0
+
+    def fake(self, arguments: list[str]) -> Entry:
+        """Returns the options that tc would show after `tc qdisc ... KIND ARGUMENTS`, for the fake driver."""
+        raise NotImplementedError
 
 
 def entry(entries: Sequence[Entry], handle: str) -> Entry:
     """Returns the read-back of the qdisc or class with that handle; empty if there is none."""
     return next((e for e in entries if e.get("handle") == handle and "filter" not in e), {})
+
+
+def given(arguments: list[str]) -> dict[str, str]:
+    """Maps each word to the word after it; the last one to ""."""
+    return dict(zip(arguments, [*arguments[1:], ""], strict=True))
 
 
 def differing(wanted: Sequence[tuple[str, float, object, float]]) -> list[Mismatch]:

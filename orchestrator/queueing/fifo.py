@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from contract.plan import Fifo, Impairment
+from contract.plan import Discipline, Impairment
 
 from . import shaper
-from .discipline import LEAF, QUEUE, Part, Place, entry
+from .discipline import LEAF, QUEUE, Part, Place, Room, entry
 from .kind import Entry, Mismatch
+from .settings import count, discipline, settings_of
 from .tbf import bucket_bytes
 
 
-class FifoRoom:
+@dataclass(frozen=True, slots=True)
+class Fifo:
+    """First in, first out, behind netem where there is a delay: a changed rate acts on what waits."""
+
+    limit_packets: int = count("limit", 1000, "Its length, packets.")
+
+
+class FifoRoom(Room):
     """Sets and reads back the queue kind `fifo`."""
 
     kind = "fifo"
+    meaning = (
+        "First in, first out, behind the delay and not inside it; a changed rate acts on the packets that "
+        "wait. What a `trace` with rates has by itself."
+    )
+    settings = Fifo
     root = shaper.KIND
     shapes = True
+    examples = (discipline("fifo", Fifo(70)), discipline("fifo", Fifo(90)))
+
+    def words(self, wanted: Impairment) -> str:
+        return f"{_fifo(wanted).limit_packets} packets"
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:
         return [shaper.qdisc(at, QUEUE), shaper.rate(at.device, QUEUE, wanted), _leaf(wanted, at)]
@@ -25,9 +43,6 @@ class FifoRoom:
     def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
         same = _fifo(before).limit_packets == _fifo(after).limit_packets
         return [shaper.rate(at.device, QUEUE, after), *([] if same else [_leaf(after, at)])]
-
-    def forget(self, wanted: Impairment, at: Place) -> list[str]:
-        return []
 
     def parts(self, wanted: Impairment) -> tuple[Part, ...]:
         return ()
@@ -41,9 +56,6 @@ class FifoRoom:
     def packets(self, wanted: Impairment) -> int:
         return _fifo(wanted).limit_packets
 
-    def lone_bps(self, wanted: Impairment) -> int:
-        return wanted.rate_bps
-
     def at_once_bytes(self, wanted: Impairment) -> int:
         return bucket_bytes(wanted.rate_bps, wanted.frame_bytes)
 
@@ -51,9 +63,13 @@ class FifoRoom:
 ROOM = FifoRoom()
 
 
+def of_length(packets: int) -> Discipline:
+    """Returns a queue of kind `fifo` with that length."""
+    return discipline("fifo", Fifo(packets))
+
+
 def _fifo(wanted: Impairment) -> Fifo:
-    assert wanted.queue is not None and wanted.queue.fifo is not None
-    return wanted.queue.fifo
+    return settings_of(Fifo, wanted)
 
 
 def _leaf(wanted: Impairment, at: Place) -> str:

@@ -4,24 +4,56 @@ net/sched/sch_fq_codel.c.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from contract.plan import FqCodel, Impairment
+from contract.plan import Impairment
 
 from . import words
-from .discipline import QUEUE, Part, Place, differing, entry
+from .discipline import QUEUE, Fault, Part, Place, Room, differing, entry, given
 from .kind import Entry, Mismatch
+from .settings import count, discipline, duration, flag, settings_of
 
 TIME_TOLERANCE_US = 2  # the kernel counts CoDel's times in units of 1.024 us
 MEMORY_BYTES = 32 << 20  # its own default, which frames must not reach before the limit
 
 
-class FqCodelRoom:
+MARKED_AT = 12  # struct tc_fq_codel_xstats {type, {maxpacket, drop_overlimit, ecn_mark ...}}
+
+
+@dataclass(frozen=True, slots=True)
+class FqCodel:
+    """A queue for each flow, kept short by CoDel (RFC 8290)."""
+
+    limit_packets: int = count("limit", 10240, "All queues together, packets.")
+    flows: int = count("flows", 1024, "Queues; flows are told apart by their hash.", most=65536)
+    target_ns: int = duration("target", "5 ms", "Standing delay that is accepted.")
+    interval_ns: int = duration("interval", "100 ms", "How long it may be exceeded.")
+    ecn: bool = flag("ecn", True, "Mark packets that can carry ECN instead of dropping.")
+
+
+class FqCodelRoom(Room):
     """Sets and reads back the queue kind `fq_codel`."""
 
     kind = "fq_codel"
-    root = "tbf"
-    shapes = False
+    meaning = "Fair queueing with short queues."
+    settings = FqCodel
+    qdisc = trial = "fq_codel"
+    module, config = "sch_fq_codel", "NET_SCH_FQ_CODEL"
+    order = "any"
+    keeps = by_itself = True
+    examples = (
+        discipline("fq_codel", FqCodel(1000, 256, 4 * 10**6, 80 * 10**6, True)),
+        discipline("fq_codel", FqCodel(900, 256, 3 * 10**6, 70 * 10**6, False)),
+    )
+
+    def faults(self, wanted: Impairment) -> Iterator[Fault]:
+        fq = _fq(wanted)
+        if not 0 < fq.target_ns < fq.interval_ns:
+            rule = (
+                "the target is not below the interval" if fq.target_ns else "a target of 0 drops everything"
+            )
+            yield Fault(("target",), None, rule, "RFC 8290 has 5 ms of 100 ms")
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:
         return [at.qdisc(QUEUE, f"fq_codel flows {_fq(wanted).flows} {_settings(wanted)}")]
@@ -34,11 +66,8 @@ class FqCodelRoom:
             return None
         return [at.qdisc(QUEUE, f"fq_codel {_settings(after)}")]
 
-    def forget(self, wanted: Impairment, at: Place) -> list[str]:
-        return []
-
     def parts(self, wanted: Impairment) -> tuple[Part, ...]:
-        return (Part(self.kind, QUEUE),)
+        return (Part(self.kind, QUEUE, marked_at=MARKED_AT),)
 
     def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
         fq, read = _fq(wanted), entry(entries, QUEUE).get("options", {})
@@ -54,11 +83,11 @@ class FqCodelRoom:
     def packets(self, wanted: Impairment) -> int:
         return _fq(wanted).limit_packets
 
-    def lone_bps(self, wanted: Impairment) -> int:
-        return wanted.rate_bps
-
-    def at_once_bytes(self, wanted: Impairment) -> int:
-        return 0
+    def fake(self, arguments: list[str]) -> Entry:
+        named = given(arguments)
+        times = {n: round(words.scaled(named[n], words.TIMES) * 1e6) for n in ("target", "interval")}
+        sizes = {name: int(named[name]) for name in ("flows", "limit") if name in named}
+        return sizes | times | {"ecn": "ecn" in arguments}
 
 
 ROOM = FqCodelRoom()
@@ -73,5 +102,4 @@ def _settings(wanted: Impairment) -> str:
 
 
 def _fq(wanted: Impairment) -> FqCodel:
-    assert wanted.queue is not None and wanted.queue.fq_codel is not None
-    return wanted.queue.fq_codel
+    return settings_of(FqCodel, wanted)

@@ -7,14 +7,17 @@ quantum in turn.
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from contract.plan import Band, Impairment
+from contract.plan import Band, Discipline, Impairment
 
 from . import matching, prio, words
-from .discipline import LEAF, QUEUE, Part, Place, differing, entry, leaf_parts
+from .discipline import LEAF, QUEUE, Bands, Fault, Part, Place, Room, differing, entry, given, leaf_parts
 from .kind import Entry, Mismatch
+from .settings import REQUIRED, Key
 from .tbf import RATE_TOLERANCE_BPS, bucket_bytes
 
 ROOT, FIRST = 1, 0x10  # minor numbers of the whole rate's class and of the first class below it
@@ -23,12 +26,104 @@ _SHOWN = re.compile(r"^class htb (\S+) .*?\brate (\S+) ceil (\S+)", re.MULTILINE
 LARGEST_QUANTUM = 200_000  # the kernel warns of more
 
 
-class HtbRoom:
+_EXAMPLE = (
+    Band("voice", dscp=(46,), limit_packets=20, rate_bps=2_000_000, ceil_bps=5_000_000),
+    Band("rest", limit_packets=60, rate_bps=6_000_000, ceil_bps=8_000_000),
+)
+
+
+class HtbRoom(Room):
     """Sets and reads back the queue kind `htb`."""
 
     kind = "htb"
-    root = "htb"
-    shapes = True
+    meaning = "Classes with guaranteed and ceiling rates; they borrow what others leave."
+    bands = Bands(
+        "RateClass",
+        "A band with rates of its own.",
+        most=64,
+        keys={
+            "rate_bps": Key("rate", "rate", REQUIRED, "Guaranteed, whatever the others send."),
+            "ceil_bps": Key(
+                "ceil", "rate", None, "Ceiling, of what others leave; without one it may take the whole rate."
+            ),
+        },
+    )
+    root = qdisc = "htb"
+    trial = "htb default 1"
+    module, config = "sch_htb", "NET_SCH_HTB"
+    shapes = counts = True  # tc_htb_glob.direct_pkts
+    outages = False  # each class would send one frame
+    order = "guarantee"
+    examples = (
+        Discipline("htb", bands=_EXAMPLE),
+        Discipline(
+            "htb",
+            bands=(dataclasses.replace(_EXAMPLE[0], rate_bps=3_000_000, ceil_bps=4_000_000), _EXAMPLE[1]),
+        ),
+    )
+
+    def planned(self, settings: dict[str, Any], bands: tuple[Band, ...], rate_bps: int) -> Discipline:
+        whole = (dataclasses.replace(one, ceil_bps=one.ceil_bps or rate_bps) for one in bands)
+        return Discipline(self.kind, settings, tuple(whole))
+
+    def faults(self, wanted: Impairment) -> Iterator[Fault]:
+        from ..language.units import text_bps  # labs pay for every import
+
+        whole = wanted.rate_bps
+        for one in _classes(wanted):
+            rate, ceil = text_bps(one.rate_bps), text_bps(one.ceil_bps)
+            if not one.rate_bps:
+                yield Fault((one.name, "rate"), "0", "guarantees nothing", "write at least 8 kbit/s")
+            if one.ceil_bps != whole and one.ceil_bps < one.rate_bps:
+                rule = f"is below the guaranteed {rate}"
+                yield Fault((one.name, "ceil"), ceil, rule, "raise it, or lower `rate`")
+            if whole and one.ceil_bps > whole:
+                rule = f"is above the whole rate, {text_bps(whole)}"
+                yield Fault((one.name, "ceil"), ceil, rule, "lower it, or leave it out")
+        total = sum(one.rate_bps for one in _classes(wanted))
+        if whole and total > whole:
+            rule = f"guarantees {text_bps(total)} in all, of a rate of {text_bps(whole)}"
+            yield Fault((), None, rule, "lower the classes' rates")
+
+    def trace_faults(self, wanted: Impairment, slowest_bps: int, least_bps: int) -> Iterator[Fault]:
+        from ..language.units import text_bps  # labs pay for every import
+
+        for one in _classes(wanted):
+            if one.rate_bps and one.rate_bps * slowest_bps < least_bps * wanted.rate_bps:
+                rule = (
+                    f"keeps its share of the rate, and has less than {text_bps(least_bps)} of the trace's "
+                    f"{text_bps(slowest_bps)}"
+                )
+                yield Fault((one.name,), None, rule, "raise one of the two")
+
+    def impossible(self, wanted: Impairment) -> str | None:
+        """Returns why the classes' rates do not fit: 0 < guaranteed <= ceiling <= rate of the link, and no
+        more guaranteed in all than the link has; None if they do.
+        """
+        from ..language.units import text_bps  # labs pay for every import
+
+        for one in _classes(wanted):
+            rates = one.rate_bps, one.ceil_bps, wanted.rate_bps
+            if not 0 < rates[0] <= rates[1] <= rates[2]:
+                said = "guaranteed {}, ceiling {}, link {}".format(*map(text_bps, rates))
+                return f"class {one.name}: {said}: not in rising order; change them together"
+        total, whole = sum(one.rate_bps for one in _classes(wanted)), wanted.rate_bps
+        if total > whole:
+            said = f"{text_bps(total)} of {text_bps(whole)}"
+            return f"the classes are guaranteed {said}; lower one of them first"
+        return None
+
+    def at_rate(self, queue: Discipline, before_bps: int, after_bps: int) -> Discipline:
+        """Returns the queue with its classes' rates in proportion to the direction's."""
+        scaled = (
+            dataclasses.replace(
+                one,
+                rate_bps=one.rate_bps * after_bps // before_bps,
+                ceil_bps=one.ceil_bps * after_bps // before_bps,
+            )
+            for one in queue.bands
+        )
+        return dataclasses.replace(queue, bands=tuple(scaled))
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:
         classes = _classes(wanted)
@@ -53,9 +148,6 @@ class HtbRoom:
             if o.limit_packets != n.limit_packets
         ]
         return _rates(after, at.device) + longer
-
-    def forget(self, wanted: Impairment, at: Place) -> list[str]:
-        return []
 
     def parts(self, wanted: Impairment) -> tuple[Part, ...]:
         return leaf_parts(_classes(wanted))
@@ -87,6 +179,9 @@ class HtbRoom:
 
     def at_once_bytes(self, wanted: Impairment) -> int:
         return bucket_bytes(wanted.rate_bps, wanted.frame_bytes)
+
+    def fake(self, arguments: list[str]) -> Entry:
+        return {"default": given(arguments)["default"]}
 
 
 ROOM = HtbRoom()

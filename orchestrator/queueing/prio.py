@@ -4,23 +4,38 @@ net/sched/sch_prio.c.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
-from contract.plan import Band, Impairment
+from contract.plan import Band, Discipline, Impairment
 
 from . import matching
-from .discipline import LEAF, QUEUE, Part, Place, entry, leaf_parts
+from .discipline import LEAF, QUEUE, Bands, Part, Place, Room, entry, given, leaf_parts
 from .kind import Entry, Mismatch
 
 PRIORITIES = 16  # of the kernel's own classification, which only decides where no filter does
 
 
-class PrioRoom:
+_EXAMPLE = (
+    Band("control", pcp=(6, 7), dscp=(48,), limit_packets=30),
+    Band("named", ports=(5001,), limit_packets=40),
+    Band("rest", limit_packets=50),
+)
+
+
+class PrioRoom(Room):
     """Sets and reads back the queue kind `prio`."""
 
     kind = "prio"
-    root = "tbf"
-    shapes = False
+    meaning = "Strict priority: bands in their order, the first is always served first."
+    bands = Bands("Band", "", most=16, keys={})  # TCQ_PRIO_BANDS
+    qdisc = trial = "prio"
+    module, config = "sch_prio", "NET_SCH_PRIO"
+    order = "priority"
+    examples = (
+        Discipline("prio", bands=_EXAMPLE),
+        Discipline("prio", bands=(dataclasses.replace(_EXAMPLE[0], limit_packets=31), *_EXAMPLE[1:])),
+    )
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:
         bands = _bands(wanted)
@@ -37,9 +52,6 @@ class PrioRoom:
         if [_kind_of(b) for b in old] != [_kind_of(b) for b in new]:
             return None
         return [_leaf(at, i, b) for i, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
-
-    def forget(self, wanted: Impairment, at: Place) -> list[str]:
-        return []
 
     def parts(self, wanted: Impairment) -> tuple[Part, ...]:
         return leaf_parts(_bands(wanted))
@@ -59,11 +71,9 @@ class PrioRoom:
     def packets(self, wanted: Impairment) -> int:
         return sum(band.limit_packets for band in _bands(wanted))
 
-    def lone_bps(self, wanted: Impairment) -> int:
-        return wanted.rate_bps
-
-    def at_once_bytes(self, wanted: Impairment) -> int:
-        return 0
+    def fake(self, arguments: list[str]) -> Entry:
+        map_at = arguments.index("priomap") + 1
+        return {"bands": int(given(arguments)["bands"]), "priomap": [int(w) for w in arguments[map_at:]]}
 
 
 ROOM = PrioRoom()

@@ -9,24 +9,77 @@ settings resets it to zero. Below the class whose rate a trace changes, RED noti
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from contract.plan import Impairment, Red
+from contract.plan import Band, Discipline, Impairment
 
 from . import words
-from .discipline import QUEUE, Part, Place, entry
+from .discipline import QUEUE, Fault, Part, Place, Room, entry, given
 from .kind import Entry, Mismatch
+from .settings import REQUIRED, discipline, flag, settings_of, share, size
 
 MEAN_PACKET_BYTES = 1000  # what tc-red(8) recommends for the Internet
 LEAST_FRAME_BYTES = 14  # no frame is shorter than its Ethernet header
 
 
-class RedRoom:
+LIMIT_TO_MAX = 4  # of the whole queue, where the file does not say
+MARKED_AT = 12  # struct tc_red_xstats {early, pdrop, other, marked}
+
+
+@dataclass(frozen=True, slots=True)
+class Red:
+    """Random early detection (Floyd and Jacobson 1993)."""
+
+    min_bytes: int = size("min", REQUIRED, "Mean queue from which packets are dropped or marked.")
+    max_bytes: int = size(
+        "max", REQUIRED, "Mean queue at which the probability is reached; beyond, every packet."
+    )
+    limit_bytes: int = size("limit", None, "The whole queue (4 times `max`).")
+    probability: float = share("probability", "2 %", "Of dropping or marking at `max`.")
+    ecn: bool = flag("ecn", False, "Mark packets that can carry ECN (RFC 3168) instead of dropping.")
+
+
+class RedRoom(Room):
     """Sets and reads back the queue kind `red`."""
 
     kind = "red"
-    root = "tbf"
-    shapes = False
+    meaning = "Random early detection, dropping or marking (ECN)."
+    settings = Red
+    qdisc = "red"
+    trial = "red limit 60000 min 10000 max 30000 avpkt 1000 burst 20"
+    module, config = "sch_red", "NET_SCH_RED"
+    order = "fifo"
+    examples = (
+        discipline("red", Red(15_000, 45_000, 180_000, 0.1, True)),
+        discipline("red", Red(20_000, 50_000, 190_000, 0.1, False)),
+    )
+
+    def planned(self, settings: dict[str, Any], bands: tuple[Band, ...], rate_bps: int) -> Discipline:
+        limit = settings["limit_bytes"]
+        whole = LIMIT_TO_MAX * settings["max_bytes"] if limit is None else limit
+        return Discipline(self.kind, settings | {"limit_bytes": whole})
+
+    def faults(self, wanted: Impairment) -> Iterator[Fault]:
+        from ..language.units import text_bytes  # labs pay for every import
+
+        red = _red(wanted)
+        low, high = text_bytes(red.min_bytes), text_bytes(red.max_bytes)
+        if not 0 < red.min_bytes < red.max_bytes:
+            yield Fault(("min",), low, f"is not above 0 and below max, {high}", "a third of max is usual")
+        if red.limit_bytes <= red.max_bytes and red.max_bytes:
+            rule = f"is not above max, {high}"
+            yield Fault(("limit",), text_bytes(red.limit_bytes), rule, "leave it out: 4 times max")
+        if not 0 < red.probability < 1:
+            yield Fault(("probability",), None, "is not between 0 and 1", "2 % is usual")
+
+    def words(self, wanted: Impairment) -> str:
+        from ..language.units import text_bytes, text_share  # labs pay for every import
+
+        red = _red(wanted)
+        sizes = f"{text_bytes(red.min_bytes)} to {text_bytes(red.max_bytes)}"
+        return f"{sizes}, {text_share(red.probability)}" + (", ECN" if red.ecn else "")
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:
         """Returns tc's line for the queue; the mean covers as many packets as tc-red(8) recommends."""
@@ -52,7 +105,7 @@ class RedRoom:
         return self.lines(wanted, at)
 
     def parts(self, wanted: Impairment) -> tuple[Part, ...]:
-        return (Part(self.kind, QUEUE),)
+        return (Part(self.kind, QUEUE, marked_at=MARKED_AT),)
 
     def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
         red, read = _red(wanted), entry(entries, QUEUE).get("options", {})
@@ -68,16 +121,13 @@ class RedRoom:
     def packets(self, wanted: Impairment) -> int:
         return _red(wanted).limit_bytes // LEAST_FRAME_BYTES + 1
 
-    def lone_bps(self, wanted: Impairment) -> int:
-        return wanted.rate_bps
-
-    def at_once_bytes(self, wanted: Impairment) -> int:
-        return 0
+    def fake(self, arguments: list[str]) -> Entry:
+        named = given(arguments)
+        return {name: int(named[name]) for name in ("limit", "min", "max")} | {"ecn": "ecn" in arguments}
 
 
 ROOM = RedRoom()
 
 
 def _red(wanted: Impairment) -> Red:
-    assert wanted.queue is not None and wanted.queue.red is not None
-    return wanted.queue.red
+    return settings_of(Red, wanted)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..language.units import QUANTITIES
+from ..queueing import ROOMS
 from ..software.messages import TITLES
 from ..software.registry import KINDS
 from .checks.timeline import allowed
@@ -76,13 +77,12 @@ _NETWORK = {
     "Slot": "slot",
     "TraceFile": "trace",
     "Queue": "queue",
-    "Band": "queue.prio.NAME",
-    "RateClass": "queue.htb.NAME",
-    "Red": "queue.red",
-    "FqCodel": "queue.fq_codel",
-    "Cake": "queue.cake",
-    "Fifo": "queue.fifo",
-}
+    **{
+        room.bands.model if room.bands else room.settings.__name__:
+        f"queue.{room.kind}.NAME" if room.bands else f"queue.{room.kind}"
+        for room in ROOMS.values()
+    },
+}  # fmt: skip
 _REST = {
     "Capture": "captures.NAME",
     "Event": "timeline[]",

@@ -1,15 +1,20 @@
-"""Defines the keys of a direction's queue: which packets go first, are dropped, or share the rate."""
+"""Defines the keys of a direction's queue, from what each kind of queue says of its settings."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, create_model
+
+from contract.plan import Band as PlanBand
+from contract.plan import Discipline
 
 from ..language.dscp import Dscp
-from ..language.scalars import Base, Duration, Name, Port, Positive, Rate, Share, Size, text
-
-LEAST_BANDS, MOST_BANDS = 2, 16  # of the kernel's prio
+from ..language.scalars import Base, Duration, Name, Port, Positive, Rate, Share, Size
+from ..queueing import ROOMS, settings
+from ..queueing.discipline import Room
+from ..queueing.settings import REQUIRED, Form, Key
 
 
 def _several(value: Any) -> Any:
@@ -43,77 +48,62 @@ class Band(Base):
     limit: Positive = Field(1000, le=2**31 - 1, description="Its own queue, packets.")
 
 
-class RateClass(Band):
-    """A band with rates of its own."""
-
-    rate: Rate = Field(description="Guaranteed, whatever the others send.")
-    ceil: Rate | None = Field(
-        None, description="Ceiling, of what others leave; without one it may take the whole rate."
-    )
+_FORMS: dict[Form, Any] = {
+    "duration": Duration, "size": Size, "share": Share, "rate": Rate, "count": int, "flag": bool
+}  # fmt: skip
 
 
-class Red(Base):
-    """Random early detection (Floyd and Jacobson 1993)."""
-
-    min: Size = Field(description="Mean queue from which packets are dropped or marked.")
-    max: Size = Field(description="Mean queue at which the probability is reached; beyond, every packet.")
-    probability: Share = Field(text("2 %"), description="Of dropping or marking at `max`.")
-    limit: Size | None = Field(None, description="The whole queue (4 times `max`).")
-    ecn: bool = Field(False, description="Mark packets that can carry ECN (RFC 3168) instead of dropping.")
+def _key(key: Key) -> tuple[Any, Any]:
+    """Returns the type and the field of a key, for pydantic."""
+    kind: Any = Literal[key.choices] if key.form == "choice" else _FORMS[key.form]
+    default = ... if key.default == REQUIRED else key.default
+    field: Any = Field(default, ge=key.least, le=key.most, description=key.meaning)
+    return kind if key.default is not None else kind | None, field
 
 
-class FqCodel(Base):
-    """A queue for each flow, kept short by CoDel (RFC 8290)."""
-
-    limit: Positive = Field(10240, le=2**31 - 1, description="All queues together, packets.")
-    flows: int = Field(1024, ge=1, le=65536, description="Queues; flows are told apart by their hash.")
-    target: Duration = Field(text("5 ms"), description="Standing delay that is accepted.")
-    interval: Duration = Field(text("100 ms"), description="How long it may be exceeded.")
-    ecn: bool = Field(True, description="Mark packets that can carry ECN instead of dropping.")
-
-
-class Cake(Base):
-    """Shaper, fair queueing and priorities in one (tc-cake)."""
-
-    isolation: Literal[
-        "flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"
-    ] = Field("triple-isolate", description="What gets a fair share.")
-    diffserv: Literal["besteffort", "diffserv3", "diffserv4", "diffserv8"] = Field(
-        "diffserv3", description="Tins, which packets get by their DSCP."
-    )
-    rtt: Duration = Field(text("100 ms"), description="Round trip that it is tuned for.")
+def _inside(room: Room) -> Any:
+    """Returns what a file says of a queue of that kind: a model of its settings, or bands by name."""
+    if room.bands is None:
+        keys: dict[str, Any] = {key.name: _key(key) for key in settings.keys(room.settings).values()}
+        return create_model(room.settings.__name__, __base__=Base, __doc__=room.settings.__doc__, **keys)
+    if not room.bands.keys:
+        return dict[Name, Band]
+    keys = {key.name: _key(key) for key in room.bands.keys.values()}
+    band = create_model(room.bands.model, __base__=Band, __doc__=room.bands.meaning, **keys)
+    return dict[Name, band]  # type: ignore[valid-type]  # a class made here
 
 
-class Fifo(Base):
-    """First in, first out, behind netem where there is a delay: a changed rate acts on what waits."""
-
-    limit: Positive = Field(1000, le=2**31 - 1, description="Its length, packets.")
-
-
-class Queue(Base):
+class _Queue(Base):
     """The queue of packets that the `rate` cannot send at once: one kind. By default first in, first out."""
-
-    prio: dict[Name, Band] | None = Field(
-        None, description="Strict priority: bands in their order, the first is always served first."
-    )
-    htb: dict[Name, RateClass] | None = Field(
-        None, description="Classes with guaranteed and ceiling rates; they borrow what others leave."
-    )
-    red: Red | None = Field(None, description="Random early detection, dropping or marking (ECN).")
-    fq_codel: FqCodel | None = Field(None, description="Fair queueing with short queues.")
-    cake: Cake | None = Field(None, description="CAKE; `{}` for its defaults.")
-    fifo: Fifo | None = Field(
-        None,
-        description="First in, first out, behind the delay and not inside it; a changed rate acts on the "
-        "packets that wait. What a `trace` with rates has by itself.",
-    )
 
     @property
     def kinds(self) -> list[str]:
         """The kinds of queue that the file states; the checks require exactly one."""
         return [name for name in type(self).model_fields if getattr(self, name) is not None]
 
-    @property
-    def bands(self) -> dict[str, Band]:
-        """The bands of `prio` or the classes of `htb` by name, in their order; empty for other kinds."""
-        return {**(self.prio or {}), **(self.htb or {})}
+    def discipline(self, rate_bps: int | None) -> Discipline:
+        """Returns the plan's queue; the file states exactly one kind. `rate_bps`: of the direction."""
+        (kind,) = self.kinds
+        room, inside = ROOMS[kind], getattr(self, kind)
+        if room.bands is not None:
+            own = room.bands.keys
+            return room.planned({}, tuple(_band(n, b, own) for n, b in inside.items()), rate_bps or 0)
+        values = {name: getattr(inside, key.name) for name, key in settings.keys(room.settings).items()}
+        return room.planned(values, (), rate_bps or 0)
+
+
+def _band(name: str, band: Band, keys: Mapping[str, Key]) -> PlanBand:
+    own = {field: getattr(band, key.name) or 0 for field, key in keys.items()}
+    return PlanBand(name, tuple(band.pcp), tuple(band.dscp), tuple(band.port), band.limit, **own)
+
+
+if TYPE_CHECKING:
+    Queue = _Queue
+else:
+    Queue = create_model(
+        "Queue", __base__=_Queue, __doc__=_Queue.__doc__,
+        **{
+            kind: (_inside(room) | None, Field(None, description=room.meaning))
+            for kind, room in ROOMS.items()
+        },
+    )  # fmt: skip

@@ -166,7 +166,7 @@ def test_a_class_of_a_queue_is_changed_and_the_snippet_has_the_whole_queue(
         if request["op"] == "inspect":
             asked = found["links"]["wan"]["forward"]["requested"]
             found["links"]["wan"]["forward"]["requested"] = asked | {
-                "rate_bps": 5 * 10**6, "queue": {"htb": {"classes": bands}}
+                "rate_bps": 5 * 10**6, "queue": {"kind": "htb", "bands": bands}
             }  # fmt: skip
         return found
 
@@ -175,8 +175,8 @@ def test_a_class_of_a_queue_is_changed_and_the_snippet_has_the_whole_queue(
     done = client.post("/api/lab/shown/link", json=wanted, headers=ORIGIN)
     assert done.status_code == 200, done.text
     (sent,) = asked(lab, "link")
-    assert [band["rate_bps"] for band in sent["forward"]["queue"]["htb"]["classes"]] == [2 * 10**6, 10**6]
-    assert "queue: {htb: {voice: {rate: 2 Mbit/s, dscp: [46]" in done.json()["snippet"]
+    assert [band["rate_bps"] for band in sent["forward"]["queue"]["bands"]] == [2 * 10**6, 10**6]
+    assert "queue: {htb: {voice: {rate: 2 Mbit/s, ceil: 5 Mbit/s, dscp: [46]" in done.json()["snippet"]
 
 
 def test_machines_are_kept_and_taken_back(lab: StandIn, client: TestClient) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.cli.page.snippets import left_out, snippet
 from orchestrator.plan.build import make_plan
+from orchestrator.queueing import ROOMS, written
 from orchestrator.topology import load
 
 FILE = """name: trial
@@ -28,10 +29,10 @@ WANS = {
     "bursts": "gilbert_elliott: {good_to_bad: 1 %, bad_to_good: 20 %, loss_in_bad: 70 %}",
     "limit": "rate: 10 Mbit/s, limit: 17",
     "card": "rate: 10 Mbit/s, backpressure: true",
-    "htb": "rate: 10 Mbit/s, queue: {htb: {voice: {dscp: EF, rate: 2 Mbit/s, ceil: 5 Mbit/s, limit: 40}, "
-    "rest: {rate: 4 Mbit/s}}}",
-    "prio": "delay: 5 ms, rate: 10 Mbit/s, queue: {prio: {high: {pcp: [6, 7], port: 1883}, rest: {}}}",
-}
+} | {
+    f"queue {kind} {number}": f"delay: 5 ms, rate: 10 Mbit/s, queue: {written(queue)}"
+    for kind, room in ROOMS.items() for number, queue in enumerate(room.examples, 1)
+}  # fmt: skip
 
 
 def asked(tmp_path: Path, wan: str, events: str = "  - {at: hold + 1 s, link-down: wan}") -> Any:
@@ -62,8 +63,7 @@ def _plain(value: Any) -> Any:
 
 
 def test_what_it_cannot_write_is_said(tmp_path: Path) -> None:
-    wan = "rate: 1 Mbit/s, slot: {min: 1 ms, max: 2 ms}, queue: {red: {min: 10 kB, max: 30 kB}}"
-    wanted, _ = asked(tmp_path, wan)
-    assert left_out({"forward": wanted}) == "queue red, slot"
+    wanted, _ = asked(tmp_path, "rate: 1 Mbit/s, slot: {min: 1 ms, max: 2 ms}")
+    assert left_out({"forward": wanted}) == "slot"
     assert snippet("wan", {"forward": wanted}, {}) == "impair: wan, forward: {rate: 1 Mbit/s}"
     assert snippet("wan", {}, {"down": True}) == "link-down: wan"

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from contract.plan import Discipline, Fifo, Impairment, Step
+from contract.plan import Impairment, Step
 from orchestrator import queueing
 from orchestrator.lab import tools
 from orchestrator.lab.changer import Changers
 from orchestrator.lab.errors import LabError
+from orchestrator.queueing import fifo
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("tc") is None, reason="needs root and iproute2"
@@ -23,9 +24,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def rated(rate_bps: int) -> Impairment:
-    return Impairment(
-        rate_bps=rate_bps, limit_packets=1000, queue=Discipline(fifo=Fifo(70)), backpressure=True
-    )
+    return Impairment(rate_bps=rate_bps, limit_packets=1000, queue=fifo.of_length(70), backpressure=True)
 
 
 @pytest.fixture

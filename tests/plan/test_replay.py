@@ -8,11 +8,12 @@ from bisect import bisect_right
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from contract.plan import Band, Discipline, Fifo, Htb, Impairment, State, Trace
+from contract.plan import Band, Discipline, Impairment, State, Trace
 from orchestrator.plan.replay import SHARPER, SHARPEST_NS, Moment, impairment, moments
+from orchestrator.queueing import fifo
 
 MS = 10**6
-BASE = Impairment(rate_bps=10**6, limit_packets=1000, queue=Discipline(fifo=Fifo(1000)))
+BASE = Impairment(rate_bps=10**6, limit_packets=1000, queue=fifo.of_length(1000))
 MOST = 300  # moments looked at; with `repeat` there is no end
 
 
@@ -88,7 +89,7 @@ def test_classes_keep_their_shares_of_the_rate(rate_bps: int, weights: list[int]
         Band(f"c{n}", dscp=(n,), limit_packets=10, rate_bps=w * 10**6, ceil_bps=whole)
         for n, w in enumerate(weights)
     )
-    base = Impairment(rate_bps=whole, queue=Discipline(htb=Htb(classes), steered=True))
+    base = Impairment(rate_bps=whole, queue=Discipline("htb", bands=classes, steered=True))
     after = impairment(base, Moment(0, State(0, rate_bps)))
     assert after.queue is not None and after.queue.steered
     shares = after.queue.bands

@@ -101,8 +101,8 @@ def test_what_is_left_out_is_filled_in() -> None:
     queue = {"htb": {"voice": {"dscp": ["EF", 34], "rate": "2 Mbit/s"}, "rest": CLASS}}
     plan = make_plan(parse("q.yaml", topology(queue=queue)))
     made = plan.links[0].forward.impairment.queue
-    assert isinstance(made, Discipline) and made.htb is not None
-    voice, rest = made.htb.classes
+    assert isinstance(made, Discipline) and made.kind == "htb"
+    voice, rest = made.bands
     assert (voice.dscp, voice.rate_bps, voice.ceil_bps) == ((46, 34), 2_000_000, 10_000_000)
     assert (rest.rest, rest.limit_packets) == (True, 1000)
     assert "htb (voice: DSCP 46, 34, 2 Mbit/s to 10 Mbit/s; rest: 4 Mbit/s to 10 Mbit/s)" in render(plan)

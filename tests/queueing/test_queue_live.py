@@ -38,9 +38,7 @@ def place(tmp_path_factory: pytest.TempPathFactory):
 def bands(place: Place, side: str):
     links = json.loads(place.vnet("inspect", "live", "--json").stdout)["links"]
     queue = links["wan"][side]["read"]["queue"]
-    return {
-        b["name"]: b for b in (queue["htb"] or {}).get("classes", []) + (queue["prio"] or {}).get("bands", [])
-    }
+    return {band["name"]: band for band in queue["bands"]}
 
 
 def test_a_class_gets_other_rates(place: Place) -> None:
@@ -63,7 +61,10 @@ REFUSED = {
         "its classes: voice, rest",
     ),
     "too much": (["--forward", "--class", "rest", "--guaranteed", "9 Mbit/s"], "guaranteed"),
-    "a rate of a band": (["--reverse", "--class", "high", "--guaranteed", "1 Mbit/s"], "only classes of htb"),
+    "a rate of a band": (
+        ["--reverse", "--class", "high", "--guaranteed", "1 Mbit/s"],
+        "classes of prio have no rates",
+    ),
     "no class": (["--forward", "--guaranteed", "1 Mbit/s"], "give both"),
     "no rate left": (["--forward", "--rate", "0 bit/s"], "a queue needs a rate"),
 }

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from queue_kinds import ALL, BANDS, DISCIPLINES, RATED, changed
+from queue_kinds import ALL, DISCIPLINES, RATED, changed
 
 from contract.codec import from_json, to_json
-from contract.plan import Band, Discipline, Impairment, Prio
+from contract.plan import Band, Impairment
 from orchestrator import queueing
 from orchestrator.lab.drivers.fake_tools import FakeTools
 from orchestrator.queueing import matching
@@ -163,8 +163,9 @@ def test_netem_has_room_for_all_that_waits_in_the_queue_below(kind: str, also: s
 
 
 def test_the_limit_of_netem_stays_in_its_32_bits() -> None:
-    bands = tuple(dataclasses.replace(band, limit_packets=2**31 - 1) for band in BANDS)
-    wanted = dataclasses.replace(RATED["prio"], queue=Discipline(prio=Prio(bands)))
+    bands = tuple(dataclasses.replace(band, limit_packets=2**31 - 1) for band in DISCIPLINES["prio"].bands)
+    queue = dataclasses.replace(DISCIPLINES["prio"], bands=bands)
+    wanted = dataclasses.replace(RATED["prio"], queue=queue)
     assert f"netem limit {2**32 - 1} " in queueing.set_text(DEVICE, wanted)
     assert queueing.mismatches(wanted, tools((Impairment(), wanted)), DEVICE) == []
 

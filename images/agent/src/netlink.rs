@@ -60,6 +60,7 @@ pub struct Part {
     pub index: i32,
     pub handle: u32,
     pub tin: Option<u16>,
+    pub marked_at: Option<u16>, // see queues::class
 }
 
 type Roots = HashMap<i32, QdiscCounters>;
@@ -151,7 +152,7 @@ impl Netlink {
                 roots.insert(index, qdisc(stats));
             }
             for part in by_qdisc.get(&(index, handle)).into_iter().flatten() {
-                parts.insert(*part, queues::class(attributes, part.tin));
+                parts.insert(*part, queues::class(attributes, part.tin, part.marked_at));
             }
         })?;
         Ok((roots, parts))

@@ -79,19 +79,11 @@ def _link(link: dict[str, Any]) -> dict[str, Any]:
             "read": words(link[side]["read"]) if link[side].get("read") else "plain wire",
             "delay_ns": link[side]["requested"]["delay_ns"], "loss": link[side]["requested"]["loss"],
             "brief": brief(link[side]["requested"]),
-            "classes": _classes(link[side]["requested"].get("queue") or {}),
+            "classes": [one["name"] for one in (link[side]["requested"].get("queue") or {}).get("bands", ())],
         }
         for side in WAYS
     }  # fmt: skip
     return {"a": link["a"], "b": link["b"], "kind": link["kind"], "down": link["down"], **sides}
-
-
-def _classes(queue: dict[str, Any]) -> list[str]:
-    """Returns the names of the parts of a queue that can be changed alone: classes of htb, bands of prio."""
-    return [
-        band["name"] for kind, inside in (("htb", "classes"), ("prio", "bands"))
-        for band in (queue.get(kind) or {}).get(inside, ())
-    ]  # fmt: skip
 
 
 def brief(impairment: dict[str, Any]) -> str:

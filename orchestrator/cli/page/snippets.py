@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from contract.codec import build
+from contract.plan import Discipline
+from orchestrator import queueing
 from orchestrator.cli.link import SIDES
 
 Json = dict[str, Any]
 DISTRIBUTIONS = ("uniform", "normal", "pareto", "paretonormal")
 CORRELATED = ("delay", "loss", "duplicate", "corrupt", "reorder")
-UNWRITTEN = ("red", "fq_codel", "cake", "fifo")  # queues that a snippet lacks; the file keeps its own
 BURSTS = ("good_to_bad", "bad_to_good", "loss_in_bad", "loss_in_good")
 
 
@@ -31,8 +33,6 @@ def left_out(answer: Json) -> str:
     """Returns the properties of the link that the snippet lacks and the user must add; "" if none."""
     found = []
     for asked in (answer[side] for side in SIDES if answer.get(side)):
-        queue = asked.get("queue") or {}
-        found += [f"queue {kind}" for kind in UNWRITTEN if queue.get(kind) is not None]
         found += ["slot"] if asked.get("slot") else []
         found += ["delays"] if asked.get("distribution", "uniform") not in DISTRIBUTIONS else []
     return ", ".join(dict.fromkeys(found))
@@ -57,33 +57,11 @@ def _impairment(asked: Json, limited: bool) -> str:
         parts["rate"] = text_bps(asked["rate_bps"])
     if limited:
         parts["limit"] = str(asked["limit_packets"])
-    if bands := _bands(asked.get("queue") or {}):
-        parts["queue"] = bands
+    if asked.get("queue"):
+        parts["queue"] = queueing.written(build(Discipline, asked["queue"]))
     if asked.get("backpressure") and parts.keys() <= {"rate", "limit", "queue"}:
         parts["backpressure"] = "true"
     return ", ".join(f"{name}: {text}" for name, text in parts.items())
-
-
-def _bands(queue: Json) -> str:
-    """Returns a queue of kind htb or prio in the notation of topology files; "" for other kinds."""
-    from orchestrator.language.units import text_bps
-
-    for kind, inside in (("htb", "classes"), ("prio", "bands")):
-        if queue.get(kind) is None:
-            continue
-        written = {}
-        for band in queue[kind][inside]:
-            parts = {"rate": text_bps(band["rate_bps"])} if kind == "htb" else {}
-            for field, key in (("pcp", "pcp"), ("dscp", "dscp"), ("ports", "port")):
-                if band[field]:
-                    parts[key] = "[" + ", ".join(map(str, band[field])) + "]"
-            if band["ceil_bps"]:
-                parts["ceil"] = text_bps(band["ceil_bps"])
-            if band["limit_packets"]:
-                parts["limit"] = str(band["limit_packets"])
-            written[band["name"]] = _mapping(parts)
-        return _mapping({kind: _mapping(written)})
-    return ""
 
 
 def _mapping(parts: dict[str, str]) -> str:

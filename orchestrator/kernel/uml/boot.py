@@ -16,6 +16,7 @@ from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.outer import available_bytes
 from orchestrator.lab.sandbox import LAB_SHARE
+from orchestrator.queueing import ROOMS
 
 INIT = Path(__file__).with_name("init.py")
 MIB = 1 << 20
@@ -95,6 +96,7 @@ def write_settings(
         "state": str(Path(control).parent),
         "shown": list(shown),
         "modules": str(binary.modules or ""),
+        "queues": sorted({room.module for room in ROOMS.values() if room.module}),
         "limits": LIMITS,
         "code": str(code),
         "python": list(lab),

@@ -5,7 +5,7 @@ The kernel's root is the host's / by hostfs, read-only; the lab gets an overlay 
 and the like stay in the guest's memory. boot.py starts this as `python3 -S -s init.py SETTINGS`, a JSON file,
 since the kernel's command line is too short for paths: `run_dir` (writable host directory), `state` (the
 lab's directory in the guest), `shown` (files and directories of the host's /run and /tmp), `modules`
-(directory or ""), `code`, and the keys that guest.py reads.
+(directory or ""), `queues` (modules of the kinds of queue), `code`, and the keys that guest.py reads.
 
 The file calls libc itself, because starting a program takes 30 ms under Debian's kernel.
 """
@@ -25,7 +25,7 @@ DETACH = 2  # MNT_DETACH
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 OPEN_FILES = 65536
 MODULES = (
-    "bridge veth dummy ifb sch_netem sch_htb sch_tbf sch_prio sch_red sch_sfq sch_fq_codel sch_ingress "
+    "bridge veth dummy ifb sch_netem sch_htb sch_tbf sch_ingress "
     "cls_u32 cls_matchall cls_flower cls_basic act_mirred act_gact act_police"
 )
 libc = ctypes.CDLL(None, use_errno=True)
@@ -112,7 +112,7 @@ def make_root(run_dir: str, state: str, modules: str, shown: list[str]) -> None:
     check(libc.umount2(b"/run/oldroot", DETACH), "umount /run/oldroot")
 
 
-def set_up(modules: str, limits: dict[str, int]) -> None:
+def set_up(modules: str, queues: list[str], limits: dict[str, int]) -> None:
     """Configures the lab's kernel: name lookup, modules, cgroup controllers, write-back times, loopback, open
     files, host name. limits: values by files below /proc/sys.
     """
@@ -121,6 +121,8 @@ def set_up(modules: str, limits: dict[str, int]) -> None:
     Path("/etc/nsswitch.conf").write_text(users)
     if modules:
         run("modprobe", "-a", *MODULES.split())
+        for queue in queues:  # the kernel may lack one, which `tc` says where a link needs it
+            os.spawnvp(os.P_WAIT, "modprobe", ("modprobe", "-q", queue))
     groups = Path("/sys/fs/cgroup")
     for controller in (groups / "cgroup.controllers").read_text().split():
         (groups / "cgroup.subtree_control").write_text(f"+{controller}")
@@ -141,7 +143,7 @@ def main() -> None:
     try:
         settings = json.loads(Path(sys.argv[1]).read_text())
         make_root(settings["run_dir"], settings["state"], settings["modules"], settings["shown"])
-        set_up(settings["modules"], settings["limits"])
+        set_up(settings["modules"], settings["queues"], settings["limits"])
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
     except OSError as error:
         # The line the host looks for on the console; then the kernel stops, since process 1 ends.

@@ -104,10 +104,10 @@ class FakeTools:
             return
         place = {"root": True} if "root" in words else {"parent": words[words.index("parent") + 1]}
         at = words.index("handle") + 2
-        options = OPTIONS[words[at]](words[at + 1 :])
+        options = _options(words[at], words[at + 1 :])
         key = device if "root" in words else f"{device} {place['parent']}"
         handle = words[at - 1]
-        if words[at] in fake_queues.KEEPS and qdiscs.get(key, {}).get("handle") == handle:
+        if fake_queues.keeps(words[at]) and qdiscs.get(key, {}).get("handle") == handle:
             options = qdiscs[key]["options"] | options
         qdiscs[key] = {"kind": words[at], "handle": handle, "dev": device, **place, "options": options}
 
@@ -163,9 +163,15 @@ def _fifo_options(words: list[str]) -> Entry:
     return {"limit": int(words[1])}
 
 
-OPTIONS = {
-    "netem": netem_options, "tbf": _tbf_options, "pfifo": _fifo_options, **fake_queues.OPTIONS
-}  # fmt: skip
+OPTIONS = {"netem": netem_options, "tbf": _tbf_options, "pfifo": _fifo_options}
+
+
+def _options(kind: str, words: list[str]) -> Entry:
+    """Returns the options that tc would show of a qdisc; raises LabError for an unknown one."""
+    found = OPTIONS[kind](words) if kind in OPTIONS else fake_queues.options(kind, words)
+    if found is None:
+        raise LabError(f"fake tc: does not know the qdisc {kind}")
+    return found
 
 
 def _grouped(words: list[str]) -> list[tuple[str, list[str]]]:

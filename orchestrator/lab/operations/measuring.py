@@ -22,7 +22,10 @@ class SampledNode(Counters):
 
 
 # A qdisc below a link's root (handle: major number in the upper 16 bits), or one tin of it, counted from 1.
-SampledClass = TypedDict("SampledClass", {"class": str, "handle": int, "tin": int | None})
+# marked_at: where the qdisc's own statistics (TCA_STATS_APP) have the 32 bits that count marked packets.
+SampledClass = TypedDict(
+    "SampledClass", {"class": str, "handle": int, "tin": int | None, "marked_at": int | None}
+)
 
 
 class SampledLink(TypedDict):

@@ -11,6 +11,7 @@ from contract.plan import Band, Direction, Flow, Node, Plan, Software
 from contract.plan.family import family
 
 from ...language.units import text_ns
+from ...queueing import room_of
 from ...software.kind import Offered, Shares
 from ...software.registry import KINDS
 from ..paths import Path, Paths
@@ -22,7 +23,6 @@ FRAGMENT_BYTES = 8  # a fragment's payload is a multiple of it (RFC 791)
 TABLE_REACH = 4.0  # jitters that a table of netem's reaches at most: 32,767 / 8,192
 OVERLAID = "a program of its node forwards the class itself"
 Key = tuple[str, str]
-ORDERS: dict[str, Order] = {"prio": "priority", "htb": "guarantee", "red": "fifo", "fq_codel": "any"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,16 @@ def _shares(plan: Plan) -> Iterator[tuple[str, Shares]]:
 
 def _server(plan: Plan, direction: Direction, machine_bps: float, moved: Shares | None) -> Server:
     wanted, queue = direction.impairment, direction.impairment.queue
-    classes = queue.htb.classes if queue and queue.htb else ()
+    room = room_of(wanted)
+    order: Order = "fifo" if room is None or room.order == "unknown" else room.order
+    classes = queue.bands if queue is not None and order == "guarantee" else ()
     least_bps, itself = (moved.least_bps, moved.itself) if moved else ({}, frozenset())
     return Server(
         name=_names(plan)[_key(direction)],
         bps=wanted.rate_bps or machine_bps,
         delay_s=wanted.delay_ns / 1e9,
         jitter_s=wanted.jitter_ns * (1.0 if wanted.distribution == "uniform" else TABLE_REACH) / 1e9,
-        order="fifo" if queue is None else ORDERS.get(queue.kind, "fifo"),
+        order=order,
         frame_bits=8.0 * wanted.frame_bytes,
         guarantees_bps=tuple(float(least_bps.get(one.name, one.rate_bps)) for one in classes),
         unknown_of={place: OVERLAID for place, one in enumerate(classes) if one.name in itself},
@@ -75,14 +77,14 @@ def _unknown(direction: Direction, machine_bps: float) -> str:
     """Returns the first reason why a direction has no service curve (trace, duplication, reordering, slots,
     kind of queue, no rate); "" if it has one.
     """
-    wanted, queue = direction.impairment, direction.impairment.queue
+    wanted, room = direction.impairment, room_of(direction.impairment)
     reasons = {
         "its trace changes it while it runs": direction.trace is not None,
         "it duplicates packets": bool(wanted.duplicate),
         "it lets packets overtake one another": bool(wanted.reorder),
         "it sends in slots": wanted.slot is not None,
-        f"no curve is known of its queue, {queue.kind if queue else ''}": queue is not None
-        and queue.kind not in ORDERS,
+        f"no curve is known of its queue, {room.kind if room else ''}": room is not None
+        and room.order == "unknown",
         "it has no rate; say which the machine has": not (wanted.rate_bps or machine_bps),
     }
     return next((reason for reason, so in reasons.items() if so), "")

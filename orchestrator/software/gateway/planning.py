@@ -123,10 +123,10 @@ def _classes(placed: Placed, direction: Direction) -> dict[str, Band]:
     """
     options: GatewayOptions = placed.model.gateway
     queue = direction.impairment.queue
-    if queue is None or queue.htb is None:
+    if queue is None or queue.kind != "htb":
         remedy = "give it `queue: {htb: {CLASS: {rate: ..., port: ...}}}`"
         raise _wrong(placed, f"link {options.link} has no HTB from this node", remedy)
-    classes = {one.name: one for one in queue.htb.classes}
+    classes = {one.name: one for one in queue.bands}
     for name, flow in options.flows.items():
         if name not in classes:
             remedy = f"write one of {', '.join(classes)}, or add the class"

@@ -4,16 +4,20 @@ that software sets.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from contract.plan import Band
+from contract.plan import Impairment as PlanImpairment
+
 from ...language.dscp import MARKS, marks
 from ...language.source import Path
-from ...language.units import text_bps, text_bytes
+from ...queueing import ROOMS
+from ...queueing.discipline import Room
 from ...software.registry import kind_of
 from ..impairments import Impairment
-from ..queues import LEAST_BANDS, MOST_BANDS, Band, Queue
 from .report import Report
 
-MOST_CLASSES = 64
-SAME = ("pcp", "dscp", "port")
+LEAST_BANDS = 2
 
 
 def check(report: Report) -> None:
@@ -41,12 +45,15 @@ def _marks(report: Report) -> None:
     ways = [way for one in links for way in (one.forward, one.reverse, one.both)]
     ways += [way for one in events for way in (one.forward, one.reverse, one.both)]
     ways += [segment.medium for segment in report.model.segments.values()]
-    queues = [way.queue for way in ways if way is not None and way.queue is not None]
+    queues = [
+        way.queue.discipline(way.rate) for way in ways
+        if way is not None and way.queue is not None and len(way.queue.kinds) == 1
+    ]  # fmt: skip
     served = {
-        mark: {value for queue in queues for band in queue.bands.values() for value in getattr(band, mark)}
+        mark: {value for queue in queues for band in queue.bands for value in getattr(band, mark)}
         for mark in MARKS
     }
-    if any(queue.cake is not None and queue.cake.diffserv != "besteffort" for queue in queues):
+    if any(ROOMS[queue.kind].serves_dscp(PlanImpairment(queue=queue)) for queue in queues):
         served["dscp"] = set(range(64))
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
@@ -87,27 +94,21 @@ def _one(report: Report, impairment: Impairment | None, path: Path) -> None:
     if impairment.limit is not None:
         rule = "conflicts with a queue, which has limits of its own"
         report.add((*path, "limit"), impairment.limit, rule, f"write it in `queue: {queue.kinds[0]}:`")
-    _bands(report, queue, (*here, queue.kinds[0]))
-    _rates(report, queue, impairment.rate or 0, here)
-    if (red := queue.red) is not None:
-        _red(report, red.min, red.max, red.limit, red.probability, (*here, "red"))
-    if (fq := queue.fq_codel) is not None and not 0 < fq.target < fq.interval:
-        rule = "the target is not below the interval" if fq.target else "a target of 0 drops everything"
-        report.add((*here, "fq_codel", "target"), None, rule, "RFC 8290 has 5 ms of 100 ms")
-    if (cake := queue.cake) is not None and cake.rtt < 1000:
-        report.add((*here, "cake", "rtt"), None, "is below 1 us", "write the longest usual round trip")
+    wanted = queue.discipline(impairment.rate)
+    room = ROOMS[queue.kinds[0]]
+    _bands(report, room, wanted.bands, (*here, room.kind))
+    for fault in room.faults(PlanImpairment(rate_bps=impairment.rate or 0, queue=wanted)):
+        report.add((*here, room.kind, *fault.at), fault.value, fault.rule, fault.remedy)
 
 
-def _bands(report: Report, queue: Queue, path: Path) -> None:
-    if queue.prio is None and queue.htb is None:
+def _bands(report: Report, room: Room, bands: Sequence[Band], path: Path) -> None:
+    if room.bands is None:
         return
-    bands = queue.bands
-    most = MOST_BANDS if queue.prio is not None else MOST_CLASSES
-    if not LEAST_BANDS <= len(bands) <= most:
-        rule = f"has {len(bands)} bands; a queue of this kind has {LEAST_BANDS} to {most}"
+    if not LEAST_BANDS <= len(bands) <= room.bands.most:
+        rule = f"has {len(bands)} bands; a queue of this kind has {LEAST_BANDS} to {room.bands.most}"
         report.add(path, None, rule, "packets of the same treatment share a band")
         return
-    rest = [name for name, band in bands.items() if _takes_the_rest(band)]
+    rest = [band.name for band in bands if band.rest]
     if not rest:
         rule = "every band names what belongs to it, and nothing takes the rest"
         report.add(path, None, rule, "add a band that names nothing, for example `rest: {}`")
@@ -115,43 +116,10 @@ def _bands(report: Report, queue: Queue, path: Path) -> None:
         rule = f"names no packets, as {rest[0]} does: which takes the rest?"
         report.add((*path, name), None, rule, "write `pcp:`, `dscp:` or `port:` at one of them")
     seen: dict[tuple[str, int], str] = {}
-    for name, band in bands.items():
-        for key in SAME:
-            for value in getattr(band, key):
-                first = seen.setdefault((key, value), name)
-                if first != name:
+    for band in bands:
+        for key, values in (("pcp", band.pcp), ("dscp", band.dscp), ("port", band.ports)):
+            for value in values:
+                first = seen.setdefault((key, value), band.name)
+                if first != band.name:
                     rule = f"belongs to {first} already"
-                    report.add((*path, name, key), value, rule, "name it in one band")
-
-
-def _takes_the_rest(band: Band) -> bool:
-    return not (band.pcp or band.dscp or band.port)
-
-
-def _rates(report: Report, queue: Queue, rate: int, path: Path) -> None:
-    classes = queue.htb or {}
-    for name, one in classes.items():
-        here = (*path, "htb", name)
-        if not one.rate:
-            report.add((*here, "rate"), "0", "guarantees nothing", "write at least 8 kbit/s")
-        if one.ceil is not None and one.ceil < one.rate:
-            rule = f"is below the guaranteed {text_bps(one.rate)}"
-            report.add((*here, "ceil"), text_bps(one.ceil), rule, "raise it, or lower `rate`")
-        if one.ceil is not None and rate and one.ceil > rate:
-            rule = f"is above the whole rate, {text_bps(rate)}"
-            report.add((*here, "ceil"), text_bps(one.ceil), rule, "lower it, or leave it out")
-    total = sum(one.rate for one in classes.values())
-    if rate and total > rate:
-        rule = f"guarantees {text_bps(total)} in all, of a rate of {text_bps(rate)}"
-        report.add((*path, "htb"), None, rule, "lower the classes' rates")
-
-
-def _red(report: Report, low: int, high: int, limit: int | None, probability: float, path: Path) -> None:
-    if not 0 < low < high:
-        rule = f"is not above 0 and below max, {text_bytes(high)}"
-        report.add((*path, "min"), text_bytes(low), rule, "a third of max is usual")
-    if limit is not None and limit <= high:
-        rule = f"is not above max, {text_bytes(high)}"
-        report.add((*path, "limit"), text_bytes(limit), rule, "leave it out: 4 times max")
-    if not 0 < probability < 1:
-        report.add((*path, "probability"), None, "is not between 0 and 1", "2 % is usual")
+                    report.add((*path, band.name, key), value, rule, "name it in one band")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contract.plan import Impairment as PlanImpairment
+
 from ...language.source import Path
-from ...language.units import text_bps, text_ns
+from ...language.units import text_ns
+from ...queueing import ROOMS
 from ..impairments import Impairment
 from ..queues import Queue
 from ..selection import select_all
@@ -11,9 +14,6 @@ from ..traces import LEAST_BPS
 from .report import Report
 
 SIDES = ("forward", "reverse", "both")
-# In an outage exactly one frame may be sent. With htb each class would send one; cake can count a short frame
-# as 256 bytes at most (iproute2's tc/q_cake.c), so that more than one would be sent.
-WITHOUT_OUTAGES = ("htb", "cake")
 
 
 def check(report: Report) -> None:
@@ -55,21 +55,19 @@ def _one(report: Report, way: Impairment, path: Path) -> None:
 
 
 def _queue(report: Report, way: Impairment, queue: Queue, path: Path) -> None:
-    """Reports a queue that cannot work at all rates of the trace: HTB or CAKE at a rate of 0, and HTB classes
-    whose share is less than 1 kbit/s.
+    """Reports a queue that cannot work at all rates of the trace: at a rate of 0 a kind that would send more
+    than one frame, and what the kind finds at the slowest rate.
     """
     rates = [state.rate_bps for state in way.trace.trace.states]
-    for kind in [one for one in queue.kinds if one in WITHOUT_OUTAGES and 0 in rates]:
+    for kind in [one for one in queue.kinds if not ROOMS[one].outages and 0 in rates]:
         rule = "stands behind a rate that is 0 for a while, in which it would go on sending"
         remedy = "take another queue, or write a rate of 1 kbit/s and more into the trace"
         report.add((*path, "queue"), kind, rule, remedy)
     slowest = min(rate for rate in rates if rate)
-    for name, one in (queue.htb or {}).items():
-        if one.rate and one.rate * slowest < LEAST_BPS * (way.rate or 0):
-            rule = (
-                f"keeps its share of the rate, and has less than 1 kbit/s of the trace's {text_bps(slowest)}"
-            )
-            report.add((*path, "queue", "htb", name), None, rule, "raise one of the two")
+    for kind in queue.kinds if len(queue.kinds) == 1 else ():
+        wanted = PlanImpairment(rate_bps=way.rate or 0, queue=queue.discipline(way.rate))
+        for fault in ROOMS[kind].trace_faults(wanted, slowest, LEAST_BPS):
+            report.add((*path, "queue", kind, *fault.at), fault.value, fault.rule, fault.remedy)
 
 
 def _events(report: Report, played: dict[str, list[str]]) -> None:

@@ -23,21 +23,18 @@ pub struct ClassCounters {
 }
 
 /// Returns the counters in a qdisc's attributes: of the whole qdisc, or of one of its tins, which are
-/// numbered from 1. Of a whole qdisc, only RED and FQ-CoDel state marked packets; absent counters are 0.
-pub fn class(attributes: &[u8], tin: Option<u16>) -> ClassCounters {
+/// numbered from 1. `marked_at`: where a whole qdisc's own statistics have the 32 bits that count the packets
+/// marked by ECN (in bytes; None: it marks nothing). Absent counters are 0.
+pub fn class(attributes: &[u8], tin: Option<u16>, marked_at: Option<u16>) -> ClassCounters {
     let stats = attribute(attributes, TCA_STATS2).unwrap_or(&[]);
     let own = attribute(stats, TCA_STATS_APP).unwrap_or(&[]);
     if let Some(tin) = tin {
         let tins = attribute(own, CAKE_TINS).unwrap_or(&[]);
         return in_tin(attribute(tins, tin).unwrap_or(&[]));
     }
-    let kind = attribute(attributes, TCA_KIND).unwrap_or(&[]);
-    // struct tc_red_xstats {early, pdrop, other, marked},
-    // struct tc_fq_codel_xstats {type, {maxpacket, drop_overlimit, ecn_mark ...}}
-    let marks = kind.starts_with(b"red\0") || kind.starts_with(b"fq_codel\0");
     ClassCounters {
         queue: qdisc(stats),
-        marked: if marks { u32_at(own, 12) } else { 0 },
+        marked: marked_at.map_or(0, |at| u32_at(own, usize::from(at))),
     }
 }
 
@@ -80,12 +77,12 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_red_are_behind_its_three_kinds_of_drops() {
+    fn marks_are_where_the_request_says_in_the_statistics_of_the_kind() {
         let app = with(TCA_STATS_APP, &words(&[1, 2, 3, 77]));
-        let red = [with(TCA_KIND, b"red\0"), with(TCA_STATS2, &app)].concat();
-        assert_eq!(class(&red, None).marked, 77);
-        let fifo = [with(TCA_KIND, b"pfifo\0"), with(TCA_STATS2, &app)].concat();
-        assert_eq!(class(&fifo, None).marked, 0);
+        let shown = with(TCA_STATS2, &app);
+        assert_eq!(class(&shown, None, Some(12)).marked, 77);
+        assert_eq!(class(&shown, None, Some(16)).marked, 0);
+        assert_eq!(class(&shown, None, None).marked, 0);
     }
 
     #[test]
@@ -102,11 +99,11 @@ mod tests {
         let tins = [with(1, &tin(5, 0)), with(2, &tin(9, 4))].concat();
         let app = with(TCA_STATS_APP, &with(CAKE_TINS, &tins));
         let cake = [with(TCA_KIND, b"cake\0"), with(TCA_STATS2, &app)].concat();
-        let second = class(&cake, Some(2));
+        let second = class(&cake, Some(2), None);
         assert_eq!(
             (second.queue.packets, second.queue.bytes, second.marked),
             (7, 900, 4)
         );
-        assert_eq!(class(&cake, Some(3)), ClassCounters::default());
+        assert_eq!(class(&cake, Some(3), None), ClassCounters::default());
     }
 }

@@ -37,6 +37,9 @@ pub struct SampleClass {
     pub handle: u32,
     #[serde(default)]
     pub tin: Option<u16>,
+    /// Where the qdisc's own statistics have the count of packets marked by ECN, in bytes.
+    #[serde(default)]
+    pub marked_at: Option<u16>,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -197,6 +197,7 @@ fn part(index: i32, class: &SampleClass) -> Part {
         index,
         handle: class.handle,
         tin: class.tin,
+        marked_at: class.marked_at,
     }
 }
 
