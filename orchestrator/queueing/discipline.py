@@ -108,7 +108,8 @@ class Room:
     keeps = False  # whether a change keeps the options that it does not name
     counts = False  # whether the options that netlink shows contain counters
     by_itself = False  # whether kernels give it to devices that nobody set a queue for
-    examples: tuple[Discipline, Discipline]  # tried by tests; tc can change the first to the second in place
+    # Tried by tests; where the kind can change its settings in place, tc changes the first to the second.
+    examples: tuple[Discipline, Discipline]
 
     # The file and the plan
 
