@@ -18,7 +18,6 @@ LIBRARIES = ("usr/local/lib", "usr/lib/*-linux-gnu", "usr/lib64", "usr/lib")
 SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 QDISCS = {  # kind -> the rest of `tc qdisc add dev lo root`
     **trials(),
-    "sfq": "sfq",
     "ingress": "",  # attached elsewhere than at the root
 }
 TRIAL_S = 60  # a tenth of a second on an idle machine; in a nested one beside other work it takes long
