@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from contract.plan import Band, Discipline, Impairment
 
-from . import cake, codel, fifo, fq_codel, htb, netem, prio, red, settings, tbf
+from . import cake, codel, fifo, fq_codel, htb, netem, prio, red, settings, sfq, tbf
 from .discipline import QUEUE, RATE, Part, Room
 from .kind import Entry, Mismatch, Queue
 from .stack import Stack
@@ -19,7 +19,7 @@ from .stack import Stack
 KINDS: dict[str, Queue] = {queue.kind: queue for queue in (netem.QUEUE, tbf.QUEUE)}
 ROOMS: dict[str, Room] = {
     room.kind: room
-    for room in (prio.ROOM, htb.ROOM, red.ROOM, fq_codel.ROOM, cake.ROOM, fifo.ROOM, codel.ROOM)
+    for room in (prio.ROOM, htb.ROOM, red.ROOM, fq_codel.ROOM, cake.ROOM, fifo.ROOM, codel.ROOM, sfq.ROOM)
 }
 
 
