@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from queue_kinds import ALL, DISCIPLINES, RATED, changed
 
-from contract.codec import from_json, to_json
-from contract.plan import Band, Impairment
+from contract.codec import build, from_json, to_json
+from contract.plan import Band, Discipline, Impairment
 from orchestrator import queueing
 from orchestrator.lab.drivers.fake_tools import FakeTools
 from orchestrator.queueing import matching
@@ -94,6 +94,21 @@ def _other(value: Any) -> Any:
 @pytest.mark.parametrize("name", ALL)
 def test_a_queue_goes_through_json(name: str) -> None:
     assert from_json(Impairment, to_json(ALL[name])) == ALL[name]
+
+
+EARLIER = [
+    (
+        {"prio": None, "red": {"min_bytes": 1}, "steered": True},
+        Discipline("red", {"min_bytes": 1}, steered=True),
+    ),
+    ({"htb": {"classes": [{"name": "x"}]}, "red": None}, Discipline("htb", bands=(Band("x"),))),
+    ({"prio": {"bands": [{"name": "x"}]}, "least_bytes": 9}, Discipline("prio", {}, (Band("x"),), False, 9)),
+]
+
+
+@pytest.mark.parametrize(("data", "queue"), EARLIER)
+def test_a_queue_of_a_plan_in_the_former_form_is_read(data: dict[str, Any], queue: Discipline) -> None:
+    assert build(Discipline, data) == queue
 
 
 MATCHES = st.builds(
