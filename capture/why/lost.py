@@ -182,9 +182,9 @@ class Finder:
         """Returns when each message on the leg's way passed its last stamp's point, and then `point`."""
         seen: list[dict[tuple[object, ...], int]] = []
         for name in (leg.last.point, point):
-            carried = [c for some in self.points[name].carried.values() for c in some]
-            own = (c for c in carried if self.places.owner(c.quad.source) == leg.source)
-            seen.append({(c.quad, c.begin, c.sight.mark): c.sight.t_ns for c in own})
+            carried = [(ident, c) for ident, some in self.points[name].carried.items() for c in some]
+            own = ((ident, c) for ident, c in carried if self.places.owner(c.quad.source) == leg.source)
+            seen.append({(ident, c.quad, c.begin, c.sight.mark): c.sight.t_ns for ident, c in own})
         return sorted((t_ns, seen[1][key]) for key, t_ns in seen[0].items() if key in seen[1])
 
     def _over(self, source: str, leg: Leg) -> bool:
