@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from contract.verdict import HOLDS
+from contract.verdict import HOLDS, OPEN
 from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import json_option, print_json, say
 
@@ -23,7 +23,7 @@ SHOWN = 0.005  # parts of less of the time are summed up, as `other`
 
 
 @click.command("why")
-@click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("message", required=False, metavar="[FLOW:SEQ]")
 @click.option("--worst", type=click.IntRange(1), help="The so many worst: lost ones first, then the slowest.")
 @click.option("--class", "traffic_class", metavar="CLASS", help="Only messages of this class.")
@@ -76,11 +76,7 @@ def _class_lines(of: OfClass) -> Iterator[str]:
     yield from _sums("all that arrived", of.parts)
     yield from _sums("from p99 on", of.slow)
     for owner, number in of.owners.items():
-        yield (
-            f"  lost: {number} by {owner}"
-            if owner != "cannot tell"
-            else f"  lost: {number}, cannot tell by whom"
-        )
+        yield f"  lost: {number}, " + (owner if owner == OPEN else f"dropped by {owner}")
 
 
 def _sums(title: str, parts: Sequence[Sum]) -> Iterator[str]:
