@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -58,6 +58,7 @@ class Finder:
     settings: Settings
     links: pl.DataFrame | None
     stacks: pl.DataFrame | None
+    entries: dict[tuple[str, str, str], list[tuple[int, int]]] = field(default_factory=dict)
 
     def unseen(self, node: str, sent_ns: int | None, scheduled_ns: int, near: bool) -> Lost:
         """Returns the owner of a message that no frame carried. `near`: a capture point sees what leaves the
@@ -169,21 +170,21 @@ class Finder:
         """
         if not point or not limit:
             return None
-        entered = self._entries(leg, point)
+        key = leg.source, leg.last.point, point
+        entered = self.entries.get(key) or self.entries.setdefault(key, self._entries(*key))
         place = bisect_left(entered, (t_ns, 0))
         near = entered[max(place - 1, 0) : place + 1]
         if len(near) < 2:
             return None
-        passed = [time for time, source, _ in self.points[point].passed if self._over(source, leg)]
-        begin = bisect_right(passed, t_ns)
-        return max(bisect_right(passed, leaves) - begin for _, leaves in near) / limit
+        passed = self.passed(point, t_ns, max(leaves for _, leaves in near))
+        return sum(self._over(source, leg) for _, source, _ in passed) / limit
 
-    def _entries(self, leg: Leg, point: str) -> list[tuple[int, int]]:
-        """Returns when each message on the leg's way passed its last stamp's point, and then `point`."""
+    def _entries(self, node: str, point: str, behind: str) -> list[tuple[int, int]]:
+        """Returns when each message from a node passed a point, and then the one behind it."""
         seen: list[dict[tuple[object, ...], int]] = []
-        for name in (leg.last.point, point):
+        for name in (point, behind):
             carried = [(ident, c) for ident, some in self.points[name].carried.items() for c in some]
-            own = ((ident, c) for ident, c in carried if self.places.owner(c.quad.source) == leg.source)
+            own = ((ident, c) for ident, c in carried if self.places.owner(c.quad.source) == node)
             seen.append({(ident, c.quad, c.begin, c.sight.mark): c.sight.t_ns for ident, c in own})
         return sorted((t_ns, seen[1][key]) for key, t_ns in seen[0].items() if key in seen[1])
 
