@@ -30,7 +30,7 @@ from capture.why.places import Element, Places
 from capture.why.settings import Settings
 from contract import manifest, retired, rundir
 from contract.plan import Plan
-from contract.verdict import OPEN
+from contract.verdict import HOLDS, OPEN
 
 READ = ("bytes", "metering-xml")  # payloads whose messages are found in frames
 NO_CAPTURE = (
@@ -139,7 +139,8 @@ class Run:
         return Answer(
             name=row["name"], seq=row["seq"], traffic_class=row["class"], sender=row["sender"],
             receiver=row["receiver"], scheduled_ns=row["scheduled_ns"], latency_ns=row["total_ns"],
-            parts=tuple(line.parts) if line else (), lost=lost, notes=tuple(self._notes(row, there, line)),
+            parts=tuple(line.parts) if line else (), lost=lost,
+            notes=tuple(self._notes(row, there, line, lost)),
         )  # fmt: skip
 
     def _legs(self, row: dict[str, Any], source: str, to: str | None, *, reply: bool) -> tuple[Leg, ...]:
@@ -236,19 +237,22 @@ class Run:
         except (OSError, ValueError) as error:
             raise CaptureError(f"{self.path}: its manifest.json cannot be read: {error}") from error
 
-    def _sees(self, node: str) -> bool:
-        """Returns whether a kept capture is at the node itself, without a link between."""
-        access = {link.a for link in self.plan.links if link.kind != "segments"}
-        at = {one.at for one in self.plan.captures if one.name in self.points}
-        return f"node {node}" in at and node not in access
+    def _sees(self, node: str) -> str | None:
+        """Returns the kept capture at the node itself, without a link between; None without one."""
+        if any(link.a == node or link.b == node for link in self.plan.links):
+            return None
+        fits = (one.name for one in self.plan.captures if one.at == f"node {node}")
+        return next((name for name in fits if name in self.points), None)
 
-    def _notes(self, row: dict[str, Any], there: tuple[Leg, ...], line: Line | None) -> Iterable[str]:
+    def _notes(
+        self, row: dict[str, Any], there: tuple[Leg, ...], line: Line | None, lost: Lost | None
+    ) -> Iterable[str]:
         kind = self.plan.flows[row["flow"]].payload.kind
         if not self.points:
             yield NO_CAPTURE
         elif kind not in READ:
             yield f"payloads of kind {kind} are not found in frames, so only records divide the time"
-        elif not there:
+        elif not there and not (lost and lost.verdict == HOLDS):
             yield "no capture saw a frame that carries it (TLS, a filter or the snaplen may hide it)"
         if self.plan.hosts:
             yield "the lab ran on several hosts: times on different ones carry their clocks' error"

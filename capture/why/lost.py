@@ -24,6 +24,7 @@ RECEIVES = (
     "UdpRcvbufErrors", "UdpInErrors", "UdpInCsumErrors", "UdpNoPorts", "TcpInCsumErrs", "TcpExtTCPRcvQDrop",
     "TcpExtListenOverflows", "TcpExtListenDrops", "IpInDiscards", "IpInAddrErrors", "IpReasmFails",
 )  # fmt: skip
+LOOKUP_NS = 3_000_000_000  # the kernel gives up after three requests, a second apart
 FULL, EMPTY = 0.95, 0.8  # shares of a queue's limit: at least so full, and at most so full that it has room
 
 
@@ -60,22 +61,33 @@ class Finder:
     stacks: pl.DataFrame | None
     entries: dict[tuple[str, str, str], list[tuple[int, int]]] = field(default_factory=dict)
 
-    def unseen(self, node: str, sent_ns: int | None, scheduled_ns: int, near: bool) -> Lost:
-        """Returns the owner of a message that no frame carried. `near`: a capture point sees what leaves the
-        sender's node.
+    def unseen(self, node: str, sent_ns: int | None, scheduled_ns: int, near: str | None) -> Lost:
+        """Returns the owner of a message that no frame carried. `near`: the capture point that sees what
+        leaves the sender's node.
         """
+        program, stack = f"program on node {node}", f"network stack of node {node}"
         if sent_ns is None:
             text = "its program never handed it over: the connection was down, or its own queue was full"
-            return Lost(
-                f"program on node {node}", scheduled_ns, HOLDS, (f"program on node {node}",), (), text
-            )
-        counters = self._stack(node, SENDS)
-        owner = f"network stack of node {node}"
-        if near:
-            text = "its program handed it over, but no frame with it left the node"
-            return Lost(owner, sent_ns, HOLDS, (owner,), counters, text)
-        text = "its program handed it over, and no capture point saw a frame that carries it"
-        return Lost(f"program on node {node}", sent_ns, OPEN, (), counters, text)
+            return Lost(program, scheduled_ns, HOLDS, (program,), (), text)
+        if near is None:
+            text = "its program handed it over, and no capture point saw a frame that carries it"
+            return Lost(program, sent_ns, OPEN, (), self._stack(node, SENDS), text)
+        text = "its program handed it over, but no frame with it left the node"
+        if asked := self._unanswered(node, near, sent_ns):
+            return Lost(stack, sent_ns, HOLDS, (f"address lookup of node {node}",), (asked,), text)
+        return Lost(stack, sent_ns, HOLDS, (stack,), self._stack(node, SENDS), text)
+
+    def _unanswered(self, node: str, point: str, sent_ns: int) -> Counter | None:
+        """Returns the number of a node's ARP requests around a time; None if there were none, or if one was
+        answered.
+        """
+        around = range(sent_ns - LOOKUP_NS, sent_ns + LOOKUP_NS)
+        near = [one for one in self.points[point].lookups if one.t_ns in around]
+        asked = [one for one in near if not one.answer and self.places.owner(one.sender) == node]
+        if not asked or any(one.answer and self.places.owner(one.target) == node for one in near):
+            return None
+        to = ", ".join(sorted({one.target for one in asked}))
+        return Counter(f"node {node}", f"ARP requests for {to} without an answer", len(asked))
 
     def after(self, leg: Leg, target: str | None) -> Lost:
         """Returns the owner of a message that was seen on a leg, and not beyond."""

@@ -118,6 +118,9 @@ class Divider:
             self.line.until(answer.t_ns, LOOKUP, f"{where}, asked for {answer.sender}")
         self.line.until(leg.first_ns, program, where)
         sent = f", sent {leg.copies} times" if leg.copies > 1 else ""
+        links = links_between(leg, 0, len(leg.way) - 1)
+        cut = next((one for one in links if self.settings.down(one.name, leg.first_ns)), None)
+        sent += f", first while {cut} was cut" if cut and sent else ""
         self.line.until(leg.stamps[0].t_ns, AGAIN, where + sent)
 
     @staticmethod

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from why_runs import Seen, at, counted, message, planned, why_run
+from why_runs import Seen, at, counted, lookup, message, planned, why_run
 
 from capture.why.answer import Run
 from capture.why.lost import Counter, Lost
@@ -82,6 +82,14 @@ def test_a_message_that_never_left_is_its_program_s(tmp_path: Path) -> None:
     assert (fate(path).verdict, fate(path).owners) == ("holds", ("program on node a",))
     path = why_run(tmp_path / "stack", {"a": [], "c": []}, [GONE])
     assert (fate(path).verdict, fate(path).owners) == ("holds", ("network stack of node a",))
+    asked = {"a": [lookup(n * 1e6, "ac", False) for n in range(3)], "c": []}
+    path = why_run(tmp_path / "lookup", asked, [GONE])
+    assert (fate(path).verdict, fate(path).owners) == ("holds", ("address lookup of node a",))
+    counter = Counter("node a", "ARP requests for 10.0.0.3 without an answer", 3)
+    assert fate(path).counters == (counter,)
+    asked["a"].append(lookup(2.1e6, "ca", True))
+    path = why_run(tmp_path / "answered", asked, [GONE])
+    assert fate(path).owners == ("network stack of node a",)
     path = why_run(tmp_path / "unseen", {"c": []}, [GONE])
     assert (fate(path).verdict, fate(path).owners) == ("cannot tell", ())
 
