@@ -12,7 +12,7 @@ from reports.metrics.messages import held_messages
 from reports.sections.section import Page, Part
 
 MOST_CLASSES = 10
-MOST_BYTES = 50_000_000  # of captures; reading them takes some 5 s
+MOST_BYTES = 20_000_000  # of captures; reading them takes some 2 s
 WIDTH = 1000  # of a bar's whole time
 
 

@@ -71,7 +71,9 @@ def rows(*messages: dict[str, Any]) -> pl.DataFrame:
         "flow": pl.UInt32, "name": pl.String, "class": pl.String, "pattern": pl.String, "sender": pl.String,
         "receiver": pl.String, "seq": pl.Int64, "bytes": pl.Int64, "scheduled_ns": pl.Int64,
         "sent_ns": pl.Int64, "received_ns": pl.Int64, "replied_ns": pl.Int64, "latency_ns": pl.Int64,
-        "round_trip_ns": pl.Int64,
+        "round_trip_ns": pl.Int64, "settled_ns": pl.Int64, "attempts": pl.Int64, "outcome": pl.String,
+        "copies": pl.Int64, "reordered": pl.Boolean, "replies": pl.Int64, "covered": pl.Boolean,
+        "guarantee": pl.String, "late": pl.Boolean,
     }  # fmt: skip
     made = []
     for given in messages:
