@@ -33,6 +33,7 @@ from contract.plan import Plan
 from contract.verdict import HOLDS, OPEN
 
 READ = ("bytes", "metering-xml")  # payloads whose messages are found in frames
+POWER = ("start", "stop", "kill", "restart", "run", "limit")  # actions of events on nodes
 NO_CAPTURE = (
     "the run kept no capture, so only its records divide the time; give the topology `captures:` at the "
     "nodes and links on the way (keep: true) and run it again"
@@ -94,6 +95,25 @@ class Run:
     @cached_property
     def settings(self) -> Settings:
         return Settings(self.plan, self._table("events"), self._table("impairments"))
+
+    @cached_property
+    def dropped(self) -> dict[str, int]:
+        """What each link dropped in the run, both directions together, by its samples; empty without any."""
+        table = self._table("links")
+        if table is None:
+            return {}
+        ways = table.filter(pl.col("class").is_null()).sort("t_ns").group_by("link", "direction")
+        sums = ways.agg((pl.col("dropped").last() - pl.col("dropped").first()).fill_null(0).alias("n"))
+        return dict(sums.group_by("link").agg(pl.col("n").sum()).iter_rows())
+
+    @cached_property
+    def power(self) -> list[tuple[int, list[str]]]:
+        """Time and nodes of each event of the timeline that acted on nodes, in order."""
+        table = self._table("events")
+        if table is None:
+            return []
+        acted = table.filter(pl.col("ok") & pl.col("action").is_in(POWER)).sort("t_ns")
+        return list(acted.select("t_ns", "targets").iter_rows())
 
     @cached_property
     def _follower(self) -> Follower:

@@ -12,6 +12,7 @@ import click
 from contract.verdict import HOLDS, OPEN
 from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import json_option, print_json, say
+from orchestrator.cli.why_effect import cause_lines, effect_lines, effect_of
 
 if TYPE_CHECKING:
     from capture.why.answer import Answer
@@ -27,42 +28,59 @@ SHOWN = 0.005  # parts of less of the time are summed up, as `other`
 @click.argument("message", required=False, metavar="[FLOW:SEQ]")
 @click.option("--worst", type=click.IntRange(1), help="The so many worst: lost ones first, then the slowest.")
 @click.option("--class", "traffic_class", metavar="CLASS", help="Only messages of this class.")
+@click.option("--without", metavar="KIND:NAME", help="Run it again without that cause: the effect.")
+@click.option("--confirm", is_flag=True, help="As --without, with the first cause that is named.")
 @json_option
 def why_command(
-    run_dir: Path, message: str | None, worst: int | None, traffic_class: str | None, as_json: bool
-) -> None:
+    run_dir: Path, message: str | None, worst: int | None, traffic_class: str | None, without: str | None,
+    confirm: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Say where the time of a message went, and who dropped one that never arrived.
 
     The parts add up to the latency exactly; what captures do not show is a part of its own, `unexplained`.
     Without a message and --worst: the sums of each class, and its slowest message.
 
+    Causes are flow:FLOW, rate:, queue:, loss:, jitter: and cut:LINK, nagle:, cpu:, events: and lookup:NODE.
+    --without and --confirm repeat a run in virtual time, with all seeds the same.
+
     \b
     Example:  vnet why results/dumbbell/20260131T120000 client1.meter:12
               vnet why results/dumbbell/20260131T120000 --worst 3 --class site-a
+              vnet why results/dumbbell/20260131T120000 --without flow:s1.send
     """
     from capture.errors import CaptureError
     from capture.why.answer import Run
+    from capture.why.causes import causes
     from capture.why.select import select, slowest
     from capture.why.summary import by_class
 
     if message is not None and (worst is not None or traffic_class is not None):
         raise CliError("FLOW:SEQ names one message; leave out --worst and --class", USAGE)
+    if without is not None and confirm:
+        raise CliError("--confirm chooses the cause itself; leave out --without or it", USAGE)
     try:
         run = Run(run_dir)
-        rows = select(run, message, worst, traffic_class)
+        chosen = rows = select(run, message, worst, traffic_class)
         classes = by_class(run, rows) if message is None and worst is None else []
+        named = causes(run, rows)
         if classes:
             rows = slowest(rows)
         answers = list(run.answers(rows, behind=True))
     except CaptureError as error:
         raise CliError(str(error)) from error
+    wanted = str(named[0].cause) if confirm and named else without
+    effect = effect_of(run_dir, chosen, wanted, named) if wanted else None
     if as_json:
         found = [_object(one) for one in answers]
-        print_json({"classes": [{**asdict(one), "text": one.text} for one in classes], "messages": found})
+        sums = [{**asdict(one), "text": one.text} for one in classes]
+        causes_ = [{**asdict(one), "cause": str(one.cause)} for one in named]
+        done = asdict(effect) if effect else None
+        print_json({"classes": sums, "messages": found, "causes": causes_, "effect": done})
         return
     for of in classes:
         say("\n".join(_class_lines(of)) + "\n")
     say("\n\n".join("\n".join(_lines(one)) for one in answers))
+    say("\n" + "\n".join([*cause_lines(named), *(effect_lines(effect) if effect else ())]))
 
 
 def _object(answer: Answer) -> dict[str, Any]:
