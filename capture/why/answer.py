@@ -107,6 +107,15 @@ class Run:
         return dict(sums.group_by("link").agg(pl.col("n").sum()).iter_rows())
 
     @cached_property
+    def resent(self) -> frozenset[str]:
+        """The nodes whose stacks sent TCP segments again; empty if the run did not count."""
+        table = self._table("stacks")
+        if table is None:
+            return frozenset()
+        own = table.filter((pl.col("counter") == "TcpRetransSegs") & (pl.col("value") > 0))
+        return frozenset(own["node"])
+
+    @cached_property
     def power(self) -> list[tuple[int, list[str]]]:
         """Time and nodes of each event of the timeline that acted on nodes, in order."""
         table = self._table("events")

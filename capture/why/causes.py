@@ -226,6 +226,9 @@ class _Naming:
         if part.what == SOCKET:
             if cut := self._cut_before(end, part.begin_ns):
                 return cut
+            # A connection that lost frames sends what comes later only when they have arrived.
+            if name in self._run.resent and (again := self._dropped(part)):
+                return again
             if any(s.spec.get("nodelay") is False for s in self._nodes[name].software):
                 return Cause("nagle", name)
         return Cause("node", name)

@@ -105,8 +105,13 @@ class Finder:
         entered = last.t_ns
         found = [(link, self._drops(link, entered)) for link in links]
         counters = tuple(drops for _, drops in found if drops and drops.value)
-        # A link whose counter did not move dropped nothing; one that nobody counted may have.
-        some = [link for link, drops in found if drops is None or drops.near]
+        # A link whose counter did not move dropped nothing, unless it was cut, which no counter of its queue
+        # shows; one that nobody counted may have.
+        some = [
+            link
+            for link, drops in found
+            if drops is None or drops.near or self.settings.down(link.name, entered)
+        ]
         owners = [text for link in some for text in self._causes(link, leg, point, entered)]
         if not point:
             counters += self._stack(leg.to, RECEIVES)

@@ -24,8 +24,7 @@ segments:
   left: {subnet: 10.1.0.0/24}
   right: {subnet: 10.1.0.0/24}
 nodes:
-  a:
-    {segment: left, LIMITsoftware: {ask: {PROTOCOL: {to: b, NODELAYpush: PUSH}}WARM}}
+  a: {segment: left, LIMITsoftware: {ask: {PROTOCOL: {to: b, NODELAYpush: PUSH}}WARM}}
   b: {segment: right, software: {answer: {PROTOCOL: {listen: 9000}}}}
   s: {segment: left, software: {send: {bulk: {to: d, protocol: udp, rate: FLOW, size: 1000 B}}}}
   d: {segment: right, software: {take: {bulk: {listen: 5201}}}}
@@ -38,10 +37,14 @@ captures:
 EVENTS
 run: {connect_interval: 100 ms, hold: 3 s, drain: 2 s}
 """
+# One datagram before the first message: the address of b is known, so that a clean lab has no lookup.
+HELLO = "exec bash -c 'echo > /dev/udp/{{ addresses.b }}/7; exec sleep 99'"
+KNOW = f', know: {{command: "{HELLO}", role: utility}}'
 CLEAN = {
-    "WARM": ', know: {command: "echo > /dev/udp/{{ addresses.b }}/7; exec sleep 99", role: utility}',
+    "WARM": KNOW,
     "PUSH": "{size: 200 B, rate: RATE /s, class: site-a}",
-    "LIMIT": "", "PROTOCOL": "udp", "NODELAY": "", "RATE": "20", "FLOW": "20 kbit/s", "BANDWIDTH": "5 Mbit/s",
+    "LIMIT": "", "PROTOCOL": "udp", "NODELAY": "",
+    "RATE": "20", "FLOW": "20 kbit/s", "BANDWIDTH": "20 Mbit/s",
     "DELAY": "20", "QUEUE": "200", "EXTRA": "", "EVENTS": "",
 }  # fmt: skip
 PLANTED = 40
@@ -64,9 +67,9 @@ CAUSES = {
 def planted(kind: str, draw: random.Random) -> dict[str, str]:
     """Returns what a lab with the cause has other than a clean one."""
     if kind == "flow":
-        return {"FLOW": f"{draw.randint(5050, 5400)} kbit/s", "QUEUE": "400"}
+        return {"FLOW": f"{draw.randint(5050, 5400)} kbit/s", "QUEUE": "400", "BANDWIDTH": "5 Mbit/s"}
     if kind == "rate":
-        return {"BANDWIDTH": f"{draw.randint(100, 150)} kbit/s", "FLOW": "8 kbit/s", "RATE": "40"}
+        return {"BANDWIDTH": f"{draw.randint(85, 95)} kbit/s", "FLOW": "8 kbit/s", "RATE": "50"}
     if kind == "queue":
         return {
             "QUEUE": str(draw.randint(2, 4)),
