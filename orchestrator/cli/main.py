@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "baseline": ("baseline", "Keep the figures of a run or campaign for comparisons.", "Experiments"),
     "atlas": ("atlas", "Say which interaction model meets requirements on a network.", "Experiments"),
     "results": ("results", "List, remove and archive runs by age, size and verdict.", "Experiments"),
+    "why": ("why", "Say where messages' time went, and who dropped lost ones.", "Experiments"),
     "packets": ("packets", "Show dissected packets of a run's capture points.", "Experiments"),
     "reduce": ("reduce", "Reduce a pcap file to a table of packets.", "Experiments"),
     "doctor": ("doctor", "Say what this machine can do, and how to repair the rest.", "Before a run"),

@@ -10,6 +10,7 @@ from typing import Any
 
 from contract import regular, rundir, seal
 from contract.manifest import COMPLETE, Manifest, written
+from contract.plan import Plan
 from contract.seal import digest
 from orchestrator.kernel.protocol import NoKernel
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
@@ -127,11 +128,12 @@ def recorded(run_dir: Path) -> Manifest:
     return manifest
 
 
-def again(run_dir: Path, manifest: Manifest) -> Prepared:
-    """Prepares the same plan with the same system call cost and, if this machine has it, the identical
-    kernel; else the first one found. Raises NoKernel if no kernel is built, or this one cannot run the plan.
+def again(run_dir: Path, manifest: Manifest, plan: Plan | None = None) -> Prepared:
+    """Prepares the run's plan, or the `plan` given, with the same system call cost and, if this machine has
+    it, the identical kernel; else the first one found. Raises NoKernel if no kernel is built, or this one
+    cannot run the plan.
     """
-    plan = rundir.read_plan(run_dir)
+    plan = plan or rundir.read_plan(run_dir)
     kernel = VirtualKernel([_kernel(manifest)], int(manifest.kernel["syscall_ns"]))
     if missing := kernel.can(plan):
         raise NoKernel("\n".join(str(one) for one in missing))

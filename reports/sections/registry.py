@@ -23,6 +23,7 @@ from reports.sections import (
     transfers,
     trust,
     validation,
+    why,
 )
 from reports.sections.section import Section
 
@@ -42,6 +43,7 @@ SECTIONS: tuple[Section, ...] = (
     validation.section,
     messages.section,
     programs.section,
+    why.section,
     bounds.section,
     transfers.section,
     links.section,

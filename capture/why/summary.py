@@ -1,0 +1,100 @@
+"""Sums the parts of messages by class: of all that arrived, and of the slowest hundredth."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from capture.why.answer import Answer, Run
+from contract.verdict import HOLDS, OPEN
+
+SLOW = 0.01  # share of a class's messages
+DETAIL = re.compile(r", (sent|asked) .*")  # of single messages, in `where`
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The time of messages in one kind of part at one place. `share` is of the time of all their parts."""
+
+    what: str
+    where: str
+    total_ns: int
+    share: float
+    behind: dict[str, float]  # share of the bytes that passed during waits, by sending node
+
+
+@dataclass(frozen=True, slots=True)
+class OfClass:
+    """Where the time of a class's messages went; `slow` are those from the 99th percentile on."""
+
+    traffic_class: str
+    messages: int
+    lost: int
+    p99_ns: int | None
+    parts: tuple[Sum, ...]
+    slow: tuple[Sum, ...]
+    owners: dict[str, int]  # of lost messages: number by owner; "cannot tell" where it is not certain
+
+    @property
+    def text(self) -> str:
+        """The largest part of the slowest messages as a sentence; empty if none arrived."""
+        if not self.slow or self.p99_ns is None:
+            return ""
+        most = self.slow[0]
+        behind = f", behind {next(iter(most.behind))}" if most.behind else ""
+        return (
+            f"p99 of {self.traffic_class} is {self.p99_ns / 1e6:,.4g} ms: {most.share:.0%} of the slowest "
+            f"messages' time is {most.what} ({most.where}{behind})"
+        )
+
+
+def by_class(run: Run, rows: pl.DataFrame) -> list[OfClass]:
+    """Returns the sums of each class among rows of the run's messages, in order of the classes' names."""
+    owed = rows.filter(pl.col("receiver").is_not_null())
+    parts = owed.sort("class", "scheduled_ns").partition_by("class", maintain_order=True)
+    return [_of_class(run, own) for own in parts]
+
+
+def _of_class(run: Run, rows: pl.DataFrame) -> OfClass:
+    arrived = rows.filter(pl.col("total_ns").is_not_null()).sort("total_ns", descending=True)
+    slowest = arrived.head(math.ceil(SLOW * arrived.height))
+    owners: dict[str, int] = {}
+    lost = rows.filter(pl.col("total_ns").is_null())
+    for answer in run.answers(lost):
+        name = _owner(answer)
+        owners[name] = owners.get(name, 0) + 1
+    p99 = None if slowest.is_empty() else int(slowest["total_ns"][-1])
+    return OfClass(
+        rows["class"][0], rows.height, lost.height, p99, sums(run.answers(arrived)),
+        sums(run.answers(slowest, behind=True)), dict(sorted(owners.items(), key=lambda one: -one[1])),
+    )  # fmt: skip
+
+
+def _owner(answer: Answer) -> str:
+    found = answer.lost
+    return found.owners[0] if found and found.verdict == HOLDS and found.owners else OPEN
+
+
+def sums(answers: Iterable[Answer]) -> tuple[Sum, ...]:
+    """Returns the parts of messages by kind and place, the longest first."""
+    times: dict[tuple[str, str], int] = {}
+    behind: dict[tuple[str, str], dict[str, int]] = {}
+    for answer in answers:
+        for part in answer.parts:
+            key = part.what, DETAIL.sub("", part.where)
+            times[key] = times.get(key, 0) + part.length_ns
+            ahead = behind.setdefault(key, {})
+            for node, size in part.behind.items():
+                ahead[node] = ahead.get(node, 0) + size
+    whole = sum(times.values())
+    order = sorted(times.items(), key=lambda one: -one[1])
+    return tuple(Sum(*key, ns, ns / whole if whole else 0.0, _shares(behind[key])) for key, ns in order)
+
+
+def _shares(sizes: dict[str, int]) -> dict[str, float]:
+    whole = sum(sizes.values())
+    return {node: size / whole for node, size in sorted(sizes.items(), key=lambda one: -one[1])}
