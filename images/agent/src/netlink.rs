@@ -286,8 +286,8 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 pub fn fuzz(bytes: &[u8]) {
     _ = messages(0, bytes, &mut |body| {
         _ = qdisc(body);
-        _ = queues::class(body, None);
-        _ = queues::class(body, Some(1));
+        _ = queues::class(body, None, Some(12));
+        _ = queues::class(body, Some(1), None);
         _ = classes::class(body);
         _ = routes::entry(body);
     });
