@@ -196,7 +196,7 @@ f() { note $FUNCNAME; }; note a
 f() { if [ $1 -gt 0 ]; then note $1; f $(($1-1)); fi; }; f 3
 note a > /dev/null 2>&1
 note a 2>&1 | cat
-note x | note y
+note x | cat; note y
 { echo a; echo b; } | while read l; do note $l; done
 (note a; exit 1) || note b
 if (false); then note a; else note b; fi
