@@ -1,9 +1,10 @@
-"""Judges the link proof of half-duplex links: simultaneous trains in both directions must share the rate of
-one direction.
+"""Proves the rate of half-duplex links: simultaneous trains in both directions must share the rate of one
+direction.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from contract.plan import Link
@@ -11,11 +12,45 @@ from contract.proof import Proven
 from orchestrator.lab import expected
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.judgement import ProofResult, Seen, shown, verdict
-from orchestrator.lab.probes import BOTH, FRAMES_LEAST, at_once, train_size
+from orchestrator.lab.operations import Probe
+from orchestrator.lab.probes import (
+    BOTH,
+    FRAMES_LEAST,
+    TRAIN_FRAMES_MOST,
+    at_once,
+    probe_of,
+    train,
+    train_size,
+    transmission_ns,
+)
 from orchestrator.lab.tolerance import Tolerances
 from orchestrator.lab.train import OFFER_FACTOR, offered_bps, too_slow
 
 Results = Mapping[tuple[str, str], Seen]
+LONGER = 4  # trains are so many times as long as those of one direction, since two share the rate
+FINER = 3  # the error of the measured rate is at most this part of the tolerance, if time allows
+
+
+def probes(links: Sequence[Link], tolerances: Tolerances, most_ns: int) -> list[Probe]:
+    """Returns trains for both directions of each half-duplex link with a rate, which are sent at the same
+    time, each at 1.5 times the rate, so that neither ends before the other begins.
+
+    They are long enough for an error of a third of the tolerance of the rate, but take at most `most_ns`.
+    """
+    found: list[Probe] = []
+    for link in links:
+        requested = link.forward.impairment
+        if not link.half_duplex or not requested.rate_bps:
+            continue
+        expects = expected.rate_bps(requested)
+        steps = math.ceil(FINER * expects / tolerances.rate.of(expects))
+        paced = max(1, transmission_ns(train_size(requested), requested) * 2 // 3)
+        for way, direction in (("forward", link.forward), ("reverse", link.reverse)):
+            alone = train(link.name, way, direction, TRAIN_FRAMES_MOST)
+            count = max(LONGER * alone["count"], min(at_once(requested) + steps * 3 // 2, most_ns // paced))
+            sent = probe_of(link.name, way, direction, count, alone["size"], paced)
+            found.append({**sent, "timeout_ns": 2 * sent["timeout_ns"]})
+    return found
 
 
 def judge(links: Sequence[Link], together: Results, tolerances: Tolerances) -> Iterator[Proven]:

@@ -27,7 +27,6 @@ TRAIN_FRAMES_ENOUGH = 200
 # up to 0.8 us from a line, which shows a rate to 0.5 % from 0.6 ms on. The sender goes on while it empties.
 TRAIN_SHORT_NS, TRAIN_FRAMES_SHORT = MILLISECOND, 4 * TRAIN_FRAMES_MOST
 TRAIN_SIZE = 1514
-SHARED_LONGER = 4  # trains of half duplex are so many times as long, since the directions share the rate
 FAST_NS = 100 * MILLISECOND  # trains that are shorter run one after the other
 STAGGER_NS = 2 * SECOND  # longest sum of the fast trains' starts
 JITTER_TAIL = 4  # jitters that the published distributions reach beyond the delay
@@ -78,23 +77,6 @@ def in_turns(probes: list[Probe], links: Sequence[Link]) -> list[Probe]:
     return probes
 
 
-def shared_probes(links: Sequence[Link]) -> list[Probe]:
-    """Returns trains for both directions of each half-duplex link with a rate, which are sent at the same
-    time, each at 1.5 times the rate, so that neither ends before the other begins.
-    """
-    found: list[Probe] = []
-    for link in links:
-        ways = [(link.name, "forward", link.forward), (link.name, "reverse", link.reverse)]
-        requested = link.forward.impairment
-        for name, way, direction in ways if link.half_duplex and requested.rate_bps else ():
-            probe = _train(name, way, direction, TRAIN_FRAMES_MOST)
-            paced = transmission_ns(probe["size"], requested) * 2 // 3
-            count = SHARED_LONGER * probe["count"]
-            wait = 2 * SHARED_LONGER * probe["timeout_ns"]
-            found.append({**probe, "count": count, "interval_ns": paced, "timeout_ns": wait})
-    return found
-
-
 def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: int) -> Probe:
     """Returns a probe of one direction with at least 5 and at most `count` frames, so far apart that rate,
     jitter and slots do not make them meet.
@@ -111,7 +93,7 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
         longest = impairment.delay_ns + _spread(impairment) * impairment.jitter_ns
         interval = max(interval, longest + 2 * impairment.slot.max_ns + SPACING_NS)
     count = max(FRAMES_PLAIN, min(count, longest_ns // interval))
-    return _probe(link, name, direction, count, size, interval)
+    return probe_of(link, name, direction, count, size, interval)
 
 
 def spaced_size(impairment: Impairment) -> int:
@@ -131,10 +113,10 @@ def burst_probes(links: Sequence[Link]) -> list[Probe]:
     rated = [way for way in directions(links) if way[2].impairment.rate_bps]
     ways = [way for way in rated if way[2].impairment.slot is None]  # slots hide the frames' spacing
     share = TRAIN_FRAMES_IN_ALL // max(1, len(ways))
-    return in_turns(_staggered([_train(link, name, d, share) for link, name, d in ways]), links)
+    return in_turns(_staggered([train(link, name, d, share) for link, name, d in ways]), links)
 
 
-def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
+def train(link: str, name: str, direction: Direction, share: int) -> Probe:
     """Returns a train: a head that fills the queue beyond what jitter explains, then the frames that show the
     rate.
 
@@ -157,7 +139,7 @@ def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
         head, interval = 3 * head, spacing * 2 // 3
         told = told * 3 // 2
     count = max(2, min(head + told, most, head + TRAIN_NS // spacing))
-    return _probe(link, name, direction, count, size, interval)
+    return probe_of(link, name, direction, count, size, interval)
 
 
 def train_size(impairment: Impairment) -> int:
@@ -188,7 +170,7 @@ def _staggered(trains: list[Probe]) -> list[Probe]:
     return trains
 
 
-def _probe(link: str, name: str, d: Direction, count: int, size: int, interval_ns: int) -> Probe:
+def probe_of(link: str, name: str, d: Direction, count: int, size: int, interval_ns: int) -> Probe:
     """Returns a probe of one direction that starts at once. Its timeout allows for the impairment and one
     second more; through a bridge VM it goes from tap to tap.
     """

@@ -16,7 +16,7 @@ from orchestrator.lab.judge import judge
 from orchestrator.lab.judgement import Seen
 from orchestrator.lab.operations import Probe, Probed, Prove
 from orchestrator.lab.pooling import added
-from orchestrator.lab.probes import SPACING_NS, burst_probes, in_turns, shared_probes, spaced_probes
+from orchestrator.lab.probes import SPACING_NS, burst_probes, in_turns, spaced_probes
 from orchestrator.lab.proving import (
     JITTERED,
     LOOKS,
@@ -60,7 +60,8 @@ class Prover:
             if not links:
                 return [], tolerances
             judged = self._until_told(links, tolerances, beside, LOOKS if not once else 1)
-        together = _by_way(self._call(self._offered(shared_probes(links))))
+        shared = half_duplex.probes(links, tolerances, most_ns(self.requested, virtual=self.virtual))
+        together = _by_way(self._call(self._offered(shared)))
         return [*judged, *half_duplex.judge(links, together, tolerances)], tolerances
 
     def _until_told(

@@ -19,7 +19,9 @@ from contract.codec import to_json
 from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.needs import needs_of
 from orchestrator.lab import half_duplex
+from orchestrator.lab.clock import SECOND
 from orchestrator.lab.judgement import Seen
+from orchestrator.lab.probes import transmission_ns
 from orchestrator.lab.tolerance import settle
 from orchestrator.language.problem import TopologyError
 from orchestrator.plan.build import make_plan
@@ -157,6 +159,25 @@ def test_a_small_mtu_is_the_shared_devices_too() -> None:
     lines = [line for step in plan.steps for line in step.text.splitlines()]
     assert any("type ifb" in line and "mtu 113" in line for line in lines)
     assert not any("addrgenmode" in line for line in lines), "no IPv6 below 1280 bytes"
+
+
+@pytest.mark.parametrize("rate", ["106 kbit/s", "2 Mbit/s", "50 Mbit/s"])
+def test_trains_are_long_enough_for_the_tolerance(rate: str) -> None:
+    """Shows that the planned trains, over a medium that sends their frames one after the other, tell the
+    rate."""
+    plan = make_plan(parse("half.yaml", text(both={"rate": rate})))
+    tolerances = settle(plan.proof, kernel="uml", virtual=True, quiet=None)
+    trains = half_duplex.probes(plan.links, tolerances, 1200 * SECOND)
+    asked = plan.links[0].forward.impairment
+    apart = transmission_ns(trains[0]["size"], asked)
+    seen = {}
+    for first, train in enumerate(trains):
+        arrivals = tuple((2 * frame + first + 1) * apart for frame in range(train["count"]))
+        delays = tuple(at - frame * train["interval_ns"] for frame, at in enumerate(arrivals))
+        seen["wan", train["direction"]] = Seen(len(arrivals), len(arrivals), 0, 0, delays, arrivals)
+    (line,) = half_duplex.judge(plan.links, seen, tolerances)
+    assert line.verdict == "holds", line
+    assert (line.high - line.low) / 2 <= line.tolerance / 3  # type: ignore[operator]
 
 
 LACKS = [k for k in ("ifb", "mirred", "u32", "tbf") if host_facts().lacks(k) is not None]

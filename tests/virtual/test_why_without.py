@@ -40,8 +40,9 @@ def test_loss_is_gone_from_link_and_command(tmp_path: Path) -> None:
 
 def test_queue_rate_and_limit(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, LIMIT="cpu_limit: 0.1 cores, ")
-    assert without(plan, "queue:wan").links[0].forward.impairment.limit_packets == 20 * 200
-    assert without(plan, "rate:wan").links[0].forward.impairment.rate_bps == 50_000_000
+    before = plan.links[0].forward.impairment
+    assert without(plan, "queue:wan").links[0].forward.impairment.limit_packets == 20 * before.limit_packets
+    assert without(plan, "rate:wan").links[0].forward.impairment.rate_bps == 10 * before.rate_bps
     assert {node.cpu_limit_cores for node in without(plan, "cpu:a").nodes} == {None}
 
 
