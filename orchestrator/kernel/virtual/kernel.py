@@ -13,9 +13,9 @@ import dataclasses
 import json
 import os
 import stat
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +143,7 @@ class VirtualKernel(LabKernel):
         return with_root(boot.memory_of(plan), archives)
 
     def start(self, launch: Launch) -> detached.DetachedLab:
-        """Starts the owner process, which boots the guest and lives as long as the guest; raises KernelError
+        """Forks the owner process, which boots the guest and lives as long as the guest; raises KernelError
         for a lab that is to stay up.
         """
         if launch.detached:
@@ -156,14 +156,15 @@ class VirtualKernel(LabKernel):
         raw.mkdir(parents=True, exist_ok=True)
         plan = lab_command.with_images_at(launch.plan, "/vnet/images")
         rundir.write_plan(launch.run_dir, plan)
-        (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(self._boot(launch))))
-        return detached.spawn(
-            [sys.executable, "-s", "-m", "orchestrator.kernel.virtual.owner", str(raw / "boot.json")],
+        boot_ = self._boot(launch)
+        (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(boot_)))  # for whoever reads the run
+        from orchestrator.kernel.virtual.owner import own  # here, before the fork: it imports this module
+
+        return detached.fork(
+            partial(own, boot_),
             launch.run_dir,
             launch.state_dir / "control.sock",
             logs=["owner.log", "console.log"],
-            env={**os.environ, "PYTHONPATH": str(CODE_ROOT)},
-            lifeline=True,
             kill=lambda _: cleanup_uml(launch.state_dir),
         )
 
