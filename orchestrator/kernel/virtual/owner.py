@@ -21,9 +21,9 @@ from orchestrator.kernel.owning import emit, emit_end
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.uml.boot import OWN
 from orchestrator.kernel.uml.console import failure, warnings
+from orchestrator.kernel.virtual.booting import LAB_ARCHIVE, VirtualBoot, lay_out
 from orchestrator.kernel.virtual.core import cores_for_a_lab
 from orchestrator.kernel.virtual.guest import LINES, STATUS
-from orchestrator.kernel.virtual.kernel import LAB_ARCHIVE, VirtualBoot, lay_out
 from orchestrator.kernel.virtual.watch import Watchdog
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import State
