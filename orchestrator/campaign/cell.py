@@ -1,4 +1,4 @@
-"""Runs one cell of a campaign in a process of its own: `python -m orchestrator.campaign.cell`.
+"""Runs one cell of a campaign in a process of its own, which engines/resident.py forks.
 
 The first line of standard input is a JSON object {request, plan, directory, run_dir}. The process writes
 events to standard output, one JSON line each; the last is `cell-result` {state, error}. The state is `unfit`
@@ -75,7 +75,3 @@ def _lifeline() -> None:
     while os.read(0, 512):
         continue
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

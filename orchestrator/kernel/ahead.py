@@ -3,7 +3,7 @@ modules that reduce and report. A run gives the same results without this.
 
 CPU seconds that an idle second core takes over, on two cores of 2026 (three measurements each): the trial of
 this kernel's qdiscs and links 0.11 to 0.15, the modules of the lab process 0.18 to 0.23, the libraries that
-reduce and report 1.6.
+reduce and report 1.6, those that reduce 0.4.
 """
 
 from __future__ import annotations
@@ -97,14 +97,16 @@ def take(
     return None
 
 
-def load_reports() -> None:
-    """Imports the modules that reduce a run and report on it, and loads the drawing library, whose errors it
-    ignores; raises the error of an import.
+def load_reports(*, page: bool = True) -> None:
+    """Imports the modules that reduce a run and, with `page`, those that report on it; then also loads the
+    drawing library, whose errors it ignores. Raises the error of an import.
 
     The import takes a second of a core, which would disturb a scenario, but not the end of a lab.
     """
-    for name in ("capture.reduce", "reports.report"):
-        importlib.import_module(name)
+    importlib.import_module("capture.reduce")
+    if not page:
+        return
+    importlib.import_module("reports.report")
     # An error here (a panic of a library, too) occurs again where its result is needed: reported there.
     with suppress(BaseException):
         importlib.import_module("reports.figures.drawing").wake()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from orchestrator.kernel import ahead
+from orchestrator.kernel.forked import Forked
 from orchestrator.kernel.process import send
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab import dead
@@ -28,7 +29,7 @@ class DetachedLab:
 
     def __init__(
         self,
-        process: subprocess.Popen[bytes],
+        process: subprocess.Popen[bytes] | Forked,
         identity: Owned,
         output: IO[bytes],
         control: Path,
@@ -162,6 +163,24 @@ def spawn(
             start_new_session=True,
             cwd="/",
         )
+    identity = dead.note_owner(run_dir, process.pid)
+    reader = (raw / "progress.jsonl").open("rb", buffering=0)
+    return DetachedLab(process, identity, reader, control, [raw / log for log in logs], kill)
+
+
+def fork(
+    work: Callable[[], int],
+    run_dir: Path,
+    control: Path,
+    *,
+    logs: Sequence[str],
+    kill: Callable[[int], None] | None = None,
+) -> DetachedLab:
+    """Forks a lab process that runs `work` and ends with this process; else as `spawn`."""
+    raw = run_dir / "raw"
+    raw.mkdir(parents=True, exist_ok=True)
+    with (raw / "progress.jsonl").open("wb") as output, (raw / logs[0]).open("ab") as errors:
+        process = Forked(work, output, errors)
     identity = dead.note_owner(run_dir, process.pid)
     reader = (raw / "progress.jsonl").open("rb", buffering=0)
     return DetachedLab(process, identity, reader, control, [raw / log for log in logs], kill)

@@ -19,7 +19,7 @@ from contract import manifest, seal
 from contract.manifest import Manifest
 from contract.plan import Plan
 from orchestrator.kernel.ahead import load_reports
-from orchestrator.kernel.protocol import Launch
+from orchestrator.kernel.protocol import LabHandle, Launch
 from orchestrator.plan.bounds.record import record_bounds
 from orchestrator.plan.graph import GraphError, graph
 from orchestrator.run.directories import RunError
@@ -62,8 +62,14 @@ def execute(
     launch = _launch(prepared, run_dir, scenario=True, keep=keep)
     record_bounds(run_dir, prepared.plan, prepared.time)
     drawing = _drawing(prepared.plan, run_dir)
-    until, beside = scenario_over if keep else None, load_reports if tables else None
-    followed = follow(partial(prepared.kernel.start, launch), observe, until, beside)
+    until, beside = scenario_over if keep else None, partial(load_reports, page=page) if tables else None
+
+    def start() -> LabHandle:
+        handle = prepared.kernel.start(launch)
+        drawing.start()  # not before: a kernel may fork, and a thread could hold a lock then
+        return handle
+
+    followed = follow(start, observe, until, beside)
     tear_down(prepared.state_dir, run_dir, followed, observe, ended=_has_ended(run_dir))
     drawing.join()
     found = close(prepared, run_dir, settle(run_dir, manifest.load(run_dir), followed))
@@ -100,8 +106,8 @@ def _launch(prepared: Prepared, run_dir: Path, *, scenario: bool, keep: bool = F
 
 
 def _drawing(plan: Plan, run_dir: Path) -> threading.Thread:
-    """Starts and returns a thread that draws the topology to `run_dir`/topology.svg; it leaves no file if
-    that fails.
+    """Returns a thread, not yet started, that draws the topology to `run_dir`/topology.svg; it leaves no file
+    if that fails.
     """
 
     def draw() -> None:
@@ -111,9 +117,7 @@ def _drawing(plan: Plan, run_dir: Path) -> threading.Thread:
         except (GraphError, OSError):
             path.unlink(missing_ok=True)  # a run does not need the drawing; `vnet graph` reports the error
 
-    drawing = threading.Thread(target=draw)
-    drawing.start()
-    return drawing
+    return threading.Thread(target=draw)
 
 
 def bring_up(prepared: Prepared, run_dir: Path, observe: Observe) -> Followed:
@@ -121,7 +125,7 @@ def bring_up(prepared: Prepared, run_dir: Path, observe: Observe) -> Followed:
     Otherwise `errors` of the result has at least one text. Takes the lab down by force after a second signal.
     """
     launch = _launch(prepared, run_dir, scenario=False)
-    _drawing(prepared.plan, run_dir)
+    _drawing(prepared.plan, run_dir).start()
     followed = follow(partial(prepared.kernel.start, launch), observe, scenario_over)
     if followed.killed:
         take_down(prepared.state_dir.name, politely=False)

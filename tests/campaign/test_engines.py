@@ -325,7 +325,7 @@ def test_a_cell_that_has_ended_in_this_sitting_does_not_run_again_and_its_captur
 
         owned = owned("cell", os.getpid())
 
-        def __init__(self, told: dict[str, Any], run_dir: Path) -> None:
+        def __init__(self, told: dict[str, Any], run_dir: Path, _: object) -> None:
             runs.append(told)
             (run_dir / "pcap").mkdir()
             (run_dir / "pcap" / "all.pcap").write_bytes(b"frames")
@@ -336,6 +336,8 @@ def test_a_cell_that_has_ended_in_this_sitting_does_not_run_again_and_its_captur
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(worker, "Job", Job)
+    monkeypatch.setattr(worker, "Resident", object)
+    monkeypatch.setattr(worker.HERE, "resident", None)
     monkeypatch.setattr(worker, "get_worker", lambda: SimpleNamespace(get_current_task=lambda: "key"))
     first = worker.run_cell(task(tmp_path / "not-seen-from-here"))
     again = worker.run_cell(task(tmp_path / "not-seen-from-here"))

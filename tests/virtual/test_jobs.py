@@ -74,10 +74,14 @@ def kill_a_worker(process: subprocess.Popen[str], campaign: Path) -> str:
             about = campaign / "engine" / f"{line['cell']}.json"
             if (campaign / line["run_dir"] / "raw").exists() and about.exists():
                 cell = json.loads(about.read_text())["process"]["pid"]
-                os.kill(int(Path(f"/proc/{cell}/stat").read_text().rpartition(")")[2].split()[1]), 9)
+                os.kill(_parent(_parent(cell)), 9)  # the resident process forked the cell
                 return str(line["run_dir"])
         time.sleep(0.02)
     raise AssertionError("no cell began")
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def tables_of(campaign: Path) -> dict[str, str]:

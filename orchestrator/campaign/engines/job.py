@@ -5,45 +5,35 @@ from __future__ import annotations
 import json
 import os
 import selectors
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from orchestrator.campaign.engines.resident import Resident
 from orchestrator.lab.state import Owned, owned
-from orchestrator.project import CODE_ROOT
 
 Event = dict[str, Any]
 POLL_S = 0.5
 
 
 class Job:
-    """The process of one cell, in a session of its own, so that Ctrl-C reaches it only through `signal`.
-    `told` is the object that orchestrator.campaign.cell reads. If this process ends, the cell's process ends
-    its lab. Its standard error goes to `run_dir`/cell.log.
+    """The process of one cell, which `resident` forks, in a session of its own, so that Ctrl-C reaches it
+    only through `signal`. `told` is the object that orchestrator.campaign.cell reads. If this process ends,
+    the cell's process ends its lab. Its standard error goes to `run_dir`/cell.log.
     """
 
-    def __init__(self, told: dict[str, Any], run_dir: Path) -> None:
+    def __init__(self, told: dict[str, Any], run_dir: Path, resident: Resident) -> None:
         self._log = run_dir / "cell.log"
         self._partial = b""
         self._result: tuple[str, str | None] | None = None
         self.began = time.monotonic()
         with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "orchestrator.campaign.cell"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, "PYTHONPATH": str(CODE_ROOT)},
-                start_new_session=True,
-            )
+            self.process = resident.fork(log)
         self.owned: Owned = owned("cell", self.process.pid)
         self._tell(told)
 
     def _tell(self, told: dict[str, Any]) -> None:
-        assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps(told).encode() + b"\n")
             self.process.stdin.flush()
@@ -64,7 +54,6 @@ class Job:
 
     @property
     def _output(self) -> IO[bytes]:
-        assert self.process.stdout is not None
         return self.process.stdout
 
     def _hear(self, observe: Callable[[Event], None]) -> bool:
@@ -82,9 +71,8 @@ class Job:
         if it has sent no result. Removes an empty log.
         """
         status = self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
+        self.process.stdin.close()
+        self.process.stdout.close()
         text = self._log.read_text(errors="replace").strip()
         if not text:
             self._log.unlink()

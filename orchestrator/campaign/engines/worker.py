@@ -14,13 +14,16 @@ import tarfile
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from distributed import Worker, get_worker
 
 from orchestrator.campaign.engines.job import Event, Job
 from orchestrator.campaign.engines.notes import BOOT, ENGINE, Note, read_note, settle, write_note
+from orchestrator.campaign.engines.resident import Resident
 from orchestrator.campaign.engines.task import CAPTURES, Result, Task
 from orchestrator.campaign.journal import FINISHED
 from orchestrator.lab.errors import LabError
@@ -33,12 +36,13 @@ UNSENT = frozenset({CAPTURES})  # files that stay on the worker's machine
 
 @dataclass
 class _Here:
-    """The cells that this worker process runs, by sitting and cell, and the sittings (commands that run a
-    campaign) that received a stop signal.
+    """The cells that this worker process runs, by sitting and cell, the sittings (commands that run a
+    campaign) that received a stop signal, and the resident process of the sitting that ran a cell last.
     """
 
     jobs: dict[str, Job] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
+    resident: tuple[str, Resident] | None = None
 
 
 HERE = _Here()
@@ -102,7 +106,7 @@ def _run(task: Task, place: Path, run_dir: Path, begun: Note) -> Note:
     began = time.monotonic()
     try:
         told = {"plan": task.plan, "request": request, "directory": str(place), "run_dir": str(run_dir)}
-        job = Job(told, run_dir)
+        job = _job(task, told, run_dir)
     except (LabError, OSError) as failure:
         return begun.ended("failed", f"its process did not begin: {failure}", time.monotonic() - began)
     write_note(place, task.cell, begun.of(job.owned))
@@ -115,6 +119,19 @@ def _run(task: Task, place: Path, run_dir: Path, begun: Note) -> Note:
     finally:
         del HERE.jobs[name]
     return begun.ended(state, error, time.monotonic() - began)
+
+
+def _job(task: Task, told: dict[str, Any], run_dir: Path) -> Job:
+    """Starts a cell's process by the resident process of its sitting, which has the code of that sitting's
+    begin; makes a new one if there is none or it has ended. Raises LabError, OSError.
+    """
+    if HERE.resident is not None and HERE.resident[0] == task.sitting:
+        with suppress(OSError):
+            return Job(told, run_dir, HERE.resident[1])
+    if HERE.resident is not None:
+        HERE.resident[1].close()
+    HERE.resident = (task.sitting, Resident())
+    return Job(told, run_dir, HERE.resident[1])
 
 
 def _teller(task: Task, run_dir: Path, attempt: str) -> Callable[[Event], None]:

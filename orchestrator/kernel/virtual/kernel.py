@@ -13,9 +13,8 @@ import dataclasses
 import json
 import os
 import stat
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,8 @@ from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Mi
 from orchestrator.kernel.uml import boot, needs
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.uml.kernel import cleanup_uml
+from orchestrator.kernel.virtual.booting import LAB_ARCHIVE, VirtualBoot
+from orchestrator.kernel.virtual.owner import own
 from orchestrator.kernel.virtual.root import closed
 from orchestrator.kernel.virtual.root.closed import ClosedRoot, closed_root, interpreter
 from orchestrator.kernel.virtual.root.dpkg import Database
@@ -46,30 +47,12 @@ STALL_NS = 600_000_000_000  # $VNET_WATCHDOG: wall-clock time that virtual time 
 SETUP_NS = 3_600_000_000_000  # more than all deadlines of set-up and teardown together
 GUEST = Path(__file__).with_name("guest.py")
 STAGE = "vnet/stage"  # in the guest
-LAB_ARCHIVE = "lab.cpio"
 ARCHIVE_STEP = (
     64 << 20
 )  # a package's new version shall not change the lab's memory, and so its kernel's tables
 # Words of our kernel that takes several archives; a kernel without them is not ours, or too old.
 MARK = b"cannot be read, or is one too many"
 REMEDY = f"{BUILD_KERNEL} builds the lab's own kernel (5 minutes, no root)"
-
-
-@dataclass(frozen=True, slots=True)
-class VirtualBoot:
-    """Everything that the owner process needs to run one guest.
-
-    stage: paths by the names that they get in the kernel's working directory.
-    """
-
-    lab: str
-    argv: tuple[str, ...]
-    env: dict[str, str]
-    run_dir: str
-    state_dir: str
-    stage: dict[str, str]
-    stall_s: float
-    until_ns: int  # latest lab time (ns) at which a scenario of this plan can end
 
 
 class VirtualKernel(LabKernel):
@@ -143,7 +126,7 @@ class VirtualKernel(LabKernel):
         return with_root(boot.memory_of(plan), archives)
 
     def start(self, launch: Launch) -> detached.DetachedLab:
-        """Starts the owner process, which boots the guest and lives as long as the guest; raises KernelError
+        """Forks the owner process, which boots the guest and lives as long as the guest; raises KernelError
         for a lab that is to stay up.
         """
         if launch.detached:
@@ -156,14 +139,13 @@ class VirtualKernel(LabKernel):
         raw.mkdir(parents=True, exist_ok=True)
         plan = lab_command.with_images_at(launch.plan, "/vnet/images")
         rundir.write_plan(launch.run_dir, plan)
-        (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(self._boot(launch))))
-        return detached.spawn(
-            [sys.executable, "-s", "-m", "orchestrator.kernel.virtual.owner", str(raw / "boot.json")],
+        boot_ = self._boot(launch)
+        (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(boot_)))  # for whoever reads the run
+        return detached.fork(
+            partial(own, boot_),
             launch.run_dir,
             launch.state_dir / "control.sock",
             logs=["owner.log", "console.log"],
-            env={**os.environ, "PYTHONPATH": str(CODE_ROOT)},
-            lifeline=True,
             kill=lambda _: cleanup_uml(launch.state_dir),
         )
 
@@ -295,9 +277,3 @@ def supervised(plan: Plan, release: str, memory: int, syscall_ns: int) -> dict[s
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     return {"limits": boot.LIMITS, "argv": argv, "env": env}
-
-
-def lay_out(boot_: VirtualBoot, stage: Path) -> None:
-    """Makes links to the files of `boot_.stage` in the kernel's working directory `stage`."""
-    for name, target in boot_.stage.items():
-        (stage / name).symlink_to(target)

@@ -1,9 +1,8 @@
 """The process that owns a lab in virtual time: boots the guest, passes its lines on, watches it, cleans up.
 
-kernel.py starts it as `python -m orchestrator.kernel.virtual.owner BOOT_JSON`. Standard output: the lab's
-JSON lines. Exit status: that of the lab process; 1 if the guest failed or the watchdog ended it, 130 if it
-was ended on request. The owner sends nothing to the guest: to end it, it kills the guest; what the guest has
-written stays.
+kernel.py forks it from the command that runs the lab. Standard output: the lab's JSON lines. Exit status:
+that of the lab process; 1 if the guest failed or the watchdog ended it, 130 if it was ended on request. The
+owner sends nothing to the guest: to end it, it kills the guest; what the guest has written stays.
 """
 
 from __future__ import annotations
@@ -15,17 +14,16 @@ import resource
 import select
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
-from contract import codec, manifest
+from contract import manifest
 from orchestrator.kernel.owning import emit, emit_end
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.uml.boot import OWN
 from orchestrator.kernel.uml.console import failure, warnings
+from orchestrator.kernel.virtual.booting import LAB_ARCHIVE, VirtualBoot, lay_out
 from orchestrator.kernel.virtual.core import cores_for_a_lab
 from orchestrator.kernel.virtual.guest import LINES, STATUS
-from orchestrator.kernel.virtual.kernel import LAB_ARCHIVE, VirtualBoot, lay_out
 from orchestrator.kernel.virtual.watch import Watchdog
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import State
@@ -174,9 +172,8 @@ class VirtualOwner:
             manifest.ended(run_dir, "interrupted", why, by)
 
 
-def main() -> int:
-    """Owns the guest that the file (argument 1) describes; returns the exit status."""
-    boot = codec.from_json(VirtualBoot, Path(sys.argv[1]).read_text())
+def own(boot: VirtualBoot) -> int:
+    """Boots the guest and owns it to its end; returns the exit status."""
     try:
         state = State(Path(boot.state_dir), boot.lab, "uml", Path(boot.run_dir), "virtual")
     except LabError as error:
@@ -186,7 +183,3 @@ def main() -> int:
         return VirtualOwner(boot, state).run()
     finally:
         state.release()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
