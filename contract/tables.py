@@ -147,7 +147,7 @@ TABLES = {table.name: table for table in (
         C("direction", "str", "", "forward, reverse; in half duplex these are what each end sent, and `both` "
           "the queue of both; of a segment's medium, whose link is called as the segment, `both` alone"),
         *_each("bytes packets dropped overlimits", "i64", "", "counter; a class's bytes are among the "
-               "direction's too; of CAKE's tins they are those that came", null=True),
+               "direction's too; of tins they are those that came", null=True),
         C("backlog_bytes", "i64", "B"), C("backlog_packets", "i64"),
         C("class", "str", "", "band, class or tin of its queue; null: the whole direction", null=True),
         C("marked", "i64", "", "by ECN, of classes", null=True),

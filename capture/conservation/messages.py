@@ -30,7 +30,7 @@ MESSAGE_LOSSES = Rule(
 THROWN_AWAY = r"(Discards|Errors|NoRoutes|NoPorts|Fails|Drops?)$"
 ENDING = ("stop", "kill", "restart")
 DISRUPTING = ("link-down", "stop", "kill", "restart", "limit", "run", "start")
-# In the plan of a sender that gateways limit; the second one in plans of earlier versions.
+# In the plan of a sender that others limit; the second one in plans of earlier versions.
 _LIMITED = {"rate_limits_from", "obeys"}
 
 
@@ -52,7 +52,7 @@ def table_has_records(e: Evidence) -> Found:
 
 def records_are_counted(e: Evidence) -> Found:
     """Compares the recorded messages and the sum of recorded arrivals and replies with the totals that the
-    agents' roles counted. Leaves out scheduled messages if a gateway limits senders.
+    agents' roles counted. Leaves out scheduled messages if others limit senders.
 
     Compares nothing in a lab with several hosts, VM nodes or programs of the user, or with events that end
     programs.

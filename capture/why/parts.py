@@ -161,8 +161,15 @@ class Divider:
             self.line.until(min(self.line.now_ns + sending[n], until_ns), SENDING, str(link))
             self.line.until(min(self.line.now_ns + travel[n], until_ns), TRAVEL, str(link))
         between = [program] if program else []
-        between += [f"queue of {links[n]}" for n in holding] or [str(link) for link in links]
+        between += [f"{_holder(set_[n])} of {links[n]}" for n in holding] or [str(link) for link in links]
         self.line.until(until_ns, UNEXPLAINED, " or ".join(between) or "between two captures")
+
+
+def _holder(setting: Impairment) -> str:
+    """Returns what can hold a frame back on a link: its queue, its jitter or either of them."""
+    queue = setting.rate_bps or setting.queue is not None
+    varies = setting.jitter_ns or setting.slot is not None
+    return " or ".join(name for name, there in ((QUEUE, queue), (JITTER, varies)) if there)
 
 
 def links_between(leg: Leg, first: int, last: int) -> list[Element]:

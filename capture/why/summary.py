@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -14,6 +14,7 @@ from contract.verdict import HOLDS, OPEN
 
 SLOW = 0.01  # share of a class's messages
 DETAIL = re.compile(r", (sent|asked) .*")  # of single messages, in `where`
+NODE = re.compile(r"(node |(?<=of ))(?!link |segment )([^\s,]+)")  # in `where`: `node a`, `socket of a`
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,11 @@ def _of_class(run: Run, rows: pl.DataFrame) -> OfClass:
         name = _owner(answer)
         owners[name] = owners.get(name, 0) + 1
     p99 = None if slowest.is_empty() else int(slowest["total_ns"][-1])
+    groups = {node.name: node.group for node in run.plan.nodes if node.group != node.name}
     return OfClass(
-        rows["class"][0], rows.height, lost.height, p99, sums(run.answers(arrived)),
-        sums(run.answers(slowest, behind=True)), dict(sorted(owners.items(), key=lambda one: -one[1])),
+        rows["class"][0], rows.height, lost.height, p99, sums(run.answers(arrived), groups),
+        sums(run.answers(slowest, behind=True), groups),
+        dict(sorted(owners.items(), key=lambda one: -one[1])),
     )  # fmt: skip
 
 
@@ -79,13 +82,16 @@ def _owner(answer: Answer) -> str:
     return found.owners[0] if found and found.verdict == HOLDS and found.owners else OPEN
 
 
-def sums(answers: Iterable[Answer]) -> tuple[Sum, ...]:
-    """Returns the parts of messages by kind and place, the longest first."""
+def sums(answers: Iterable[Answer], groups: Mapping[str, str]) -> tuple[Sum, ...]:
+    """Returns the parts of messages by kind and place, the longest first; the nodes of a group are one place.
+
+    groups: the group of each node that belongs to one.
+    """
     times: dict[tuple[str, str], int] = {}
     behind: dict[tuple[str, str], dict[str, int]] = {}
     for answer in answers:
         for part in answer.parts:
-            key = part.what, DETAIL.sub("", part.where)
+            key = part.what, _place(part.where, groups)
             times[key] = times.get(key, 0) + part.length_ns
             ahead = behind.setdefault(key, {})
             for node, size in part.behind.items():
@@ -93,6 +99,14 @@ def sums(answers: Iterable[Answer]) -> tuple[Sum, ...]:
     whole = sum(times.values())
     order = sorted(times.items(), key=lambda one: -one[1])
     return tuple(Sum(*key, ns, ns / whole if whole else 0.0, _shares(behind[key])) for key, ns in order)
+
+
+def _place(where: str, groups: Mapping[str, str]) -> str:
+    """Returns a part's place without what is of single messages, with the group of a node for the node."""
+    return NODE.sub(
+        lambda found: f"a node of {groups[found[2]]}" if found[2] in groups else found[0],
+        DETAIL.sub("", where),
+    )
 
 
 def _shares(sizes: dict[str, int]) -> dict[str, float]:

@@ -29,7 +29,7 @@ from orchestrator.queueing import ROOMS
 
 SIOCGIFNAME = 0x8910  # linux/sockios.h
 _TC = re.compile(r"\btc\b")
-MOVES = "least_bps"  # in the plan of a program (a gateway) that changes the rates of its link's classes
+MOVES = "least_bps"  # in the plan of a program that changes the rates of its link's classes
 # Queues that devices have by themselves (tun has pfifo_fast), and hooks, which hold nothing; with those of
 # ROOMS that some kernels give by themselves.
 DEFAULTS = ("noqueue", "pfifo_fast", "mq", "clsact", "ingress")
@@ -154,7 +154,7 @@ def _meant(lab: Lab) -> set[str]:
 
 
 def _moved(lab: Lab) -> set[tuple[str, str]]:
-    """Returns the directions whose classes a program changes as its function, such as gateways with
+    """Returns the directions whose classes a program changes as its function, such as one that grants
     reservations.
     """
     shares = [

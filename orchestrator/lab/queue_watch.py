@@ -71,7 +71,7 @@ def _changed(lab: Lab, places: Places, unread: list[str]) -> Iterator[str]:
 
 
 def _changed_by_lab(lab: Lab) -> Iterator[tuple[str, str]]:
-    """Yields namespace and device of the queues that the timeline, a client, a trace or a gateway changes."""
+    """Yields namespace and device of the queues that the timeline, a client, a trace or a program changes."""
     trade, events = _moved(lab), set(_impaired(lab))
     for name, way, d in directions(list(lab.links.values())):
         if name in events or d.trace is not None or (name, way) in trade:

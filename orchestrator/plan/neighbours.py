@@ -40,7 +40,7 @@ def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, .
     paths, losses = Paths.of(plan), _losses(plan)
     frames = _frames(plan, paths, relays)
     found: dict[str, dict[Neighbour, None]] = {}
-    for asked in dict.fromkeys([*frames, *_gateways(plan.nodes), *_wires(plan)]):
+    for asked in dict.fromkeys([*frames, *_next_hops(plan.nodes), *_wires(plan)]):
         hop = paths.hop(*asked, ASKED_BYTES)
         if hop is None or hop.here.nic or hop.there.nic:
             continue
@@ -154,7 +154,7 @@ def _frames_per_s(flow: Flow, payload_bytes: int) -> int:
     return round(packets * flow.schedule.burst * max(fastest, 1.0))
 
 
-def _gateways(nodes: Sequence[Node]) -> Iterator[Asked]:
+def _next_hops(nodes: Sequence[Node]) -> Iterator[Asked]:
     for node in nodes:
         yield from ((node.name, via) for route in node.routes for via in route.via)
 

@@ -106,7 +106,7 @@ def _slot_words(slot: Slot) -> str:
 
 def queue_words(wanted: Impairment) -> str:
     """Returns the impairment's queue as text: its kind, and its bands or what the kind says of its settings:
-    `prio (control: PCP 6, 7; rest)`, `fq_codel`. "" without a queue.
+    `prio (control: PCP 6, 7; rest)`, `red`. "" without a queue.
     """
     room = room_of(wanted)
     if wanted.queue is None or room is None:

@@ -15,6 +15,7 @@ StopSignal = Annotated[
 
 
 READY = "vnet: ready"  # vNET's programs print this line when they are ready
+ACCOUNT = Path(__file__).with_name("account.py")  # a module beside programs in nodes that keep records
 
 
 @cache

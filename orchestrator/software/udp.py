@@ -24,7 +24,7 @@ GUARANTEE = Guarantee("UDP", "UDP: nothing is guaranteed")
 
 
 class RateLimitsFrom(Base):
-    """Where gateways connect to limit the rate of a flow; the sender leaves out messages above it."""
+    """Where programs on the way connect to limit a flow's rate; the sender leaves out messages above it."""
 
     listen: Port = Field(description="TCP port of the sender.")
     flow: Name = Field(description="The flow's name in their `flows`.")
@@ -36,7 +36,7 @@ class UdpOptions(peers.MarkedPeer):
     request: Request | None = Field(None, description="Messages that each receiver answers.")
     push: Push | None = Field(None, description="Messages without an answer.")
     stream: Stream | None = Field(None, description="A continuous feed.")
-    rate_limits_from: RateLimitsFrom | None = Field(None, description="to: gateways that may limit its rate.")
+    rate_limits_from: RateLimitsFrom | None = Field(None, description="to: programs that may limit its rate.")
 
 
 class Udp(Base):

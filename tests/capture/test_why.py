@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from frames import SYN
@@ -13,9 +14,10 @@ from why_runs import US, Seen, at, format_of, lookup, message, planned, why_run
 
 from capture.errors import CaptureError
 from capture.why.answer import NO_CAPTURE, Answer, Run
-from capture.why.parts import Line
+from capture.why.parts import Line, Part
 from capture.why.select import select
 from capture.why.streams import Stream
+from capture.why.summary import sums
 
 FRAME = 142  # us at the link's rate: 14 + 20 + 8 + 100 bytes
 
@@ -130,6 +132,19 @@ def test_what_no_capture_shows_is_unexplained(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("way", "holder"),
+    [({"jitter_ns": US * 1000}, "queue or jitter"), ({"jitter_ns": US * 1000, "rate_bps": 0}, "jitter")],
+)
+def test_what_may_hold_a_frame_back_is_named(way: dict[str, Any], holder: str, tmp_path: Path) -> None:
+    run = why_run(
+        tmp_path, {"c": [at(11_990, "ac", message())]}, [{"sent": 10, "received": 12_000}], planned(**way)
+    )
+    assert ("unexplained", f"socket of a or {holder} of link way forward") in [
+        one[:2] for one in parts(answer(run))
+    ]
+
+
 def test_times_that_contradict_each_other_are_said(tmp_path: Path) -> None:
     seen: Seen = {"a": [at(0, "ac", message())], "c": [at(12_000, "ac", message())]}
     found = answer(why_run(tmp_path, seen, [{"sent": 0, "received": 11_000}]))
@@ -190,3 +205,10 @@ def test_runs_of_other_versions_and_without_messages_are_refused(tmp_path: Path)
 def test_the_waiting_time_counts_from_the_scheduled_time(tmp_path: Path) -> None:
     found = answer(why_run(tmp_path, {}, [{"sent": 1, "received": 5}]))
     assert found.parts[0].begin_ns == T0 == found.scheduled_ns
+
+
+def test_the_nodes_of_a_group_are_one_place() -> None:
+    parts_ = [Part("unexplained", f"socket of c{n} or queue of link way forward", n, 10) for n in range(2)]
+    answers = [Answer("f", n, "c", f"c{n}", "r", n, 10, (part,), None, ()) for n, part in enumerate(parts_)]
+    (one,) = sums(answers, {"c0": "c", "c1": "c"})
+    assert (one.where, one.total_ns) == ("socket of a node of c or queue of link way forward", 20)

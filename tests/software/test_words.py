@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[2]
 # Words of one kind alone; names that are ordinary words besides (command, bulk, tcp) are not held.
 WORDS = re.compile(
     r"mqtt|mosquitto|rabbit|amqp|\bqos(?!-map)|\bfrr\b|\bospf|zeromq|\bzmq|\bepgm|sampled[-_ ]values"
-    r"|\bgoose\b|iec61850|dnsmasq|udhcpc|\bnft\b",
+    r"|\bgoose\b|iec61850|dnsmasq|udhcpc|\bnft\b|\bftp|synchrophasor|middleware"
+    r"|\bgateways?\b|fq_codel|\bsfq\b|\bcake\b|\bcodel\b",
     re.IGNORECASE,
 )
 ROOMS = (
@@ -20,6 +21,11 @@ ROOMS = (
     "orchestrator/software/rabbitmq/",
     "orchestrator/software/amqp/",
     "orchestrator/software/frr/",
+    "orchestrator/software/ftp/",
+    "orchestrator/software/synchrophasor.py",
+    "orchestrator/software/middleware/",
+    "orchestrator/software/gateway/",
+    "orchestrator/queueing/",
     "orchestrator/software/nat/",
     "orchestrator/software/dnsmasq.py",
     "orchestrator/software/dhcp/",
@@ -30,7 +36,13 @@ ROOMS = (
     "orchestrator/software/iec61850/",
     "orchestrator/software/sampled_values.py",
     "orchestrator/exchange/netlab",  # the keys of its files
+    # the gateway of a route is another thing than the kind of that name
+    "orchestrator/exchange/commands.py",
+    "orchestrator/exchange/linux/",
+    "orchestrator/plan/paths.py",
+    "orchestrator/nics/interface.py",
     "capture/reducer/src/dissect/iec61850.rs",
+    "capture/reducer/src/dissect/synphasor.rs",
     "capture/reducer/src/dissect/mqtt",
     "capture/reducer/src/dissect/amqp",
     "capture/reducer/src/dissect.rs",  # the registry

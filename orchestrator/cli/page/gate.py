@@ -30,9 +30,9 @@ SAFE = ("GET", "HEAD")
 
 @dataclass(frozen=True)
 class Gate:
-    """ASGI middleware that refuses requests without the token, from pages of another origin, or to another
-    host name. hosts: names with ports by which browsers reach the server, such as "127.0.0.1:8350". secure:
-    those that use TLS.
+    """An ASGI application around another that refuses requests without the token, from pages of another
+    origin, or to another host name. hosts: names with ports by which browsers reach the server, such as
+    "127.0.0.1:8350". secure: those that use TLS.
     """
 
     app: ASGIApp

@@ -12,14 +12,13 @@ from contract.plan.family import has_ipv6
 from .. import peers
 from ..accounting import to_send, told
 from ..kind import Planned, SoftwareError
-from ..programs import READY
+from ..programs import ACCOUNT, READY
 from ..scene import Placed, Scene
 from ..sending import expected_messages, make_flow
 from .file import LONGEST_SCHEDULE, AdaptiveOptions
 
 READY_WITHIN_NS = 30 * 10**9
 PROGRAMS = Path(__file__).parent / "programs"
-ACCOUNT = Path(__file__).parents[1] / "ftp" / "programs" / "account.py"
 GUARANTEE = Guarantee("adaptive", "adaptive: nothing is guaranteed")
 
 

@@ -12,7 +12,7 @@ from contract.plan.family import has_ipv6
 from .. import peers
 from ..accounting import to_send, told
 from ..kind import Planned, SoftwareError
-from ..programs import READY
+from ..programs import ACCOUNT, READY
 from ..scene import Placed, Scene
 from ..sending import expected_messages, make_flow
 from .file import LONGEST_SCHEDULE, FtpOptions, Transfers
@@ -105,7 +105,7 @@ def _process(scene: Scene, placed: Placed, to: Sequence[peers.Target]) -> Proces
     program = "server.py" if serves else "client.py"
     files = {
         "settings.json": json.dumps(settings, indent=1) + "\n",
-        "account.py": (HERE / "programs" / "account.py").read_text(),
+        "account.py": ACCOUNT.read_text(),
         program: (HERE / "programs" / program).read_text(),
     }
     return Process(

@@ -44,7 +44,7 @@ struct Spec {
     /// Whether the node has IPv6 addresses.
     #[serde(default)]
     ipv6: bool,
-    /// The port where gateways send rate limits for this sender; None: no gateway limits it.
+    /// The port where rate limits for this sender arrive; None: nobody limits it.
     rate_limits_from: Option<RateLimitSource>,
 }
 
@@ -237,7 +237,7 @@ impl Udp {
         }
     }
 
-    /// Applies the last rate limit for this sender that a gateway has sent since the last call; records
+    /// Applies the last rate limit for this sender that has arrived since the last call; records
     /// malformed messages as errors. Does nothing without `rate_limits_from`.
     fn apply_rate_limit(&mut self, now: i64, out: &mut Vec<u8>) {
         let Some(limits) = &mut self.rate_limits else {
