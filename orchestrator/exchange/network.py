@@ -56,6 +56,7 @@ class Machine:
     made: dict[str, str] = field(default_factory=dict)  # interfaces that it makes itself, and what they are
     mtus: dict[str, int] = field(default_factory=dict)
     queues: dict[str, dict[str, Any]] = field(default_factory=dict)  # impairments of what leaves an interface
+    shaped: set[str] = field(default_factory=set)  # interfaces with a classful root qdisc (Mininet's HTB)
     down: set[str] = field(default_factory=set)  # interfaces that are off at the end
     origin: Origin | None = None
 
