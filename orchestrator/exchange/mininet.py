@@ -138,8 +138,8 @@ def _commanded(
     network: Network, machine: Machine, node: dict[str, Any], ports: set[tuple[str, str]]
 ) -> Machine:
     """Applies the effects of the node's recorded commands, as its shell would run them, in their order with
-    the impairments that the script gives to interfaces among `ports` (node, interface; those of links). Returns
-    the machine. Reports parts without a counterpart; raises TopologyError for the first problem.
+    the impairments that the script gives to interfaces among `ports` (node, interface; those of links).
+    Returns the machine. Reports parts without a counterpart; raises TopologyError for the first problem.
     """
     for line, text in node["commands"]:
         if isinstance(text, dict):

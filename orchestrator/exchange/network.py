@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from ..language.scalars import LONGEST_NAME
 
@@ -33,10 +33,13 @@ class Route:
 
 @dataclass
 class Bridge:
-    """A switch inside a machine, as `ip` and `brctl` make it, with its ports."""
+    """A switch inside a machine, as `ip`, `brctl` and `ovs-vsctl` make it, with its ports. state: a bridge of
+    Linux forwards only while it is up; one of Open vSwitch always.
+    """
 
     ports: list[str] = field(default_factory=list)
     stp: bool = False
+    state: Literal["new", "up", "down", "always"] = "new"
 
 
 @dataclass
@@ -59,6 +62,12 @@ class Machine:
     shaped: set[str] = field(default_factory=set)  # interfaces with a classful root qdisc (Mininet's HTB)
     down: set[str] = field(default_factory=set)  # interfaces that are off at the end
     origin: Origin | None = None
+
+    def switch(self, port: str, up: bool) -> None:
+        """Sets an interface or a bridge up or down."""
+        (self.down.discard if up else self.down.add)(port)
+        if (bridge := self.bridges.get(port)) is not None and bridge.state != "always":
+            bridge.state = "up" if up else "down"
 
 
 @dataclass
