@@ -94,6 +94,18 @@ class Lan:
     origin: Origin | None = None
 
 
+@dataclass(frozen=True)
+class Probe:
+    """A test of the file: the machine `source` reaches the machine `target` by ping; with `fails` it never
+    does.
+    """
+
+    name: str
+    source: str
+    target: str
+    fails: bool = False
+
+
 @dataclass
 class Network:
     """An imported network; `left` has a line on each part that is left out, `changed` on each that is
@@ -106,6 +118,7 @@ class Network:
     wires: list[Wire] = field(default_factory=list)
     lans: dict[str, Lan] = field(default_factory=dict)
     lines: list[Wire] = field(default_factory=list)  # between two LANs, or a machine and a LAN
+    probes: list[Probe] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     source: str = ""  # the file that was read
