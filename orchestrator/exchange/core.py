@@ -7,6 +7,7 @@ A wireless network becomes a LAN on which all nodes receive all frames; EMANE's 
 from __future__ import annotations
 
 import ipaddress
+import math
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,8 @@ class _Reader:
         """Returns (name in the file, valid and unused node name) of an element, and stores the node name by
         the element's id. Reports a name that it changes.
         """
+        if element.attributes.get("id", "") in self._names:
+            self._refuse(element, "has an id that another has", REMEDY, element.attributes.get("id", ""))
         theirs = element.attributes.get("name") or f"n{element.attributes.get('id', '')}"
         name = self._names[element.attributes.get("id", "")] = name_of(theirs, set(self._names.values()))
         if name != theirs:
@@ -203,8 +206,10 @@ class _Reader:
             text = options.attributes.get(key, "0")
             try:
                 value = float(text)
+                if not 0 <= value < math.inf:
+                    raise ValueError
             except ValueError:
-                self._refuse(options, "is no number", "mend the link's options", f"{key}={text}")
+                self._refuse(options, "is no number from 0 on", "mend the link's options", f"{key}={text}")
                 continue
             if value > 0:
                 found[ours] = (

@@ -161,10 +161,12 @@ class _Reader:
         for line in interfaces_file(machine, _text(own / "etc/network/interfaces")):
             self._leave(path, f"{theirs}: `{line}` of its interfaces is not done")
         self._command(path, theirs, machine, str(properties.get("start_command") or ""))
-        if (cpus := properties.get("cpus")) and isinstance(cpus, int | float):
-            machine.keys["cpu_limit"] = f"{cpus:g} cores"
-        if (memory := properties.get("memory")) and isinstance(memory, int):
-            machine.keys["memory_limit"] = f"{memory} MiB"
+        for key, ours, unit in (("cpus", "cpu_limit", "cores"), ("memory", "memory_limit", "MiB")):
+            value = properties.get(key)
+            if isinstance(value, int | float) and not isinstance(value, bool) and value:
+                machine.keys[ours] = f"{value} {unit}"
+            elif value:
+                self._leave(path, f"{theirs}: {key} ({str(value)[:60]}), which is no number")
         for key in ("environment", "extra_hosts", "extra_volumes", "mac_address"):
             if value := properties.get(key):
                 self._leave(path, f"{theirs}: {key} ({' '.join(str(value).split())[:60]})")

@@ -82,7 +82,7 @@ class _Reader:
         for number, (place, link) in enumerate(link_entries(data.get("links"))):
             self._link(place, number, link)
         for name, said in probes(self._network, data.get("validate"), self._names):
-            self._leave(("validate", name), said)
+            self._leave(("validate", name) if name else ("validate",), said)
         if not self._names:
             self._refuse((), "has no nodes", "name a topology of netlab")
         if self._problems:

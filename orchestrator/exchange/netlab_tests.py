@@ -25,6 +25,8 @@ def probes(network: Network, validate: Any, names: Mapping[str, str]) -> Iterato
     is a note, as is one that contradicts an earlier one. names: name in the file -> node name.
     """
     changed = ""
+    if validate and not isinstance(validate, dict):
+        yield "", "validate: is no mapping of tests: left out"
     for name, given in mapping(validate).items():
         test = nested(given)
         found = _ping(test)

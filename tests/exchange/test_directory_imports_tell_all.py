@@ -108,6 +108,7 @@ GNS3_CHANGES = [
     ("10.5.0.7/24", "10.5.0.6/24"), ("24 10.5.0.1", "24 10.5.0.3"), ("ping 10.5.0.9", "ping 10.5.0.1"),
     ("255.255.255.0", "255.255.255.128"), ("alpine:3", "alpine:4"), ("add 10.5.0.9", "add 10.5.0.5"),
     ("A=51", ""), ('"cpus": 0.5', '"cpus": 0.25'), ('"memory": 64', '"memory": 65'),
+    ('"cpus": 0.5', '"cpus": "half"'), ('"memory": 64', '"memory": true'),
     ("www:10.5.0.7", "ftp:10.5.0.7"), ("/data", "/more"), ("02:00:00:00:00:09", "02:00:00:00:00:0a"),
     ('"port_number": 2, "type": "access", "vlan": 4', '"port_number": 2, "type": "access", "vlan": 5'), ("[20, 2]", "[21, 2]"), ("[20, 2]", "[20, 3]"), ('"packet_loss": [5]', '"packet_loss": [6]'),
     ('"corrupt": [3]', '"corrupt": [4]'), ("icmp", "udp"), ('"frequency_drop": [9]', '"frequency_drop": [8]'),

@@ -84,3 +84,8 @@ def test_a_contradiction_is_a_note(tmp_path: Path) -> None:
     tests = one + one.replace("a:", "b:").replace("'h2'", "'h2',expect='fail'")
     data, left = _imported(tests, tmp_path)
     assert len(data["expect"]) == 1 and "an earlier test says the contrary" in left
+
+
+def test_tests_that_are_no_mapping_are_named(tmp_path: Path) -> None:
+    (tmp_path / "x.yml").write_text(NETWORK.replace("validate:", "validate: [a]"))
+    assert "line 4: validate: is no mapping of tests: left out" in read(tmp_path / "x.yml").left
