@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from orchestrator.exchange import writing
 from orchestrator.exchange.netlab import read
