@@ -38,13 +38,30 @@ def _segment(network: Network, machine: Machine, name: str, bridge: Bridge, port
         network.changed.append(f"{machine.name} is nothing but a bridge ({name}): a segment here")
     else:
         network.changed.append(f"{name} of {machine.name} is the segment {lan_name} here")
+    if bridge.state == "new":
+        network.changed.append(f"{machine.name}: {name} is never set up in the file: it forwards here")
+    elif bridge.state == "down":
+        network.changed.append(f"{machine.name}: {name} is off: the links of its ports are down here")
     lan = network.lans[lan_name] = Lan(lan_name, stp=bridge.stp, origin=machine.origin)
     for port in ports:
         for address in machine.addresses.pop(port, []):
             network.left.append(f"{machine.name}: the address {address} of {port}, a port of {name}")
         _plug(network, (machine.name, port), lan)
+    if bridge.state == "down":
+        _off(network, lan)
     if not alone:
         lan.members.append((machine.name, name))
+
+
+def _off(network: Network, lan: Lan) -> None:
+    """Takes down the link of each member of the LAN, and each link to another LAN; adds a link for a member
+    that has none.
+    """
+    for end in lan.members:
+        if not any(end in line.ends for line in network.lines):
+            network.lines.append(Wire((end, (lan.name, "")), origin=lan.origin))
+    for line in network.lines:
+        line.down = line.down or any(node == lan.name for node, _ in line.ends)
 
 
 def _only_bridge(network: Network, machine: Machine, name: str, ports: list[str]) -> bool:

@@ -7,6 +7,7 @@ A wireless network becomes a LAN on which all nodes receive all frames; EMANE's 
 from __future__ import annotations
 
 import ipaddress
+import math
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,10 @@ OPTIONS = {
 }  # fmt: skip
 NODES = (("node1", "node_one"), ("node2", "node_two"))  # CORE's present and former names
 IFACES = (("iface1", "interface_one"), ("iface2", "interface_two"))
+# Sections that are imported, and those without effect on the network: drawing, place on Earth, presets of new
+# devices.
+READ = ("networks", "devices", "links", "session_metadata", "session_origin", "default_services")
+INERT = {"preservedir", "enablerj45", "enablesdt", "sdturl", "link_enabled", "link_timeout"}
 UNKNOWN = ("mer", "burst", "mburst")
 
 
@@ -60,16 +65,31 @@ class _Reader:
             self._link(element, joined)
         for wire in joined.values():
             self._network.join(wire)
-        for section in ("hooks", "session_hooks", "service_configurations", "configservice_configurations"):
-            for element in self._root.all(section):
-                for inner in element.children:
-                    about = " ".join(inner.attributes.values())
-                    self._leave(inner, f"{inner.tag} {about}: no counterpart")
+        for element in self._root.children:
+            for inner in element.children if element.tag not in READ else ():
+                self._section(inner)
         if not self._network.machines and not self._problems:
             self._refuse(self._root, "has no devices", REMEDY)
         if self._problems:
             raise TopologyError(self._problems)
         return self._network
+
+    def _section(self, element: Element) -> None:
+        """Reports an element of a section that is not imported, with the options in it that have a value.
+        Silent for an option that is not set or has no effect on the network.
+        """
+        set_options = [
+            one.attributes for one in (element, *element.all("configuration")) if "value" in one.attributes
+        ]
+        options = [
+            f"{one.get('name')}={one['value']}"
+            for one in set_options
+            if one["value"] not in ("", "0") and one.get("name") not in INERT
+        ]
+        if element.tag != "configuration":
+            options = [" ".join([element.tag, *element.attributes.values()]), *options]
+        if options:
+            self._leave(element, f"{' '.join(', '.join(options).split())[:160]}: no counterpart")
 
     def _refuse(self, element: Element, rule: str, remedy: str, value: str = "") -> None:
         self._problems.append(Problem(self._file, element.line, "", value, rule, remedy))
@@ -81,6 +101,8 @@ class _Reader:
         """Returns (name in the file, valid and unused node name) of an element, and stores the node name by
         the element's id. Reports a name that it changes.
         """
+        if element.attributes.get("id", "") in self._names:
+            self._refuse(element, "has an id that another has", REMEDY, element.attributes.get("id", ""))
         theirs = element.attributes.get("name") or f"n{element.attributes.get('id', '')}"
         name = self._names[element.attributes.get("id", "")] = name_of(theirs, set(self._names.values()))
         if name != theirs:
@@ -165,6 +187,8 @@ class _Reader:
         port = given.get("name") or f"eth{given.get('id', '')}"
         if iface is not None and name in self._network.machines:
             addresses = self._network.machines[name].addresses.setdefault(port, [])
+            if mac := given.get("mac"):
+                self._leave(iface, f"{name}: the MAC {mac} is the plan's here")
             for family in ("ip4", "ip6"):
                 if address := given.get(family):
                     self._address(iface, f"{address}/{given.get(f'{family}_mask', '')}", addresses)
@@ -182,8 +206,10 @@ class _Reader:
             text = options.attributes.get(key, "0")
             try:
                 value = float(text)
+                if not 0 <= value < math.inf:
+                    raise ValueError
             except ValueError:
-                self._refuse(options, "is no number", "mend the link's options", f"{key}={text}")
+                self._refuse(options, "is no number from 0 on", "mend the link's options", f"{key}={text}")
                 continue
             if value > 0:
                 found[ours] = (

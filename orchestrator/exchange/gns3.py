@@ -161,8 +161,15 @@ class _Reader:
         for line in interfaces_file(machine, _text(own / "etc/network/interfaces")):
             self._leave(path, f"{theirs}: `{line}` of its interfaces is not done")
         self._command(path, theirs, machine, str(properties.get("start_command") or ""))
-        if properties.get("environment"):
-            self._leave(path, f"{theirs}: its environment")
+        for key, ours, unit in (("cpus", "cpu_limit", "cores"), ("memory", "memory_limit", "MiB")):
+            value = properties.get(key)
+            if isinstance(value, int | float) and not isinstance(value, bool) and value:
+                machine.keys[ours] = f"{value} {unit}"
+            elif value:
+                self._leave(path, f"{theirs}: {key} ({str(value)[:60]}), which is no number")
+        for key in ("environment", "extra_hosts", "extra_volumes", "mac_address"):
+            if value := properties.get(key):
+                self._leave(path, f"{theirs}: {key} ({' '.join(str(value).split())[:60]})")
 
     def _command(self, path: Place, theirs: str, machine: Machine, command: str) -> None:
         """Applies the effects of the container's start command; splits its words as a shell does. Ignores a
@@ -209,7 +216,9 @@ class _Reader:
         found: dict[str, Any] = {}
         for word, values in filters.items():
             if word not in FILTERS:
-                self._leave(path, f"the packet filter {word}")
+                self._leave(
+                    path, f"the packet filter {word} {' '.join(map(str, _list(values)))[:60]}".rstrip()
+                )
                 continue
             for (ours, unit), value in zip(FILTERS[word], _list(values), strict=False):
                 if value:

@@ -113,15 +113,16 @@ def _take(network: Network, net: dict[str, Any]) -> None:
         if names[name] != name:
             network.changed.append(f"node {name} is {names[name]} here")
     on_switches = {}
+    ports = {(node, port) for link in net["links"] for node, port in link["ends"]}
     for switch in net["switches"]:
         ours = names[switch["name"]]
         network.lans[ours] = Lan(ours, stp=switch["stp"], origin=Origin(network.source, switch["line"]))
-        on_switches[ours] = _commanded(network, Machine(ours), switch)
+        on_switches[ours] = _commanded(network, Machine(ours), switch, ports)
     for host in net["hosts"]:
         ours = names[host["name"]]
         addresses = {port: [address] for port, address in host["addresses"].items()}
         machine = Machine(ours, addresses=addresses, origin=Origin(network.source, host["line"]))
-        network.machines[ours] = _commanded(network, machine, host)
+        network.machines[ours] = _commanded(network, machine, host, ports)
         if host["cpu"]:
             machine.keys["cpu_limit"] = f"{host['cpu']:g} cores"
             said = f"{host['name']}: {host['cpu']:g} of all CPUs is {host['cpu']:g} of one core here"
@@ -133,11 +134,18 @@ def _take(network: Network, net: dict[str, Any]) -> None:
             network.left.append(f"{name}: what its commands do at {port}, on no link of the script")
 
 
-def _commanded(network: Network, machine: Machine, node: dict[str, Any]) -> Machine:
-    """Applies the effects of the node's recorded commands, as its shell would run them, and returns the
-    machine. Reports parts without a counterpart; raises TopologyError for the first problem.
+def _commanded(
+    network: Network, machine: Machine, node: dict[str, Any], ports: set[tuple[str, str]]
+) -> Machine:
+    """Applies the effects of the node's recorded commands, as its shell would run them, in their order with
+    the impairments that the script gives to interfaces among `ports` (node, interface; those of links).
+    Returns the machine. Reports parts without a counterpart; raises TopologyError for the first problem.
     """
     for line, text in node["commands"]:
+        if isinstance(text, dict):
+            if (node["name"], port := text["port"]) in ports:
+                _shape(machine, port, text["side"])
+            continue
         startup = Startup(machine, node["name"], lambda _line, line=line: f"line {line}: {node['name']}")  # type: ignore[misc]
         startup.script(text)
         network.left += [one for one in startup.left if one not in network.left]
@@ -146,18 +154,31 @@ def _commanded(network: Network, machine: Machine, node: dict[str, Any]) -> Mach
     return machine
 
 
+def _shape(machine: Machine, port: str, side: dict[str, Any]) -> None:
+    """Replaces all impairments of an interface, as TCIntf.config does. With a bandwidth its root qdisc is
+    Mininet's HTB.
+    """
+    machine.queues.pop(port, None)
+    machine.shaped.discard(port)
+    if side:
+        machine.queues[port] = dict(map(_quantity, side.items()))
+    if "bw" in side:
+        machine.shaped.add(port)
+
+
 def _joined(
     network: Network, link: dict[str, Any], names: dict[str, str], switches: dict[str, Machine]
 ) -> None:
-    """Adds a wire for a recorded link, with the impairments of its parameters and those that commands of its
-    switches set at its ends. Reports addresses at switch ports as left out; a link with such a port that is
+    """Adds a wire for a recorded link, with the impairments that its ends have at the end of the script.
+    Reports addresses at switch ports as left out; a link with such a port that is
     down is down.
     """
-    sides = [dict(map(_quantity, side.items())) for side in link["sides"]]
+    sides: list[dict[str, Any]] = [{}, {}]
     ends, down = [(names[node], port) for node, port in link["ends"]], link["down"]
     for side, (node, port) in zip(sides, ends, strict=True):
-        if (machine := switches.get(node)) is not None:
-            side |= machine.queues.pop(port, {})
+        machine = switches.get(node)
+        side |= (machine or network.machines[node]).queues.pop(port, {})
+        if machine is not None:
             for address in machine.addresses.pop(port, []):
                 network.left.append(f"{node}: the address {address} of {port}, a port of a switch")
             down = down or port in machine.down

@@ -1,5 +1,5 @@
-"""Imports topologies of netlab: nodes by device and module, links in all their forms, and validation tests as
-notes.
+"""Imports topologies of netlab: nodes by device and module, links in all their forms, pings of validation
+tests as expectations, and other tests as notes.
 
 The plan and the routers do what netlab would generate (addresses from pools, configurations from templates).
 Network and protocols are imported, the settings of protocols are left out.
@@ -16,6 +16,7 @@ from ..language.source import Document, read_document
 from .daemons import DAEMONS
 from .files import bounded
 from .netlab_forms import Groups, Place, ends_of, link_entries, mapping, merged, nested, node_entries, words
+from .netlab_tests import probes
 from .network import End, Lan, Machine, Network, Origin, Route, Wire, name_of
 
 TOOL = "netlab"
@@ -80,8 +81,8 @@ class _Reader:
                 self._node(("groups", group), name, {})
         for number, (place, link) in enumerate(link_entries(data.get("links"))):
             self._link(place, number, link)
-        for name, test in mapping(data.get("validate")).items():
-            self._leave(("validate", name), _validation(str(name), nested(test)))
+        for name, said in probes(self._network, data.get("validate"), self._names):
+            self._leave(("validate", name) if name else ("validate",), said)
         if not self._names:
             self._refuse((), "has no nodes", "name a topology of netlab")
         if self._problems:
@@ -305,16 +306,3 @@ class _Reader:
             beside = [node for group in groups if host in group for node in group if node != host]
             if router := next((node for node in beside if self._network.machines[node].forward), None):
                 self._network.machines[host].routes.append(Route("default", router))
-
-
-def _validation(name: str, test: dict[str, Any]) -> str:
-    """Returns a netlab validation test as a line for the report: what to check by hand, and on which
-    nodes.
-    """
-    where = ", ".join(words(test.get("nodes"))) or "no node"
-    for key in ("exec", "show", "plugin", "config", "wait"):
-        if key in test:
-            value = test[key]
-            text = str(next(iter(value.values()), "") if isinstance(value, dict) else value)
-            return f"validate.{name}: to be checked by hand: {key} `{' '.join(text.split())[:80]}` on {where}"
-    return f"validate.{name}: to be checked by hand on {where}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from ..language.scalars import LONGEST_NAME
 
@@ -33,10 +33,13 @@ class Route:
 
 @dataclass
 class Bridge:
-    """A switch inside a machine, as `ip` and `brctl` make it, with its ports."""
+    """A switch inside a machine, as `ip`, `brctl` and `ovs-vsctl` make it, with its ports. state: a bridge of
+    Linux forwards only while it is up; one of Open vSwitch always.
+    """
 
     ports: list[str] = field(default_factory=list)
     stp: bool = False
+    state: Literal["new", "up", "down", "always"] = "new"
 
 
 @dataclass
@@ -56,8 +59,15 @@ class Machine:
     made: dict[str, str] = field(default_factory=dict)  # interfaces that it makes itself, and what they are
     mtus: dict[str, int] = field(default_factory=dict)
     queues: dict[str, dict[str, Any]] = field(default_factory=dict)  # impairments of what leaves an interface
+    shaped: set[str] = field(default_factory=set)  # interfaces with a classful root qdisc (Mininet's HTB)
     down: set[str] = field(default_factory=set)  # interfaces that are off at the end
     origin: Origin | None = None
+
+    def switch(self, port: str, up: bool) -> None:
+        """Sets an interface or a bridge up or down."""
+        (self.down.discard if up else self.down.add)(port)
+        if (bridge := self.bridges.get(port)) is not None and bridge.state != "always":
+            bridge.state = "up" if up else "down"
 
 
 @dataclass
@@ -84,6 +94,18 @@ class Lan:
     origin: Origin | None = None
 
 
+@dataclass(frozen=True)
+class Probe:
+    """A test of the file: the machine `source` reaches the machine `target` by ping; with `fails` it never
+    does.
+    """
+
+    name: str
+    source: str
+    target: str
+    fails: bool = False
+
+
 @dataclass
 class Network:
     """An imported network; `left` has a line on each part that is left out, `changed` on each that is
@@ -96,6 +118,7 @@ class Network:
     wires: list[Wire] = field(default_factory=list)
     lans: dict[str, Lan] = field(default_factory=dict)
     lines: list[Wire] = field(default_factory=list)  # between two LANs, or a machine and a LAN
+    probes: list[Probe] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     source: str = ""  # the file that was read

@@ -9,8 +9,8 @@ from .network import End, Lan, Machine, Network, Wire
 
 def settle(network: Network) -> None:
     """Moves queues, MTUs and "down" states of machines' interfaces to their links, and clears them on the
-    machines. Reports in `network.left` those of interfaces on no network, and MTUs on a LAN; ignores MTUs and
-    states of `lo` and of bridges.
+    machines. Reports in `network.left` those of interfaces on no network, and MTUs on a LAN; those of
+    bridges too; ignores those of `lo`, and states of bridges.
     """
     for machine in network.machines.values():
         for port, queue in machine.queues.items():
@@ -96,7 +96,10 @@ def _mtu(network: Network, machine: Machine, port: str, mtu: int) -> None:
             )
     elif (lan := _lan(network, end)) is not None:
         network.left.append(f"{machine.name}: the MTU {mtu} of {port} on {lan.name}")
-    elif port not in machine.bridges and port != "lo":
+    elif port in machine.bridges:
+        said = "of the bridge, which holds for its own frames only"
+        network.left.append(f"{machine.name}: the MTU {mtu} of {port}, {said}")
+    elif port != "lo":
         network.left.append(f"{machine.name}: the MTU {mtu} of {port}, which is on no network of the lab")
 
 

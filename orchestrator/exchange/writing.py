@@ -7,6 +7,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from contract.plan import Plan
 from vnet.topology import Topology
@@ -18,6 +19,7 @@ from ..topology.loading import parse
 from .bridging import bridged
 from .keeping import keep_addresses
 from .network import Impairments, Lan, Machine, Network, Route, Wire
+from .probes import expectations, pings_of
 from .settling import settle, unplaced
 from .subnets import address_of, joined, named_wires, overlap, subnets_of
 
@@ -79,7 +81,9 @@ def _planned(network: Network, bare: Topology, changed: list[str], file: str) ->
     changed += _second(network)
     changed += _nowhere(network, plan, addresses)
     for machine in network.machines.values():
-        _completed(bare, machine, names[machine.name], addresses)
+        _completed(bare, machine, names[machine.name], addresses, pings_of(network, plan, machine.name))
+    if network.probes:
+        bare.set(expect=expectations(network, plan))
     if any(machine.kind or machine.software for machine in network.machines.values()):
         bare.set(routing="none")
     _checked(network, bare, file)
@@ -281,9 +285,13 @@ def _nowhere(network: Network, plan: Plan, addresses: dict[str, str]) -> list[st
 
 
 def _completed(
-    topology: Topology, machine: Machine, names: dict[str, str], addresses: dict[str, str]
+    topology: Topology,
+    machine: Machine,
+    names: dict[str, str],
+    addresses: dict[str, str],
+    pings: dict[str, object],
 ) -> None:
-    """Adds the node's routes and software, with the planned names and addresses."""
+    """Adds the node's routes and software, with the planned names and addresses, and its pings."""
     keys: dict[str, object] = {}
     if machine.routes:
         keys["routes"] = [
@@ -296,4 +304,6 @@ def _completed(
         keys["software"] = {"router" if foreign.forwards else "program": software}
     elif machine.software:
         keys["software"] = machine.software
+    if pings:
+        keys["software"] = {**cast(dict[str, object], keys.get("software", {})), **pings}
     topology.change("nodes", machine.name, **keys)

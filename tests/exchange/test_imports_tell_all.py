@@ -307,3 +307,26 @@ def test_cycles_are_refused(tmp_path: Path) -> None:
     file.write_text("services: {a: {depends_on: [b]}, b: {depends_on: [a]}}\n")
     with pytest.raises(TopologyError, match="a depends on itself"):
         compose.read(file)
+
+
+@pytest.mark.parametrize(
+    ("last", "down", "said"),
+    [
+        ("ip link set br0 up", 0, "a segment here"),
+        ("ip link set br0 down", 2, "br0 is off: the links of its ports are down here"),
+        ("ifconfig br0 down", 2, "br0 is off"),
+        ("true", 0, "br0 is never set up in the file"),
+        ("ip link set br0 mtu 900 up", 0, "the MTU 900 of br0"),
+    ],
+)
+def test_a_bridge_that_is_off_carries_nothing(last: str, down: int, said: str, tmp_path: Path) -> None:
+    text = CONTAINERLAB.partition("  nodes:")[0] + (
+        f"  nodes:\n    sw: {{exec: [ip link add br0 type bridge, brctl addif br0 eth1 eth2, {last}]}}\n"
+        "    h1: {exec: [ip addr add 10.4.0.11/24 dev eth1]}\n    h2: {exec: [ifconfig eth1 10.4.0.22/24]}\n"
+        '  links: [{endpoints: ["sw:eth1", "h1:eth1"]}, {endpoints: ["sw:eth2", "h2:eth1"]}]\n'
+    )
+    (tmp_path / "x.clab.yml").write_text(text)
+    network = containerlab.read(tmp_path / "x.clab.yml")
+    written = writing.write(network)
+    assert written.text.count("link-down") == down
+    assert any(said in one for one in (*network.left, *written.changed))

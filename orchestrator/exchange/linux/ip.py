@@ -137,6 +137,8 @@ def _new(machine: Machine, words: list[str]) -> int | None:
     if name is None:
         return None
     if kind == "bridge":
+        if "up" in head:
+            machine.bridges.setdefault(name, Bridge()).state = "up"
         return _bridge(machine.bridges.setdefault(name, Bridge()), options)
     if kind == "vlan" and parent is not None and "id" in options[:-1]:
         tag = options[options.index("id") + 1]
@@ -170,7 +172,7 @@ def _set(machine: Machine, words: list[str]) -> int | None:
     given = iter(plain)
     for word in given:
         if word in ("up", "down"):
-            (machine.down.discard if word == "up" else machine.down.add)(port)
+            machine.switch(port, word == "up")
         elif word == "mtu":
             value = next(given, "")
             if not value.isdecimal():

@@ -48,7 +48,7 @@ def ifconfig(machine: Machine, words: Sequence[str]) -> int | None:
     for word in given:
         if word in ("up", "down"):
             off = word == "down"
-            (machine.down.add if off else machine.down.discard)(port)
+            machine.switch(port, not off)
         elif word == "netmask":
             mask = next(given, "")
         elif word == "mtu":
@@ -79,7 +79,7 @@ def ifconfig(machine: Machine, words: Sequence[str]) -> int | None:
     if address is None:
         return 0 if mask is None else _masked(machine, port, mask)
     if not off:
-        machine.down.discard(port)  # an address takes the interface up (net-tools, ifconfig.c)
+        machine.switch(port, True)  # an address takes the interface up (net-tools, ifconfig.c)
     return _own(machine, port, address, mask)
 
 

@@ -62,7 +62,7 @@ def ovs_vsctl(machine: Machine, words: Sequence[str]) -> int | None:
     for command in waiting:
         match command:
             case ["add-br", name]:
-                machine.bridges.setdefault(name, Bridge())
+                machine.bridges.setdefault(name, Bridge()).state = "always"
             case ["del-br", name]:
                 machine.bridges.pop(name, None)
             case ["add-port", name, port] if name in machine.bridges:

@@ -41,7 +41,10 @@ def tc(machine: Machine, words: Sequence[str]) -> int | None:
         return 0 if "show" in plain or "ls" in plain else None
     command, port = plain[1], plain[plain.index("dev") + 1]
     if "delete".startswith(command):
+        if "parent" in plain:
+            return None  # of one class
         machine.queues.pop(port, None)
+        machine.shaped.discard(port)
         return 0
     if command in ("show", "ls", "list"):
         return 0
@@ -59,6 +62,11 @@ def tc(machine: Machine, words: Sequence[str]) -> int | None:
         return 2  # it exists
     if "parent" in plain[:at] and not own:
         return None  # of one class of traffic
+    if port in machine.shaped and "root" in plain[:at]:
+        if command == "change":
+            return 2  # the root qdisc is of another kind
+        own = {}
+        machine.shaped.discard(port)
     if command != "add" and kind == "netem":
         own = {key: value for key, value in own.items() if key.removesuffix("_correlation") not in _RESET}
     elif command == "replace":

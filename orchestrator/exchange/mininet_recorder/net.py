@@ -160,6 +160,7 @@ class Net(Recorded):
             tc = counts or (isinstance(given, type) and issubclass(given, TCIntf)) or self._as_mn(own)
             intf = end.plug(params.get(f"intfName{number}"), port, TCIntf if tc else Intf, own)
             interfaces.append(intf)
+            intf.shape({})  # a former interface of this name is gone, and what was set on it
             intf.config(**own)
         if isinstance(kind, type) and kind.__name__ not in (
             "TCLink",
@@ -360,6 +361,5 @@ class Net(Recorded):
     def _link(link: Link) -> dict[str, Any]:
         ends = (link.intf1, link.intf2)
         return {
-            "ends": [[end.node.name, end.name] for end in ends], "sides": [end.side for end in ends],
-            "down": link.down, "line": link.line,
+            "ends": [[end.node.name, end.name] for end in ends], "down": link.down, "line": link.line,
         }  # fmt: skip

@@ -39,7 +39,6 @@ class Intf(Recorded):
         self, name: Any = "", node: Any = None, port: Any = None, link: Any = None, **params: Any
     ) -> None:
         self.name, self.node, self.port, self.link, self.params = str(name), node, port, link, params
-        self.side: dict[str, Any] = {}
         self.up = True
         if link is None and node is not None and here():
             leave(f"Intf({self.name!r}): an interface of the machine, which is outside of the lab")
@@ -48,15 +47,16 @@ class Intf(Recorded):
         return self.name
 
     def config(self, **params: Any) -> dict[str, Any]:
-        """Sets the impairments in place of the former ones, on a TCIntf; reports that a plain Intf ignores
-        them. Applies `ip` and `up=False`; reports other parameters. Returns an empty mapping.
+        """Sets the impairments in place of the former ones, on a TCIntf; keeps these if none but `jitter` is
+        given. Reports that a plain Intf ignores them. Applies `ip` and `up=False`; reports other parameters.
+        Returns an empty mapping.
         """
         if not isinstance(self, TCIntf) and any(params.get(key) for key in IMPAIRMENTS):
             leave(
                 f"{self.name}.config: bandwidth, delay and the like are without effect on an Intf (no TCIntf)"
             )
-        else:
-            self.side = {key: params[key] for key in IMPAIRMENTS if params.get(key)}
+        elif any(params.get(key) for key in IMPAIRMENTS if key != "jitter"):  # Mininet's TCIntf.config
+            self.shape({key: params[key] for key in IMPAIRMENTS if params.get(key)})
         if params.get("ip"):
             self.setIP(params["ip"])
         for key in sorted(params.keys() - {*IMPAIRMENTS, "ip", "up"}):
@@ -65,6 +65,12 @@ class Intf(Recorded):
         if params.get("up") is False:
             self.ifconfig("down")
         return {}
+
+    def shape(self, side: dict[str, Any]) -> None:
+        """Records impairments that replace all former ones of the interface, among the commands of its node,
+        since `tc` may change them later.
+        """
+        self.node.commands.append((here(), {"port": self.name, "side": side}))
 
     def setIP(self, ipstr: str, prefixLen: Any = None) -> str:
         """Gives the interface an address, with the prefix length 8 if neither `ipstr` nor `prefixLen` has
@@ -152,7 +158,8 @@ class Node(Recorded):
         self.inNamespace = inNamespace
         self.interfaces: list[Intf] = []
         self.addresses: dict[str, str] = {}
-        self.commands: list[tuple[int, str]] = []
+        # Text of the shell, or the impairments that an interface gets.
+        self.commands: list[tuple[int, str | dict[str, Any]]] = []
         self.waiting = False
 
     def __str__(self) -> str:

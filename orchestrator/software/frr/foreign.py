@@ -60,7 +60,10 @@ def _words(line: str, renamed: Mapping[str, str]) -> str:
     return re.sub(rf"(?<![\w.:/-])({pattern})(?![\w.:-])", lambda found: renamed[found[1]], line)
 
 
-_START = re.compile(r"(/etc/init\.d/(frr|quagga|zebra) (re)?start|(systemctl|service) .*(frr|quagga|zebra))")
+_START = re.compile(
+    r"/etc/init\.d/(frr|quagga|zebra) (re)?start\b|service (frr|quagga|zebra)(\.service)? (re)?start\b"
+    r"|systemctl (-\S+ )*((re)?start|(try-|reload-or-)restart|enable (.* )?--now)\b.* (frr|quagga|zebra)\b"
+)
 _LOG = re.compile(r"^\s*(log file|debug)\b.*\n?", re.MULTILINE)  # the lab records the daemons' output
 _PROTOCOL = re.compile(r"^router ", re.MULTILINE)
 
