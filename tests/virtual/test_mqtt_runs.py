@@ -165,7 +165,7 @@ def test_a_shared_group_gets_each_message_once_between_its_members(place: Place)
     (place.cwd / "shared.yaml").write_text(SHARED)
     run = place.run("--raw", file="shared.yaml")
     reduce_run(run.run_dir)
-    assert delivered(run.run_dir) >= 40
+    assert delivered(run.run_dir) > 20
     assert {row[3] for row in lines(run.run_dir, "R")} == {"worker1", "worker2"}
     table = pl.read_parquet(run.run_dir / "messages.parquet")
     assert set(table["receiver"]) == {"$share/g/m/# at broker"} and set(table["copies"]) == {1}
