@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from capture import expected
-from capture.coverage import covered
+from capture import expected, shared
 from capture.records import BACK, THERE, Records
 from contract.manifest import Warned
 from contract.plan import Plan
@@ -23,7 +22,8 @@ def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]
 
     A receiver is expected to get a message if the plan states it and, if the receiver must connect first,
     it was ready when the message was sent or has received it all the same. A message that nobody is expected
-    to get has one row, with receiver null. Of several S records of a message the last counts.
+    to get has one row, with receiver null. Of several S records of a message the last counts. A group of
+    receivers counts as one (`shared.of_groups` has put its name into the records).
     """
     wanted = expected.deliveries(plan).select("flow", "receiver", "guarantee", "turn", "turns")
     sessions = expected.sessions(plan)
@@ -34,7 +34,7 @@ def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]
         .join(_arrivals(records.received), on=DELIVERY, how="left")
         .join(_replies(records.received, plan), on=DELIVERY, how="left")
     )
-    rows = _expected_only(rows, _reachable(records.sessions, sessions))
+    rows = _expected_only(rows, shared.ready(_reachable(records.sessions, sessions), plan))
     rows = rows.join(expected.flows(plan), on="flow", how="left")
     rows = rows.with_columns(
         pl.col("copies").fill_null(0),
@@ -42,7 +42,7 @@ def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]
         pl.col("reordered").fill_null(False),
         latency_ns=pl.col("received_ns") - pl.col("scheduled_ns"),
         round_trip_ns=pl.col("replied_ns") - pl.col("scheduled_ns"),
-        covered=covered(rows, records.sessions, sessions),
+        covered=shared.covered_by_all(rows, records.sessions, sessions, plan),
     )
     rows = rows.with_columns(late=_late()).select(TABLES["messages"].names)
     return rows.sort("scheduled_ns", "flow", "seq", "receiver"), _misfits(records, wanted, plan)

@@ -20,6 +20,7 @@ from capture import (
     records,
     requested,
     series,
+    shared,
     tcpdump,
     transfers,
     trials,
@@ -232,7 +233,7 @@ def _disturbance(done: Reduced, raw_dir: Path) -> None:
 
 
 def _messages(done: Reduced, path: Path, plan: Plan) -> None:
-    found = records.read(path, len(plan.flows))
+    found = shared.of_groups(records.read(path, len(plan.flows)), plan)
     table, misfits = messages.join(found, plan)
     done.warnings += [*found.warnings, *misfits]
     replies = found.received.filter(pl.col("leg") == records.BACK).height

@@ -74,7 +74,7 @@ TABLES = {table.name: table for table in (
         *FLOW,
         C("pattern", "str", "", "`publish`, `request`, `push`, `stream`"),
         C("sender", "str", "", "endpoint"),
-        C("receiver", "str", "", "endpoint; null: nobody is expected to get it", null=True),
+        C("receiver", "str", "", "endpoint or group (`shared` in the plan); null: nobody's", null=True),
         C("seq", "i64", "", "its number in the flow, from 0"),
         C("bytes", "i64", "B", "of payload"),
         C("scheduled_ns", "i64", "ns", "when it was due"),

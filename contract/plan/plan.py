@@ -151,6 +151,9 @@ class Plan:
     receivers: dict[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # sets of endpoints, by a name of the set's
+    # A receiver that stands for a group -> the endpoints of which each message reaches one, as the relay
+    # chooses. Only in `receivers` does a group's name stand for an endpoint.
+    shared: dict[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     programs: tuple[Program, ...] = ()  # that its software needs
     tables: dict[str, tuple[int, ...]] = field(default_factory=dict)  # of delays, as netem draws them

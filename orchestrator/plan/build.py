@@ -85,6 +85,7 @@ def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None 
         libvirt=model.libvirt,
         flows=programme.flows,
         receivers=programme.receivers,
+        shared=programme.shared,
         programs=programs_of(programme.software),
         proof=model.proof.settings(),
         tables=topology.tables,

@@ -26,6 +26,7 @@ class Programme:
     receivers: dict[str, tuple[str, ...]]
     notes: tuple[Note, ...]
     relays: dict[str, str]  # flow -> node that relays its messages
+    shared: dict[str, tuple[str, ...]]  # receiver that stands for a group -> endpoints of its members
 
 
 def make_scene(
@@ -89,10 +90,12 @@ def _gathered(ordered: dict[str, list[Planned]]) -> Programme:
     receivers: dict[str, tuple[str, ...]] = {}
     notes: dict[Note, None] = {}
     relays: dict[str, str] = {}
+    shared: dict[str, tuple[str, ...]] = {}
     for planned in (one for of_node in ordered.values() for one in of_node):
         flows += planned.flows
         for name, those in planned.receivers.items():
             assert receivers.setdefault(name, those) == those, f"two sets of receivers called {name}"
+        shared |= planned.shared
         notes |= dict.fromkeys(planned.notes)
         if planned.relay is not None:
             relays |= {flow.name: planned.relay for flow in planned.flows}
@@ -101,7 +104,7 @@ def _gathered(ordered: dict[str, list[Planned]]) -> Programme:
         node: tuple(KINDS[one.software.kind].numbered(one.software, ledger) for one in of_node)
         for node, of_node in ordered.items()
     }
-    return Programme(software, ledger.flows, receivers, tuple(notes), relays)
+    return Programme(software, ledger.flows, receivers, tuple(notes), relays, shared)
 
 
 def programs_of(software: dict[str, tuple[Software, ...]]) -> tuple[Program, ...]:

@@ -32,6 +32,8 @@ class Planned:
     receivers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # sets that `flows` name
     notes: tuple[Note, ...] = ()
     relay: str | None = None  # the node that relays its messages
+    # receivers that stand for a group -> the endpoints of which each message reaches one
+    shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

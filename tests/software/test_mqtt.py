@@ -61,11 +61,34 @@ def test_different_guarantees_are_different_deliveries() -> None:
     }
 
 
-def test_of_a_shared_subscription_nothing_can_be_expected_and_that_is_said() -> None:
-    plan = planned("version: 5, subscribe: [{topic: $share/g/a/b, qos: 1}]")
-    assert plan.flows[0].deliveries == ()
+def shared(first: str, second: str) -> Plan:
+    """Plans two clients of version 5 with the subscriptions."""
+    head = "sender: {segment: lan, software: {"
+    again = f"{head}t: {{mqtt: {{broker: one, version: 5, subscribe: {second}}}}}, s:"
+    return planned(f"version: 5, subscribe: {first}", **{f"{head}s:": again})
+
+
+def test_a_shared_group_is_owed_each_message_once_as_one_receiver() -> None:
+    plan = shared("[{topic: $share/g/a/+, qos: 1}]", "[{topic: $share/g/a/+, qos: 2}]")
+    assert owed(plan) == {("$share/g/a/+ at one",): ("QoS 1", True, False, True)}
+    assert plan.shared == {"$share/g/a/+ at one": ("reader", "sender-t")} and plan.notes == ()
+
+
+def test_two_groups_are_owed_each_message_and_a_filter_makes_another_group() -> None:
+    plan = shared("[{topic: $share/g/a/b, qos: 1}]", "[{topic: $share/g/a/#, qos: 1}]")
+    assert {who for (who,) in owed(plan)} == {"$share/g/a/b at one", "$share/g/a/# at one"}
+
+
+def test_a_group_with_qos_0_and_1_is_guaranteed_nothing() -> None:
+    plan = shared("[{topic: $share/g/a/b, qos: 1}]", "[{topic: $share/g/a/b}]")
+    assert owed(plan) == {("$share/g/a/b at one",): ("QoS 0 or 1", False, False, True)}
+
+
+def test_a_group_whose_member_gets_the_topic_twice_has_no_verdict_and_that_is_said() -> None:
+    plan = shared("[{topic: $share/g/a/b, qos: 1}]", "[{topic: $share/g/a/b}, {topic: a/#}]")
+    assert owed(plan) == {("sender-t",): ("QoS 0", False, True, True)} and plan.shared == {}
     (note,) = plan.notes
-    assert note.place == "nodes.reader.r" and "shared subscription" in note.text
+    assert note.place == "nodes.sender.s" and "another subscription to a/b" in note.text
 
 
 def test_names_in_records_tell_the_sessions_of_a_node_apart() -> None:

@@ -6,9 +6,13 @@ import re
 import subprocess
 from pathlib import Path
 
+import polars as pl
 import pytest
 from virtual_place import PROJECT, Place
 
+from capture.delivery import verdicts
+from capture.reduce import reduce_run
+from contract.rundir import read_plan
 from orchestrator.kernel.facts import find_tool
 
 NEEDS_TSHARK = pytest.mark.skipif(find_tool("tshark") is None, reason="no tshark (make setup installs it)")
@@ -138,3 +142,32 @@ def test_three_sites_over_tls_lose_nothing_and_an_intruder_stays_out(place: Plac
     assert [detail.split()[-1] for what, detail in north if what == "tls"] == ["handshake", "resumed"]
     intruder = {(what, detail) for what, detail in records(run.run_dir, "intruder") if what != "tls"}
     assert intruder == {("connecting", ""), ("failed", "refused: NotAuthorized")}
+
+
+SHARED = """\
+name: shared
+seed: 5
+segments: {lan: {subnet: 10.1.0.0/24}}
+nodes:
+  broker: {segment: lan, software: {b: {broker: mosquitto}}}
+  worker1: &worker
+    segment: lan
+    software: {w: {mqtt: {broker: broker, version: 5, subscribe: [{topic: "$share/g/m/#", qos: 1}]}}}
+  worker2: *worker
+  meter:
+    segment: lan
+    software: {m: {mqtt: {broker: broker, version: 5, publish: {topic: m/1, qos: 1, rate: 5 /s}}}}
+run: {hold: 8 s, drain: 2 s}
+"""
+
+
+def test_a_shared_group_gets_each_message_once_between_its_members(place: Place) -> None:
+    (place.cwd / "shared.yaml").write_text(SHARED)
+    run = place.run("--raw", file="shared.yaml")
+    reduce_run(run.run_dir)
+    assert delivered(run.run_dir) > 20
+    assert {row[3] for row in lines(run.run_dir, "R")} == {"worker1", "worker2"}
+    table = pl.read_parquet(run.run_dir / "messages.parquet")
+    assert set(table["receiver"]) == {"$share/g/m/# at broker"} and set(table["copies"]) == {1}
+    (verdict,) = verdicts(table, read_plan(run.run_dir))
+    assert verdict.holds and verdict.expected == table.height

@@ -51,8 +51,13 @@ class Traffic:
         return sorted(found, key=lambda s: (s.at_ns, s.number))
 
     def receivers(self, flow: Flow) -> list[str]:
-        """Returns the endpoints that get each message of the flow, each once."""
-        return list(dict.fromkeys(r for d in flow.deliveries for r in self.plan.receivers[d.receivers]))
+        """Returns the endpoints that get each message of the flow, each once; for a group its first."""
+        return list(dict.fromkeys(members[0] for members in self._owed(flow)))
+
+    def _owed(self, flow: Flow) -> Iterator[tuple[str, ...]]:
+        """Yields each receiver of the flow, and of a group all of its members."""
+        for name in (name for d in flow.deliveries for name in self.plan.receivers[d.receivers]):
+            yield self.plan.shared.get(name, (name,))
 
     def records(self, sent: Iterable[Sent]) -> Iterator[str]:
         """Yields the lines of raw/messages.csv for sessions, messages and bulk transfers."""
@@ -80,7 +85,7 @@ class Traffic:
         return 2 * TRANSIT_NS + self.delay_ns + (message.seq * 7919) % TRANSIT_NS
 
     def _sessions(self) -> Iterator[str]:
-        reached = {receiver for flow in self.plan.flows for receiver in self.receivers(flow)}
+        reached = {one for flow in self.plan.flows for members in self._owed(flow) for one in members}
         barred = unwelcome(self.plan)
         for session in sessions(self.plan).values():
             if session.listens:

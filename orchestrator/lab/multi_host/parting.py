@@ -34,6 +34,7 @@ def begin_request(plan: Plan, host: str, run_dir: Path) -> Message:
         steps=(),
         flows=(),
         receivers={},
+        shared={},
         events=(),
         captures=(),
         predictions=(),

@@ -122,7 +122,8 @@ def streams(plan: Plan, node_s: float = 0.0) -> Iterator[Owed]:
         for receiver in [name for one in flow.deliveries for name in plan.receivers[one.receivers]]:
             name = f"{flow.name} to {receiver}"
             if flow.sender not in at or receiver not in at:
-                why = "a program of the user's own sends or receives it"
+                own = "a program of the user's own sends or receives it"
+                why = "the relay chooses which member of a group gets it" if receiver in plan.shared else own
                 yield Owed(Stream(name, name, (), unknown=why), flow, receiver)
                 continue
             (here, sender), there = at[flow.sender], at[receiver]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from contract.plan import Delivery, Flow, Note, Session, Software
+from contract.plan import Delivery, Note, Session, Software
 
 from ...language.dscp import marks
 from ..brokers import name_at, port_at
@@ -16,8 +18,8 @@ from ..sending import make_flow
 from .file import PROTOCOL, MqttOptions, Publish, Subscription, spoken
 from .payloads import content_spec, planned_payload
 from .sessions import client_id, session_spec
-from .subscriptions import Subscribed, Subscriptions, deliveries
-from .topics import SHARED, inner, matches
+from .subscriptions import Group, Subscribed, Subscriptions, deliveries
+from .topics import inner, matches
 
 # Keep-alive intervals without a sign of life after which a broker ends a connection (MQTT 5, 3.1.2.10).
 PATIENCE = 1.5
@@ -31,10 +33,9 @@ def plan(scene: Scene, clients: Sequence[Placed]) -> Iterator[Planned]:
     shared = _shared_ids(scene, clients)
     for client in clients:
         mqtt: MqttOptions = client.model.mqtt
-        flows, receivers = _flow(scene, client, mqtt, subscriptions) if mqtt.publish else ((), {})
-        notes = (*_notes(client, mqtt), *shared.get(client.endpoint, ()))
         software = _software(scene, client, mqtt, wills.get(_broker(scene, mqtt), ()))
-        yield Planned(software, flows, receivers, notes, relay=mqtt.broker)
+        planned = Planned(software, notes=shared.get(client.endpoint, ()), relay=mqtt.broker)
+        yield _publishing(scene, client, planned, subscriptions) if mqtt.publish else planned
 
 
 def _software(scene: Scene, client: Placed, mqtt: MqttOptions, wills: Sequence[str]) -> Software:
@@ -146,16 +147,21 @@ def _subscribed(scene: Scene, client: Placed) -> Iterator[Subscribed]:
         )
 
 
-def _flow(
-    scene: Scene, client: Placed, mqtt: MqttOptions, subscriptions: Subscriptions
-) -> tuple[tuple[Flow], dict[str, tuple[str, ...]]]:
-    """Returns the flow of a publisher, and its sets of receivers by name."""
+def _publishing(scene: Scene, client: Placed, planned: Planned, subscriptions: Subscriptions) -> Planned:
+    """Returns the plan of a publisher with its flow, the receivers and groups of receivers that it names, and
+    a note for each group that cannot be accounted for.
+    """
+    mqtt: MqttOptions = client.model.mqtt
     wanted = mqtt.publish
     assert wanted is not None
     broker, topic = _broker(scene, mqtt), fill_for(scene, client, wanted.topic)
     heard = subscriptions.to(broker, topic, client.endpoint)
+    groups, mixed = _groups(subscriptions.shared(broker, topic), heard)
     expires = wanted.message_expiry is not None
     owed: dict[Delivery, tuple[str, ...]] = dict(deliveries(broker, topic, wanted.qos, heard, expires))
+    owed |= {group.delivery(wanted.qos, expires): (group.name,) for group in groups}
+    connects = [one.connect_ns for one in heard]
+    connects += [min(one.connect_ns for one in group.members) for group in groups]
     flow = make_flow(
         scene,
         client,
@@ -163,13 +169,28 @@ def _flow(
         planned_payload(scene, client, wanted),
         pattern="publish",
         deliveries=tuple(owed),
-        heard_ns=max((one.connect_ns for one in heard), default=0),
+        heard_ns=max(connects, default=0),
         topic=topic,
     )
-    return (flow,), {delivery.receivers: names for delivery, names in owed.items()}
+    return dataclasses.replace(
+        planned,
+        flows=(flow,),
+        receivers={delivery.receivers: names for delivery, names in owed.items()},
+        shared={group.name: group.endpoints for group in groups},
+        notes=(*planned.notes, *(_unaccounted(client, group, topic) for group in mixed)),
+    )
 
 
-def _notes(client: Placed, mqtt: MqttOptions) -> Iterator[Note]:
-    if any(wanted.topic.startswith(SHARED) for wanted in mqtt.subscribe):
-        text = "a shared subscription: which of its subscribers gets a message is the broker's choice"
-        yield Note(f"nodes.{client.node}.{client.name}", text, "deliveries to them have no verdict")
+def _groups(found: Sequence[Group], heard: Sequence[Subscribed]) -> tuple[list[Group], list[Group]]:
+    """Returns the groups that can be accounted for, and those that cannot: a member of them has another
+    subscription to the topic, and a received message does not say by which of both it came.
+    """
+    ways = Counter([one.endpoint for one in heard])
+    ways.update(endpoint for group in found for endpoint in group.endpoints)
+    mixed = [group for group in found if any(ways[endpoint] > 1 for endpoint in group.endpoints)]
+    return [group for group in found if group not in mixed], mixed
+
+
+def _unaccounted(client: Placed, group: Group, topic: str) -> Note:
+    text = f"{group.name}: a member has another subscription to {topic}, and its messages do not say by which"
+    return Note(f"nodes.{client.node}.{client.name}", text, "deliveries to the group have no verdict")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from contract.plan import Delivery, Guarantee
 
-from .topics import SHARED, matches
+from .topics import SHARED, inner, matches
 
 _RULES = {
     0: "QoS 0: at most once, so no message is delivered twice",
@@ -29,28 +29,58 @@ class Subscribed:
     no_local: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A shared subscription at a broker: each message reaches one of its members (MQTT 5, 4.8.2)."""
+
+    name: str  # "$share/GROUP/FILTER at BROKER"; the plan has it in the place of a receiver
+    members: tuple[Subscribed, ...]
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """Returns the members' endpoints, each once."""
+        return tuple(dict.fromkeys(one.endpoint for one in self.members))
+
+    def delivery(self, qos: int, expires: bool) -> Delivery:
+        """Returns the delivery guarantee of a message to the group as a whole. Its QoS is the lowest of the
+        publication's and all members'; where only some members have QoS 0, nothing is guaranteed, since one
+        may lose the message and another may get it twice.
+        """
+        levels = {min(qos, one.qos) for one in self.members}
+        made = guarantee(min(levels), any(one.while_session for one in self.members), expires)
+        if min(levels) == 0 and len(levels) > 1:
+            name = f"QoS {' or '.join(map(str, sorted(levels)))}"
+            rule = f"{name}: the members of the group differ, so nothing is guaranteed"
+            made = Guarantee(name, rule, while_session=made.while_session)
+        ended = "" if made.while_session else ", kept sessions"
+        return Delivery(f"{self.name}: {made.name}{ended}", made)
+
+
 @dataclass
 class Subscriptions:
-    """All subscriptions of a lab; filters without wildcards are found by a dictionary look-up. A shared
-    subscription matches no topic here, since each message reaches only one of its subscribers.
-    """
+    """All subscriptions of a lab; filters without wildcards are found by a dictionary look-up."""
 
     exact: dict[tuple[str, str], list[Subscribed]] = field(default_factory=dict)
     wild: dict[str, list[Subscribed]] = field(default_factory=dict)
+    groups: dict[str, dict[str, list[Subscribed]]] = field(
+        default_factory=dict
+    )  # broker -> $share/... -> members
 
     @classmethod
     def of(cls, found: Iterable[Subscribed]) -> Subscriptions:
         made = cls()
         for one in found:
-            if any(sign in one.topic for sign in "+#"):
+            if one.topic.startswith(SHARED):
+                made.groups.setdefault(one.broker, {}).setdefault(one.topic, []).append(one)
+            elif any(sign in one.topic for sign in "+#"):
                 made.wild.setdefault(one.broker, []).append(one)
-            elif not one.topic.startswith(SHARED):
+            else:
                 made.exact.setdefault((one.broker, one.topic), []).append(one)
         return made
 
     def to(self, broker: str, topic: str, sender: str) -> list[Subscribed]:
-        """Returns the subscriptions that match a topic of `sender`, one for each client: the one with the
-        highest QoS. Leaves out the sender's own subscriptions with `no_local`.
+        """Returns the subscriptions, except shared ones, that match a topic of `sender`, one for each client:
+        the one with the highest QoS. Leaves out the sender's own subscriptions with `no_local`.
         """
         found = [
             *self.exact.get((broker, topic), ()),
@@ -58,6 +88,14 @@ class Subscriptions:
         ]
         found = [one for one in found if not (one.no_local and one.endpoint == sender)]
         return list({one.endpoint: one for one in sorted(found, key=lambda one: one.qos)}.values())
+
+    def shared(self, broker: str, topic: str) -> list[Group]:
+        """Returns the groups of shared subscriptions that match a topic."""
+        return [
+            Group(f"{name} at {broker}", tuple(members))
+            for name, members in self.groups.get(broker, {}).items()
+            if matches(inner(name), topic)
+        ]
 
 
 def deliveries(
