@@ -25,6 +25,7 @@ from ..language.scalars import (
 from .blocks import Order
 from .expect import Line, or_lines
 from .hosts import Host, HostName, Underlay, hosts_value, or_names
+from .hunt import HuntBlock
 from .impairments import Impairment
 from .network import Capture, Link, Segment
 from .nodes import Group, Node
@@ -314,6 +315,9 @@ class File(Base):
         json_schema_extra=or_lines,
     )
     campaign: CampaignBlock | None = Field(None, description="The matrix that `vnet campaign run` runs.")
+    hunt: HuntBlock | None = Field(
+        None, description="Faults and parameters among which `vnet hunt` looks for a broken expectation."
+    )
 
 
 class CampaignFile(Base):

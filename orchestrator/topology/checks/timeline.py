@@ -71,6 +71,12 @@ def check(report: Report) -> None:
             _times(report, event, lengths, path)
 
 
+def check_action(report: Report, event: Event, action: str, path: Path) -> None:
+    """Checks keys and targets of one event outside the timeline, whose moment is not known."""
+    _extras(report, event, action, path)
+    _targets(report, event, action, path)
+
+
 def _extras(report: Report, event: Event, action: str, path: Path) -> None:
     for key, actions in _EXTRAS.items():
         if getattr(event, key) is not None and action not in actions:
