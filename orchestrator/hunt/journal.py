@@ -79,4 +79,5 @@ class Journal:
 
 def _outcome(entry: dict[str, Any]) -> Outcome:
     lists = ("broken", "why", "features")
-    return Outcome(**{key: tuple(value) if key in lists else value for key, value in entry.items()})
+    fields: dict[str, Any] = {key: tuple(v) if key in lists else v for key, v in entry.items()}
+    return Outcome(**fields)
