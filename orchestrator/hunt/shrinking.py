@@ -105,8 +105,10 @@ def _lengths(event: Data) -> Iterator[Data]:
 def _milder(event: Data) -> Iterator[Data]:
     """Yields an impairment with one figure less, each in turn."""
     for way in ("both", "forward", "reverse"):
-        figures = event.get(way)
-        for key in figures if isinstance(figures, dict) and len(figures) > 1 else ():
+        figures: Any = event.get(way)
+        if not isinstance(figures, dict) or len(figures) < 2:
+            continue
+        for key in figures:
             yield {**event, way: {name: value for name, value in figures.items() if name != key}}
 
 
@@ -129,5 +131,6 @@ def _without(data: Data) -> Iterator[Callable[[Data], Data]]:
 
 
 def _minus(data: Data, section: str, name: str) -> Data:
-    left = {key: value for key, value in data.get(section, {}).items() if key != name}
+    parts: Data = data.get(section) or {}
+    left = {key: value for key, value in parts.items() if key != name}
     return {**data, section: left}

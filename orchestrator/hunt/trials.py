@@ -104,8 +104,8 @@ class Trials:
         (run_dir / "topology.yaml").write_text(text)
         try:
             plan = self._plan(text)
-        except TopologyError as error:
-            return Outcome(0, "broken", error=str(error))
+        except TopologyError as wrong:
+            return Outcome(0, "broken", error=str(wrong))
         if self._stopped:
             raise StoppedError
         state, error = self._job(plan, run_dir, key, when)
