@@ -13,7 +13,7 @@ from orchestrator.cli.topologies import RESULTS, file_argument, parameters_optio
 from orchestrator.language.units import DURATION, UnitError, whole
 
 if TYPE_CHECKING:
-    from orchestrator.hunt.hunt import Found
+    from orchestrator.hunt.found import Found
 
 
 def _seconds(text: str | None) -> float | None:
@@ -66,10 +66,12 @@ def hunt_command(
     The same command goes on with a hunt that was stopped or killed, and runs the reproductions first.
 
     \b
-    Example:  vnet hunt topologies/hunt/mosquitto.yaml --budget 5min
+    Example:  vnet hunt FILE --budget 5min
     """
     budget_s = _seconds(budget)
-    from orchestrator.hunt.hunt import Settings, as_data, hunt
+    from orchestrator.hunt.checking import Settings
+    from orchestrator.hunt.found import as_data
+    from orchestrator.hunt.hunt import hunt
     from orchestrator.hunt.model import HuntError
     from orchestrator.hunt.trials import StoppedError
 
@@ -111,7 +113,7 @@ def said(found: Found) -> list[str]:
         f"{found.unsure} cannot tell, {sum(found.errors.values())} did not end in order; {rate:.2f} a second"
     ]
     for number, one in enumerate(found.violations, 1):
-        lines.append(f"violation {number}: {'; '.join(one.broken)}")
+        lines.append(f"violation {number}: {one.way}")
         lines += [f"  {why}" for why in one.why]
         lines += [f"  {event}" for event in map(_event, one.smallest.events)]
         repeats = "equal to the byte on two runs" if one.repeats else "NOT equal on two runs"
@@ -133,8 +135,7 @@ def _junit(found: Found, file: Path) -> str:
 
     cases = [Case("expectation", "baseline", "passed")]
     cases += [
-        Case("hunt", "; ".join(one.broken), "failure", f"{'; '.join(one.why)} ({one.file})")
-        for one in found.violations
+        Case("hunt", one.way, "failure", f"{'; '.join(one.why)} ({one.file})") for one in found.violations
     ]
     words = {"fails": "failure", "holds": "passed"}
     cases += [

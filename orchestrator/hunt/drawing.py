@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.hunt.model import Data, Trial, kind_of
+from orchestrator.hunt.model import Data, Trial, begin_ns, kind_of
 from orchestrator.language.ranges import Range, at, range_of
 from orchestrator.language.units import DURATION, text_ns, whole
 
@@ -108,12 +108,6 @@ def _drawn(value: Any, rng: random.Random) -> Any:
         return [_drawn(part, rng) for part in value]
     found: Range | None = range_of(value)
     return value if found is None else found.at(rng.random())
-
-
-def begin_ns(event: Data) -> int:
-    """Returns when a drawn event begins, in ns after the start of its phase."""
-    moment = str(event["at"]).partition("+")[2].strip()
-    return whole(DURATION, moment) if moment else 0
 
 
 def length_ns(event: Data) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
+
+from contract import events
 
 MOST_LINES = 2000  # of one log
 _CHANGING = re.compile(r"0x[0-9a-f]+|[0-9a-f]*\d[0-9a-f.:]*", re.IGNORECASE)
@@ -54,10 +55,6 @@ def _order(run_dir: Path) -> Iterator[str]:
     if sessions.exists():
         rows = pl.read_parquet(sessions, columns=["endpoint", "what", "t_ns"])
         found += [(t_ns, f"{endpoint} {what}") for endpoint, what, t_ns in rows.iter_rows()]
-    events = run_dir / "raw" / "events.jsonl"
-    for line in events.read_text().splitlines() if events.exists() else ():
-        entry = json.loads(line)
-        if "action" in entry:
-            found.append((entry["t_ns"], f"{entry['action']} {' '.join(entry['targets'][:3])}"))
+    found += [(one.t_ns, f"{one.action} {' '.join(one.targets[:3])}") for one in events.read(run_dir)]
     for (_, one), (_, other) in pairwise(sorted(found)):
         yield f"order {one} > {other}"

@@ -5,73 +5,28 @@ from __future__ import annotations
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from contract import manifest
 from orchestrator.hunt import journal
+from orchestrator.hunt.checking import Settings, checked, ends, faults
 from orchestrator.hunt.drawing import Space, draw
 from orchestrator.hunt.files import content
+from orchestrator.hunt.found import Found, Violation, ways
 from orchestrator.hunt.guidance import Guidance
-from orchestrator.hunt.model import Data, HuntError, Outcome, Trial
+from orchestrator.hunt.model import Data, HuntError, Trial
 from orchestrator.hunt.shrinking import Shrinker
-from orchestrator.hunt.space import faults
 from orchestrator.hunt.trials import TRIALS, Trials
-from orchestrator.hunt.violations import Violation
-from orchestrator.language.problem import TopologyError
-from orchestrator.language.ranges import range_of
-from orchestrator.language.source import read_document
-from orchestrator.run.prepare import Request, prepare
-from orchestrator.topology import Topology, load
+from orchestrator.topology import Topology
 from orchestrator.topology.hunt import HuntBlock
 
 ROUND = 8  # trials of which none knows the others' outcomes; the same for any number of workers
 REPRODUCTIONS, RUNS = "reproductions", "violations"
 MOST_VIOLATIONS = 20  # groups that are shrunk
+MOST_NAMES = 1000  # files of one name in a corpus
 Tell = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a hunt is asked for. trials, budget_s: in place of the file's limits. guided: without it all
-    trials are random.
-    """
-
-    file: Path
-    parameters: Mapping[str, str]
-    directory: Path
-    seed: int | None = None
-    workers: int = 1
-    kernel: str = "auto"
-    trials: int | None = None
-    budget_s: float | None = None
-    also_real: int = 0
-    guided: bool = True
-
-
-@dataclass
-class Found:
-    """The state of a hunt. trials: of the search; runs: all that were run now, those of shrinking, too.
-    searched_s, shrunk_s: what search and shrinking took on this machine.
-    """
-
-    trials: int = 0
-    runs: int = 0
-    shrinking_runs: int = 0
-    holds: int = 0
-    fails: int = 0
-    unsure: int = 0
-    errors: dict[str, int] = field(default_factory=dict)
-    violations: list[Violation] = field(default_factory=list)
-    corpus: dict[str, str] = field(default_factory=dict)  # file -> state
-    searched_s: float = 0.0
-    shrunk_s: float = 0.0
-    tried: dict[str, int] = field(default_factory=dict)
-    features: int = 0
-    seed: int = 0
-    interrupted: bool = False
 
 
 def hunt(settings: Settings, tell: Tell) -> Found:
@@ -98,39 +53,6 @@ def hunt(settings: Settings, tell: Tell) -> Found:
 
 def _seed(settings: Settings, topology: Topology) -> int:
     return topology.seed if settings.seed is None else settings.seed
-
-
-def checked(settings: Settings) -> Topology:
-    """Loads the file and refuses what cannot be hunted: no expectation, a value of `vary` that the parameter
-    does not take, a lab that virtual time does not carry.
-    """
-    topology = load(settings.file, settings.parameters)
-    wrong = topology.document.problem
-    if not topology.model.expect:
-        rule = "states no expectation, and nothing could be broken"
-        raise TopologyError([wrong(("expect",), "", rule, "write `expect: [{delivered: exactly-once}]`")])
-    vary = topology.model.hunt.vary if topology.model.hunt else {}
-    for name in vary:
-        if name in settings.parameters:
-            rule = "is varied, and -p sets it too"
-            raise TopologyError([wrong(("hunt", "vary", name), "", rule, "leave -p out")])
-    for name, values in vary.items():
-        for value in _ends(values):
-            load(settings.file, {**settings.parameters, name: value})
-    if not faults(topology):
-        rule = "has no program, link or segment that could fail"
-        raise TopologyError([wrong(("nodes",), "", rule, "name `faults:` in `hunt:`")])
-    prepare(
-        Request(settings.file, settings.parameters, kernel=settings.kernel, time="virtual"), Path(), topology
-    )
-    return topology
-
-
-def _ends(values: Any) -> list[Any]:
-    if isinstance(values, list):
-        return values
-    found = range_of(values)
-    return [found.at(0.0), found.at(1.0)] if found else []
 
 
 class Hunt:
@@ -188,11 +110,13 @@ class Hunt:
         raise HuntError(f"{file}: does not run without any fault ({why}); mend that first")
 
     def _corpus(self) -> None:
-        """Runs the reproductions of earlier hunts, so that a defect that is there again is found at once."""
+        """Runs the reproductions of earlier hunts, so that a defect that is there again is found at once.
+        They run each time, whatever was recorded: the programs may be others now.
+        """
+        run_dir = self._settings.directory / TRIALS / "corpus"
         for path in sorted((self._settings.directory / REPRODUCTIONS).glob("*.yaml")):
-            data = read_document(str(path), path.read_bytes()).data
-            trial = Trial(0, data.get("seed", 1), data=data)
-            (outcome,) = self._trials.run([trial])
+            outcome = self._trials.keep(path.read_text(encoding="utf-8"), run_dir)
+            shutil.rmtree(run_dir, ignore_errors=True)
             self.found.corpus[path.name] = outcome.state
             self._tell(f"corpus: {path.name}: {outcome.state}")
 
@@ -205,61 +129,51 @@ class Hunt:
         done = list(zip(drawn, outcomes, strict=True))
         self._guidance.learn(done)
         for trial, outcome in done:
-            self._count(outcome)
-            if outcome.state == "fails":
-                self._violated(trial, outcome)
-        said = f"{self.found.trials} trials: {self.found.fails} fail, {len(self.found.violations)} violations"
-        self._tell(f"{said}, {self._guidance.seen} features seen")
+            self.found.count(trial, outcome, self._space.hold_ns)
+            for way in ways(outcome):
+                self._violated(trial, way)
+        found, seen = self.found, self._guidance.seen
+        found.rounds.append((found.trials, seen, len(found.violations)))
+        said = f"{found.trials} trials: {found.fails} fail, {len(found.violations)} violations"
+        self._tell(f"{said}, {seen} features seen")
 
-    def _count(self, outcome: Outcome) -> None:
-        found = self.found
-        found.trials += 1
-        found.holds += outcome.state == "holds"
-        found.fails += outcome.state == "fails"
-        found.unsure += outcome.state == "cannot tell"
-        if outcome.state == "broken":
-            why = (outcome.error or "").splitlines()[0][:200] if outcome.error else "no reason"
-            found.errors[why] = found.errors.get(why, 0) + 1
-
-    def _violated(self, trial: Trial, outcome: Outcome) -> None:
-        """Adds a failed trial to the violation that explains it, or shrinks it to a new one."""
+    def _violated(self, trial: Trial, way: str) -> None:
+        """Adds a trial that fails in a way to the violation that explains it, or shrinks it to a new one."""
         for known in self.found.violations:
-            if known.explains(trial, outcome):
+            if known.explains(way, trial):
                 known.trials.append(trial.number)
                 return
         if len(self.found.violations) >= MOST_VIOLATIONS:
             return
-        self._tell(f"trial {trial.number}: {outcome.broken[0]} fails: {outcome.why[0]}; shrinking")
+        self._tell(f"trial {trial.number}: {way}; shrinking")
         began, before = time.monotonic(), self._trials.ran
-        smallest = self._shrunk(self._own(trial), outcome)
+        smallest = self._shrunk(self._own(trial), way)
         self.found.shrunk_s += time.monotonic() - began
         self.found.shrinking_runs += self._trials.ran - before
         (last,) = self._trials.run([smallest])
-        one = Violation(last.broken, last.why, smallest, trial.number, [trial.number])
+        one = Violation(way, last.broken, last.why, smallest, trial.number, [trial.number])
         for known in self.found.violations:
-            if (known.broken, known.events) == (one.broken, one.events):
+            if (known.way, known.events) == (way, one.events):
                 known.trials.append(trial.number)
                 return
         self.found.violations.append(one)
         self._write(one, len(self.found.violations))
 
-    def _shrunk(self, trial: Trial, outcome: Outcome) -> Trial:
+    def _shrunk(self, trial: Trial, way: str) -> Trial:
         def fails(candidate: Trial) -> bool:
             if not self._trials.valid(candidate):
                 return False
-            (found,) = self._trials.run([candidate])
-            return bool(set(found.broken) & set(outcome.broken))
+            (outcome,) = self._trials.run([candidate])
+            return way in ways(outcome)
 
-        smallest = {name: _ends(values)[0] for name, values in self._space.vary.items()}
+        smallest = {name: ends(values)[0] for name, values in self._space.vary.items()}
         return Shrinker(fails).shrink(trial, self._topology.seed, smallest)
 
     def _write(self, one: Violation, number: int) -> None:
         """Writes the violation's file, and runs it twice: the first run is kept, the second must equal it."""
-        name = f"{number:02}-{'-'.join(event.split(' ')[0] for event in one.events) or 'no-event'}"
-        text = content(one.smallest, _begin(one, self._settings, name))
-        path = self._settings.directory / REPRODUCTIONS / f"{name}.yaml"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+        base = f"{number:02}-{'-'.join(event.split(' ')[0] for event in one.events) or 'no-event'}"
+        path, text = self._free(base, one)
+        name = path.stem
         run_dir = self._settings.directory / RUNS / name
         self._trials.keep(text, run_dir)
         again = self._settings.directory / TRIALS / "again"
@@ -267,43 +181,29 @@ class Hunt:
         one.repeats = manifest.load(run_dir).hashes == manifest.load(again).hashes
         one.file, one.run_dir = str(path), str(run_dir)
         for _ in range(self._settings.also_real):
-            one.real += self._trials.keep(text, again, "real").state == "fails"
+            one.real += one.way in ways(self._trials.keep(text, again, "real"))
             one.real_runs += 1
         shutil.rmtree(again, ignore_errors=True)
         self._tell(f"violation {number}: {path}")
 
+    def _free(self, base: str, one: Violation) -> tuple[Path, str]:
+        """Writes a violation's file; returns its path and text. A file of that name with other content, of an
+        earlier hunt, stays: the name then ends in -2, -3, ...
+        """
+        folder = self._settings.directory / REPRODUCTIONS
+        folder.mkdir(exist_ok=True)
+        for name in (base, *(f"{base}-{more}" for more in range(2, MOST_NAMES))):
+            path, text = folder / f"{name}.yaml", content(one.smallest, _begin(one, name))
+            if not path.exists() or path.read_text(encoding="utf-8") == text:
+                path.write_text(text, encoding="utf-8")
+                return path, text
+        raise HuntError(f"{folder}: holds {MOST_NAMES} files {base}-N.yaml; move some away")
 
-def _begin(one: Violation, settings: Settings, name: str) -> str:
+
+def _begin(one: Violation, name: str) -> str:
     lines = [
         f"# Found by `vnet hunt` in trial {one.first}, then made smaller while it still fails.",
         *(f"# Breaks: {broken}: {why}" for broken, why in zip(one.broken, one.why, strict=True)),
         f"# vnet run {name}.yaml --time virtual    # exit status 7",
     ]
     return "\n".join(line.replace("\n", " ") for line in lines) + "\n"
-
-
-def as_data(found: Found, directory: Path) -> dict[str, Any]:
-    """Returns what a hunt found as JSON data."""
-    return {
-        "directory": str(directory),
-        "seed": found.seed,
-        "trials": found.trials,
-        "runs": found.runs,
-        "shrinking_runs": found.shrinking_runs,
-        "states": {"holds": found.holds, "fails": found.fails, "cannot tell": found.unsure},
-        "errors": found.errors,
-        "searched_s": round(found.searched_s, 1),
-        "shrunk_s": round(found.shrunk_s, 1),
-        "features": found.features,
-        "tried": found.tried,
-        "corpus": found.corpus,
-        "violations": [
-            {
-                "broken": list(one.broken), "why": list(one.why),
-                "events": [dict(event) for event in one.smallest.events],
-                "seed": one.smallest.seed, "trials": one.trials, "file": one.file, "run_dir": one.run_dir,
-                "repeats": one.repeats, "real": one.real, "real_runs": one.real_runs,
-            }
-            for one in found.violations
-        ],
-    }  # fmt: skip

@@ -50,7 +50,7 @@ def _insist_it_is_the_same(directory: Path, about: dict[str, Any]) -> None:
 
 
 class Journal:
-    """The outcomes by key: `search 17` for trial 17 of the search, or the content of a shrinking trial."""
+    """The outcomes of trials by key; the file has one line for each, in the order in which they ended."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -61,7 +61,8 @@ class Journal:
             whole = content.rfind(b"\n") + 1  # the last line of a killed hunt may be cut off
             for line in content[:whole].splitlines():
                 entry = json.loads(line)
-                self._known[entry.pop("key")] = _outcome(entry)
+                key = entry.pop("key")
+                self._known[key] = _outcome(entry)
             os.truncate(path, whole)
 
     def get(self, key: str) -> Outcome | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from orchestrator.language.units import DURATION, whole
 
 Data = dict[str, Any]
 State = Literal["holds", "fails", "cannot tell", "broken"]
@@ -30,6 +32,11 @@ class Trial:
         """Returns the trial on another content of the file."""
         return replace(self, data=data)
 
+    def places(self, hold_ns: int) -> Iterator[tuple[str, int]]:
+        """Yields for each event its kind, and the third of the hold in which it begins: 0, 1 or 2."""
+        for event in self.events:
+            yield kind_of(event), min(2, 3 * begin_ns(event) // max(1, hold_ns))
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -44,13 +51,18 @@ class Outcome:
     features: tuple[str, ...] = ()
     error: str | None = None
     wall_s: float = 0.0
-    run_dir: str = ""  # of a run that is kept; else empty
 
 
 def kind_of(event: Data) -> str:
-    """Returns what a drawn event does and to what, such as `kill broker mosquitto` or `impair wan`."""
+    """Returns what a drawn event does and to what, such as `kill NODE SOFTWARE` or `impair LINK`."""
     action = next(key for key in event if key not in ("at", "for", "software", "both", "forward", "reverse",
                                                       "label", "down", "up", "times"))  # fmt: skip
     target = event[action]
     named = " ".join(map(str, target)) if isinstance(target, list) else str(target)
     return " ".join(filter(None, (action, named, str(event.get("software", "")))))
+
+
+def begin_ns(event: Data) -> int:
+    """Returns when a drawn event begins, in ns after the start of its phase."""
+    moment = str(event["at"]).partition("+")[2].strip()
+    return whole(DURATION, moment) if moment else 0

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from orchestrator.hunt.drawing import begin_ns, length_ns
-from orchestrator.hunt.model import Data, Trial
+from orchestrator.hunt.drawing import length_ns
+from orchestrator.hunt.model import Data, Trial, begin_ns
 from orchestrator.language.units import text_ns
 
 Fails = Callable[[Trial], bool]

@@ -82,8 +82,8 @@ def _bad_ranges(value: Any, path: Path) -> Iterator[tuple[Path, Any, UnitError]]
 
 
 def _varied(report: Report, name: str, values: Any, path: Path) -> None:
-    if name not in report.model.parameters:
-        report.unknown(path, name, "parameter", set(report.model.parameters))
+    if name not in report.parameters:
+        report.unknown(path, name, "parameter", set(report.parameters))
         return
     if isinstance(values, list):
         if not values:
