@@ -62,8 +62,9 @@ def hunt_command(
 ) -> int:
     """Look for the faults that break an expectation of FILE, in virtual time.
 
-    Each violation is made as small as possible and written to reproductions/*.yaml in the hunt's directory.
-    The same command goes on with a hunt that was stopped or killed, and runs the reproductions first.
+    Each violation is made as small as possible and written to reproductions/*.yaml in the hunt's directory;
+    index.html there shows all. The same command goes on with a hunt that was stopped or killed, and runs
+    the reproductions first.
 
     \b
     Example:  vnet hunt FILE --budget 5min
@@ -88,11 +89,16 @@ def hunt_command(
         return INTERRUPTED
     if junit:
         junit.write_text(_junit(found, file), encoding="utf-8")
+    from reports import hunts
+
+    data = as_data(found, directory)
+    page = hunts.write(data, file.stem)
     if as_json:
-        print_json(as_data(found, directory))
+        print_json(data)
     else:
         for line in said(found):
             say(line)
+        say(f"page: {page}")
     return status_of(found)
 
 

@@ -111,6 +111,7 @@ def as_data(found: Found, directory: Path) -> dict[str, Any]:
         "searched_s": round(found.searched_s, 1),
         "shrunk_s": round(found.shrunk_s, 1),
         "features": found.features,
+        "rounds": [list(one) for one in found.rounds],
         "tried": found.tried,
         "covered": [
             {"fault": kind, "third": third + 1, "trials": count, "fails": found.failed[kind, third]}

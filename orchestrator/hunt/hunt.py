@@ -21,6 +21,7 @@ from orchestrator.hunt.shrinking import Shrinker
 from orchestrator.hunt.trials import TRIALS, Trials
 from orchestrator.topology import Topology
 from orchestrator.topology.hunt import HuntBlock
+from reports.report import report
 
 ROUND = 8  # trials of which none knows the others' outcomes; the same for any number of workers
 REPRODUCTIONS, RUNS = "reproductions", "violations"
@@ -170,7 +171,9 @@ class Hunt:
         return Shrinker(fails).shrink(trial, self._topology.seed, smallest)
 
     def _write(self, one: Violation, number: int) -> None:
-        """Writes the violation's file, and runs it twice: the first run is kept, the second must equal it."""
+        """Writes the violation's file, and runs it twice: the first run is kept with its report, the
+        second must equal it.
+        """
         base = f"{number:02}-{'-'.join(event.split(' ')[0] for event in one.events) or 'no-event'}"
         path, text = self._free(base, one)
         name = path.stem
@@ -180,6 +183,7 @@ class Hunt:
         self._trials.keep(text, again)
         one.repeats = manifest.load(run_dir).hashes == manifest.load(again).hashes
         one.file, one.run_dir = str(path), str(run_dir)
+        report(run_dir)
         for _ in range(self._settings.also_real):
             one.real += one.way in ways(self._trials.keep(text, again, "real"))
             one.real_runs += 1

@@ -20,6 +20,7 @@ from orchestrator.hunt.model import HuntError, Outcome
 from orchestrator.hunt.trials import Trials
 from orchestrator.language.problem import TopologyError
 from orchestrator.language.source import read_document
+from reports import hunts
 
 FILE = """\
 name: small
@@ -63,6 +64,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         return invented(text)
 
     monkeypatch.setattr(Trials, "_executed", executed)
+    monkeypatch.setattr("orchestrator.hunt.hunt.report", lambda _: None)  # the runs have no records
     monkeypatch.setattr(checking, "prepare", lambda *_: None)  # it looks for the lab kernel
     (tmp_path / "small.yaml").write_text(FILE)
     return Settings(tmp_path / "small.yaml", {}, tmp_path / "out")
@@ -177,3 +179,23 @@ def test_a_directory_belongs_to_one_hunt(asked: Settings, tmp_path: Path) -> Non
     (tmp_path / "mine" / "letter.txt").touch()
     with pytest.raises(HuntError, match=r"holds letter\.txt, which is no hunt's"):
         hunt(replace(asked, directory=tmp_path / "mine"), silent)
+
+
+def test_the_page_has_violations_files_and_what_was_never_tried(asked: Settings) -> None:
+    found = hunt(replace(asked, trials=16), silent)
+    found.tried["impair <wan>"] = 0
+    log = Path(found.violations[0].run_dir) / "raw" / "logs" / "server.web.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("".join(f"line {number}\n" for number in range(20)))
+    page = hunts.write(as_data(found, asked.directory), "small").read_text()
+    assert all(f"Violation {number}" in page for number in (1, 2)) and "Violation 3" not in page
+    assert page.count("Found by `vnet hunt`") == 2 and "line 19" in page and "line 7\n" not in page
+    assert '<th class="text">impair &lt;wan&gt;</th><td>never</td>' in page
+    (kill,) = (row for row in hunts.coverage(as_data(found, asked.directory)) if row[0].startswith("kill"))
+    assert kill[1] == found.tried[kill[0]] and 0 < sum(trials for trials, _ in kill[2]) <= kill[1]
+    assert all(trials == fails for trials, fails in kill[2]), "a kill always loses a message"
+
+
+def test_the_course_ends_at_the_largest_values_and_nothing_is_drawn_without_rounds() -> None:
+    assert hunts.course([[8, 5, 0], [16, 10, 1]]) == "0.0,140.0 300.0,70.0 600.0,0.0"
+    assert hunts.course([]) == ""
