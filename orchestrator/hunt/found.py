@@ -16,8 +16,10 @@ _FATE = re.compile(r"[\d,]+ (lost|twice)\b")
 
 def ways(outcome: Outcome) -> list[str]:
     """Returns in how many ways a trial fails, in words: each broken expectation once or, if its reason counts
-    lost messages or such as came twice, once for each of these; sorted.
+    lost messages or such as came twice, once for each of these; sorted. None for a trial that does not fail.
     """
+    if outcome.state != "fails":
+        return []
     found: set[str] = set()
     for name, why in zip(outcome.broken, outcome.why, strict=True):
         fates = _FATE.findall(why)

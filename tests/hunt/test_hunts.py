@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.hunt import checking
 from orchestrator.hunt.checking import Settings
-from orchestrator.hunt.found import Found, as_data
+from orchestrator.hunt.found import Found, as_data, ways
 from orchestrator.hunt.hunt import hunt
 from orchestrator.hunt.journal import LINES
 from orchestrator.hunt.model import HuntError, Outcome
@@ -199,3 +199,15 @@ def test_the_page_has_violations_files_and_what_was_never_tried(asked: Settings)
 def test_the_course_ends_at_the_largest_values_and_nothing_is_drawn_without_rounds() -> None:
     assert hunts.course([[8, 5, 0], [16, 10, 1]]) == "0.0,140.0 300.0,70.0 600.0,0.0"
     assert hunts.course([]) == ""
+
+
+def test_a_trial_that_cannot_tell_or_is_broken_fails_in_no_way() -> None:
+    assert ways(Outcome(0, "cannot tell", why=("no message was sent to an expected receiver",))) == []
+    assert ways(Outcome(0, "broken", error="the program does not start")) == []
+    why = ("3 lost, 1,200 twice of 2,000 deliveries", "12 s, above 10 s")
+    failed = Outcome(0, "fails", ("delivered exactly-once", "recovery below 10 s"), why)
+    assert ways(failed) == [
+        "delivered exactly-once: lost",
+        "delivered exactly-once: twice",
+        "recovery below 10 s",
+    ]
