@@ -15,8 +15,9 @@ _FATE = re.compile(r"[\d,]+ (lost|twice)\b")
 
 
 def ways(outcome: Outcome) -> list[str]:
-    """Returns in how many ways a trial fails, in words: each broken expectation once or, if its reason counts
-    lost messages or such as came twice, once for each of these; sorted. None for a trial that does not fail.
+    """Returns the ways in which a trial fails, in words, sorted: each broken expectation once or, if its
+    reason counts lost messages or such as came twice, once for each of these. Empty for a trial that does not
+    fail.
     """
     if outcome.state != "fails":
         return []
