@@ -48,7 +48,7 @@ def hunt(settings: Settings, tell: Tell) -> Found:
         try:
             return Hunt(settings, topology, trials, tell).run()
         finally:
-            trials.stop()
+            trials.close()
             shutil.rmtree(settings.directory / TRIALS, ignore_errors=True)
 
 

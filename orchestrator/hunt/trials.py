@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from contract import codec, verdict
 from contract.plan import Plan
 from orchestrator.campaign.engines.job import Job
+from orchestrator.campaign.engines.resident import Resident
 from orchestrator.hunt import features
 from orchestrator.hunt.files import content
 from orchestrator.hunt.journal import Journal
@@ -49,6 +51,8 @@ class Trials:
     ran: int = 0
     _jobs: list[Job] = field(default_factory=list)
     _stopped: bool = False
+    _resident: Resident | None = None
+    _lock: Lock = field(default_factory=Lock)
 
     def run(self, trials: Sequence[Trial]) -> list[Outcome]:
         """Returns the outcomes of trials, in their order; runs those that are not recorded. Raises
@@ -89,6 +93,23 @@ class Trials:
         self._stopped = True
         for job in list(self._jobs):
             job.signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        """Ends the running trials and the resident process that started them."""
+        self.stop()
+        with self._lock:
+            if self._resident is not None:
+                self._resident.close()
+                self._resident = None
+
+    def _started(self, told: dict[str, Any], run_dir: Path) -> Job:
+        """Starts a trial's process; the first call starts the resident process that forks it. One at a time,
+        as each fork has one answer.
+        """
+        with self._lock:
+            if self._resident is None:
+                self._resident = Resident()
+            return Job(told, run_dir, self._resident)
 
     def _run(self, key: str, text: str) -> Outcome:
         run_dir = self.directory / TRIALS / key
@@ -132,7 +153,7 @@ class Trials:
             "directory": str(self.directory),
             "run_dir": str(run_dir),
         }
-        job = Job(told, run_dir)
+        job = self._started(told, run_dir)
         self._jobs.append(job)
         try:
             return job.follow(lambda _event: None, lambda: None)
