@@ -67,4 +67,7 @@ def test_a_hunt_goes_on_after_a_kill_and_its_reproduction_fails_again(place: Pla
     verified = place.vnet("verify", first["run_dir"])
     assert verified.returncode == 0, verified.stdout + verified.stderr
     kept = json.loads((Path(place.cwd) / first["run_dir"] / "manifest.json").read_text())
-    assert kept["hashes"] == json.loads((place.cwd / "again" / "manifest.json").read_text())["hashes"]
+    made = json.loads((place.cwd / "again" / "manifest.json").read_text())["hashes"]
+    assert kept["hashes"] and kept["hashes"].items() <= made.items(), (
+        "the report's files are only in the second"
+    )
