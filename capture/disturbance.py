@@ -272,7 +272,11 @@ def _rules(where: str, manifest: Manifest, plan: Plan) -> Iterator[tuple[str, An
 
 
 def _stops(plan: Plan) -> bool:
-    """Returns True if the timeline runs a `kill` command with a stopping signal (STOP, TSTP, 19)."""
+    """Returns True if the timeline freezes programs, or runs a `kill` command with a stopping signal (STOP,
+    TSTP, 19).
+    """
+    if any(event.action == "freeze" for event in plan.events):
+        return True
     runs = (event for event in plan.events if event.action == "run")
     return any(STOP.search(" ".join(map(str, event.args.get("argv", ())))) for event in runs)
 

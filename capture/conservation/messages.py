@@ -29,7 +29,7 @@ MESSAGE_LOSSES = Rule(
 # Counters of a node's stack for packets that it discarded.
 THROWN_AWAY = r"(Discards|Errors|NoRoutes|NoPorts|Fails|Drops?)$"
 ENDING = ("stop", "kill", "restart")
-DISRUPTING = ("link-down", "stop", "kill", "restart", "limit", "run", "start")
+DISRUPTING = ("link-down", "stop", "kill", "restart", "freeze", "disk-full", "limit", "run", "start")
 # In the plan of a sender that others limit; the second one in plans of earlier versions.
 _LIMITED = {"rate_limits_from", "obeys"}
 

@@ -32,7 +32,8 @@ HEADERS = (
 )
 SEGMENT = 1514
 KIND = "bulk"
-BREAKING = ("link-down", "stop", "kill", "restart")  # events that may end a connection
+# Events that may end a connection
+BREAKING = ("link-down", "stop", "kill", "restart", "freeze", "disk-full")
 
 
 def ends_agree(e: Evidence) -> Found:

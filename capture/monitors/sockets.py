@@ -26,7 +26,7 @@ FRAMES = re.compile(r"(\d+) frames arrived and found the socket's buffer full")
 AGAIN = Monitor("retransmissions", 0.1, "% of a node's segments")
 REPEATED, HANDSHAKES, SEGMENTS = "TcpRetransSegs", "TcpExtTCPSynRetrans", "TcpOutSegs"
 FEWEST = 3  # segments: single ones are probes for a loss that did not happen
-BREAKING = ("link-down", "stop", "kill", "restart")
+BREAKING = ("link-down", "stop", "kill", "restart", "freeze", "disk-full")
 
 
 def drops(e: Evidence) -> Reading:

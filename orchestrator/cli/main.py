@@ -33,6 +33,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "run": ("run", "Run an experiment from its file to its report.", "Experiments"),
     "campaign": ("campaign", "Run a matrix of experiments, resume it, say how far it is.", "Experiments"),
+    "hunt": ("hunt", "Look for the faults that break an expectation; shrink them.", "Experiments"),
     "verify": ("verify", "Run a run in virtual time again and compare every byte.", "Experiments"),
     "crate": ("crate", "Pack a run or campaign as an RO-Crate that others can verify.", "Experiments"),
     "expect": ("expect", "Judge conditions on a run or campaign that has ended.", "Experiments"),

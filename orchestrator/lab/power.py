@@ -165,6 +165,28 @@ def end(lab: Lab, nodes: Sequence[str], name: str | None, kill: bool = False) ->
             lab.node_states[node] = "stopped"
 
 
+def freeze(lab: Lab, nodes: Sequence[str], name: str | None, frozen: bool) -> None:
+    """Stops (SIGSTOP) or continues (SIGCONT) the processes of the program `name` on nodes; if it is None, of
+    all their programs. Does nothing to programs that do not run; raises LabError if a node refuses.
+    """
+    _each(lab, nodes, "programs to freeze", [operations.Freeze(node, frozen, name) for node in nodes])
+
+
+def disk(lab: Lab, nodes: Sequence[str], full: bool) -> None:
+    """Fills the writable file systems of nodes, or gives back their free space; raises LabError if a node
+    refuses.
+    """
+    _each(lab, nodes, "disks to change", [operations.Disk(node, full) for node in nodes])
+
+
+def _each(
+    lab: Lab, nodes: Sequence[str], subject: str, requests: Sequence[operations.Operation[Any]]
+) -> None:
+    answers = zip(nodes, together(lab, subject, requests, STOP_NS), strict=True)
+    if wrong := [f"nodes.{node}: {a.get('error')}" for node, a in answers if not a.get("ok")]:
+        raise LabError("; ".join(wrong))
+
+
 def begin(lab: Lab, nodes: Sequence[str], name: str | None) -> None:
     """Starts the programs that `name` selects. Without a name first restores the nodes' links, powers on VM
     nodes, and marks the nodes as running. Raises LabError if a program does not start.

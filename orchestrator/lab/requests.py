@@ -86,16 +86,18 @@ def _links(lab: Lab) -> dict[str, Any]:
 
 
 def software(lab: Lab, request: Message) -> dict[str, Any]:
-    """Starts, stops, restarts or kills the requested software of nodes and records the change; raises
-    LabError if there is none, or if an action fails.
+    """Starts, stops, restarts, kills, freezes or thaws the requested software of nodes and records the
+    change; raises LabError if there is none, or if an action fails.
     """
-    action = _one_of(request, "action", ("start", "stop", "restart", "kill"))
+    action = _one_of(request, "action", ("start", "stop", "restart", "kill", "freeze", "thaw"))
     nodes = _names(request)
     name = request.get("software")
     items = power.chosen(lab, nodes, name)
     if not items:
         raise LabError(f"software: nothing to {action} on {', '.join(nodes)}")
-    if action != "start":
+    if action in ("freeze", "thaw"):
+        power.freeze(lab, nodes, name, action == "freeze")
+    elif action != "start":
         power.stop(lab, items, "SIGKILL" if action == "kill" else None)
     if action in ("start", "restart"):
         power.insist(power.start(lab, items))

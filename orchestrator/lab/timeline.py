@@ -102,6 +102,10 @@ def perform(lab: Lab, event: Event) -> None:
         links.set_up(lab, event.targets, event.action == "link-up")
     elif event.action == "limit":
         change.settings(lab, event.targets, event.args)
+    elif event.action in ("freeze", "thaw"):
+        power.freeze(lab, event.targets, event.args.get("software"), event.action == "freeze")
+    elif event.action in ("disk-full", "disk-free"):
+        power.disk(lab, event.targets, event.action == "disk-full")
     elif event.action == "run":
         for target in event.targets:
             _run(lab, target, event)

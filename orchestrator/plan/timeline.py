@@ -11,26 +11,35 @@ from typing import Any
 from contract.plan import Event, Link
 
 from ..language.units import text_ns
-from ..topology.actions import action_of
+from ..topology.actions import ACTIONS, action_of
 from ..topology.document import Event as FileEvent
 from ..topology.document import File
-from ..topology.expansion import Expansion
+from ..topology.expansion import Expansion, implicit_link
+from ..topology.partitions import cut_by
 from ..topology.phases import Phases
 from ..topology.selection import select_all
 from .netem import impairment
 
 MILLISECOND_NS = 1_000_000
-_UNDO = {"stop": "start", "kill": "start"}
+_UNDO = {"stop": "start", "kill": "start", "freeze": "thaw", "disk-full": "disk-free"}
 
 
 def cut_nodes(model: File, names: Expansion) -> set[str]:
-    """Returns the nodes that the timeline's partitions name, directly or by group; segments in a partition
-    are ignored.
+    """Returns the nodes that the timeline's partitions name, directly or by group, and those that a split
+    cuts from a segment to which the file has no link; segments in a partition are ignored.
     """
     found: set[str] = set()
     for event in model.timeline:
         machines = [t for t in event.partition or [] if t not in model.segments]
         found.update(select_all(machines, list(names.nodes), names.groups))
+        if event.split is not None:
+            cut = set(cut_by(event, model, names).links)
+            found.update(
+                node
+                for node, machine in names.nodes.items()
+                for index, _ in enumerate(machine.segment)
+                if implicit_link(node, index) in cut
+            )
     return found
 
 
@@ -70,8 +79,8 @@ class _Planner:
             yield from self._flap(event, at, label)
         elif action == "disconnect":
             yield from self._disconnect(event, at, label)
-        elif action in ("link_down", "partition"):
-            targets = self._cut(event) if action == "partition" else self._links(event.link_down)
+        elif action in ("link_down", "partition", "split"):
+            targets = self._targets(event, str(action))
             yield at, self._event("link-down", targets, label)
             if event.duration is not None:
                 yield at + event.duration, self._event("link-up", targets, f"{label}: over")
@@ -94,6 +103,11 @@ class _Planner:
 
     def _nodes(self, selectors: list[str] | None) -> tuple[str, ...]:
         return select_all(selectors or [], list(self.names.nodes), self.names.groups)
+
+    def _targets(self, event: FileEvent, action: str) -> tuple[str, ...]:
+        if action == "split":
+            return cut_by(event, self.model, self.names).links
+        return self._cut(event) if action == "partition" else self._links(event.link_down)
 
     def _cut(self, event: FileEvent) -> tuple[str, ...]:
         found: dict[str, None] = {}
@@ -152,7 +166,8 @@ class _Planner:
 
     def _software(self, event: FileEvent, action: str, at: int, label: str) -> Iterator[tuple[int, Event]]:
         targets = self._nodes(getattr(event, action))
-        args = {"software": event.software}
+        action = ACTIONS[action]
+        args = {} if action == "disk-full" else {"software": event.software}
         yield at, self._event(action, targets, label, args)
         if event.duration is not None:
             yield at + event.duration, self._event(_UNDO[action], targets, f"{label}: over", dict(args))
@@ -173,6 +188,8 @@ def _most(event: FileEvent) -> dict[str, Any]:
 def _label(event: FileEvent, action: str) -> str:
     key = "on" if action == "run" else action
     targets: list[str] = getattr(event, key) or []
+    if event.split is not None:
+        targets = [" from ".join(" + ".join(one) for one in event.split)]
     subject = ", ".join(targets) + (f" {event.software}" if event.software else "")
     if action == "run":
         return f"run {' '.join(event.run or [])[:40]} on {subject}"

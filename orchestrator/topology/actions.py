@@ -11,10 +11,13 @@ ACTIONS = {
     "flap": "flap",
     "disconnect": "disconnect",
     "partition": "partition",
+    "split": "split",
     "start": "start",
     "stop": "stop",
     "kill": "kill",
     "restart": "restart",
+    "freeze": "freeze",
+    "disk_full": "disk-full",
     "run": "run",
     "limit": "limit",
 }

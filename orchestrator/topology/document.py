@@ -25,6 +25,7 @@ from ..language.scalars import (
 from .blocks import Order
 from .expect import Line, or_lines
 from .hosts import Host, HostName, Underlay, hosts_value, or_names
+from .hunt import HuntBlock
 from .impairments import Impairment
 from .network import Capture, Link, Segment
 from .nodes import Group, Node
@@ -78,10 +79,27 @@ class Event(Base):
         None,
         description="Nodes, groups or segments that are cut off: all their links go down, `for` a while.",
     )
+    split: list[Targets] | None = Field(
+        None,
+        min_length=2,
+        description="Sets of nodes, groups or segments, of which each reaches only itself, `for` a while: "
+        "the links between them go down. What no set names stays with the set that is fewest links away.",
+    )
     start: Targets | None = Field(None, description="Nodes or groups, or their `software`, to start.")
     stop: Targets | None = Field(None, description="Ended politely; with `for`, started again after it.")
     kill: Targets | None = Field(None, description="Ended by SIGKILL; with `for`, started again after it.")
     restart: Targets | None = Field(None, description="Stopped and started.")
+    freeze: Targets | None = Field(
+        None,
+        description="Nodes or groups whose processes, or those of `software`, are stopped by SIGSTOP, `for` "
+        "a while; then SIGCONT.",
+    )
+    disk_full: Targets | None = Field(
+        None,
+        alias="disk-full",
+        description="Light nodes or groups that have no free space to write, `for` a while; what their "
+        "programs delete meanwhile they may write again. Not what `mounts` shares.",
+    )
     run: Argv | None = Field(
         None,
         description="A command, run on the nodes of `on`; text is given to `sh -c`. A failure is a warning.",
@@ -99,8 +117,8 @@ class Event(Base):
     times: Positive | None = Field(None, le=1000, description="flap: how often (1).")
     software: Name | None = Field(
         None,
-        description="start, stop, kill, restart: one program (no role of the agent); without it, all, and "
-        "the node's links go down or up. Roles of the agent run on, cut off.",
+        description="start, stop, kill, restart, freeze: one program (no role of the agent); without it, "
+        "all, and the node's links go down or up (not with freeze). Roles of the agent run on, cut off.",
     )
     cpu_limit: CpuAmount | None = Field(None, description="limit: most CPU from then on, MHz or cores.")
     on: Targets | None = Field(
@@ -297,6 +315,9 @@ class File(Base):
         json_schema_extra=or_lines,
     )
     campaign: CampaignBlock | None = Field(None, description="The matrix that `vnet campaign run` runs.")
+    hunt: HuntBlock | None = Field(
+        None, description="Faults and parameters among which `vnet hunt` looks for a broken expectation."
+    )
 
 
 class CampaignFile(Base):

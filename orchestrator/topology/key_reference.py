@@ -96,6 +96,8 @@ _REST = {
     "Until": "campaign.until",
     "Search": "campaign.search.NAME",
     "Bound": "campaign.search.NAME.holds[]",
+    "HuntBlock": "hunt",
+    "Limits": "hunt.at_most",
 }
 _KINDS = {name: title for kind in KINDS.values() for name, title in kind.titles.items()}
 SECTIONS = _NETWORK | _KINDS | TITLES | _REST

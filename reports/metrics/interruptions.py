@@ -12,7 +12,8 @@ from reports.metrics.metric import Metric, Of, count
 from reports.roles import SECOND, phases
 from reports.rundir import Run
 
-ACTIONS = ("link-down", "link-up", "impair", "stop", "kill", "restart")  # that can interrupt a flow
+# Actions that can interrupt a flow
+ACTIONS = ("link-down", "link-up", "impair", "stop", "kill", "restart", "freeze", "disk-full")
 UP, OVER = (
     "link-up",
     ": over",

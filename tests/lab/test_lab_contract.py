@@ -78,6 +78,22 @@ def test_software_stops_starts_and_refuses_to_start_twice(call: Callable[..., di
     assert state() == "ready"
 
 
+def test_software_freezes_and_thaws_and_a_frozen_one_stops_in_order(
+    call: Callable[..., dict[str, Any]],
+) -> None:
+    def state() -> str:
+        return str(call("inspect")["nodes"]["alpha"]["software"]["daemon"]["state"])
+
+    for action in ("freeze", "freeze", "thaw", "thaw", "freeze"):  # a second one changes nothing
+        assert call("software", action=action, nodes=["alpha"], software="daemon")["ok"]
+    assert state() == "ready", "it lives"
+    assert call("software", action="stop", nodes=["alpha"], software="daemon")["ok"]
+    assert state() == "exited"
+    assert call("software", action="start", nodes=["alpha"], software="daemon")["ok"]
+    wrong = call("software", action="freeze", nodes=["alpha"], software="deamon")
+    assert not wrong["ok"]
+
+
 def test_a_node_stops_and_comes_back(call: Callable[..., dict[str, Any]]) -> None:
     assert call("node", action="stop", nodes=["alpha"])["nodes"] == {"alpha": "stopped"}
     assert call("inspect")["nodes"]["alpha"]["software"]["daemon"]["state"] == "exited"

@@ -21,6 +21,7 @@ from orchestrator.lab.drivers.fake_tools import FakeTools
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Answer, OfOneExec, OfOneNode, Operation
+from orchestrator.lab.sandbox import DISK_BYTES
 
 FIRST_PID = 4_200_000  # above the kernel's largest, so that it cannot be mistaken for a process
 
@@ -37,6 +38,7 @@ class FakeDriver:
         self._core: str | None = None
         self._hostnames: dict[str, str] = {}
         self._software: dict[str, dict[str, operations.SoftwareState]] = {}
+        self._frozen: set[tuple[str, str]] = set()  # node and program
         self._pids = itertools.count(FIRST_PID)
         self._ids = itertools.count(1)
         self._run = FakeRun(context, self._tools.qdiscs)
@@ -138,6 +140,11 @@ class FakeDriver:
             return request.accept(self._start(request.node, request.software))
         if isinstance(request, operations.Stop):
             return request.accept(self._stop(request.node, request.software))
+        if isinstance(request, operations.Freeze):
+            return request.accept(self._freeze(request))
+        if isinstance(request, operations.Disk):
+            size = self._nodes[request.node].disk_limit_bytes or DISK_BYTES
+            return request.accept({"size_bytes": size, "free_bytes": 0 if request.full else size})
         if isinstance(request, operations.Software):
             states = {n: {s: v.copy() for s, v in of.items()} for n, of in self._software.items()}
             return request.accept({"nodes": states})
@@ -167,8 +174,19 @@ class FakeDriver:
     def _stop(self, node: str, name: str) -> operations.ExitStatus:
         if name not in self._software[node]:
             raise LabError(f"software {name}: not on this node, which has {sorted(self._software[node])}")
+        self._frozen.discard((node, name))
         self._software[node][name].update({"state": "exited", "status": 0})
         return {"status": 0}
+
+    def _freeze(self, request: operations.Freeze) -> operations.Frozen:
+        known, wanted = self._software[request.node], request.software
+        if wanted is not None and wanted not in known:
+            raise LabError(f"software {wanted}: not on this node; start it first")
+        chosen = {(request.node, name) for name, state in known.items() if state["state"] == "ready"}
+        chosen = {one for one in chosen if wanted in (None, one[1])}
+        changed = chosen - self._frozen if request.frozen else chosen & self._frozen
+        self._frozen ^= changed
+        return {"software": sorted(name for _, name in changed)}
 
     def _execute(self, request: operations.Exec, on_event: OnMessage) -> operations.ExitStatus:
         argv = request.argv

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 from orchestrator.lab.operations.measuring import CollectFrames, ListenForFrames, SendFrames
-from orchestrator.lab.operations.nodes import Set
+from orchestrator.lab.operations.nodes import Disk, Set
 from orchestrator.lab.operations.operation import Operation
-from orchestrator.lab.operations.programs import Exec, Input, Resize, Signal, Start, Stop
+from orchestrator.lab.operations.programs import Exec, Freeze, Input, Resize, Signal, Start, Stop
 
 
 class FilePart(TypedDict):
@@ -50,5 +50,5 @@ class Resume(Operation[Now]):
     seed: str  # base64, 32 bytes
 
 
-OfOneNode = Set | Start | Stop | Exec | ListenForFrames | SendFrames | CollectFrames
+OfOneNode = Set | Disk | Start | Stop | Freeze | Exec | ListenForFrames | SendFrames | CollectFrames
 OfOneExec = Input | Resize | Signal

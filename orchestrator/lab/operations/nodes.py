@@ -132,6 +132,24 @@ class Set(Operation[NodeSettings]):
     hostname: str | None = None
 
 
+class Space(TypedDict):
+    size_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True)
+class Disk(Operation[Space]):
+    """Fills the file systems that a node may write, or gives back their free space.
+
+    Full is a tmpfs of the size that its files take now: what a program frees it may write again. Not the
+    paths of `mounts`, nor machines.
+    """
+
+    op = "disk"
+    node: str
+    full: bool
+
+
 @dataclass(frozen=True)
 class Destroy(Operation[Done]):
     """Ends the nodes' processes, removes their namespaces."""

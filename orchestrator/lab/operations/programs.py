@@ -39,6 +39,23 @@ class Stop(Operation[ExitStatus]):
     timeout_ns: int
 
 
+class Frozen(TypedDict):
+    software: list[str]  # the programs for which this changed anything
+
+
+@dataclass(frozen=True)
+class Freeze(Operation[Frozen]):
+    """Stops all processes of a program by SIGSTOP, or lets them go on by SIGCONT.
+
+    Does nothing to programs that do not run. `stop` lets a frozen program go on first, so that it can end.
+    """
+
+    op = "freeze"
+    node: str
+    frozen: bool
+    software: str | None = None  # all programs of the node
+
+
 class SoftwareState(TypedDict):
     state: Literal["starting", "ready", "exited", "failed", "unknown"]  # unknown: its machine does not answer
     pid: int | None

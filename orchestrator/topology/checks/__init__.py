@@ -8,6 +8,7 @@ from . import (
     expect,
     half_duplex,
     hosts,
+    hunt,
     impairments,
     links,
     machines,
@@ -40,6 +41,7 @@ _CHECKS = (
     software.check,
     references.check_captures,
     timeline.check,
+    hunt.check,
     references.check_campaign,
     expect.check,
 )

@@ -13,11 +13,13 @@ from ..document import Event
 from ..impairments import Impairment
 from ..phases import Phases
 from ..selection import absent, select_all
+from . import splits
 from .nics import uncabled
 from .report import Report
 
 _LINKS = {"impair", "link_down", "link_up", "flap", "disconnect"}
-_NODES = {"start", "stop", "kill", "restart"}
+_POWER = {"start", "stop", "kill", "restart"}
+_NODES = {*_POWER, "freeze"}  # of whose programs one may be chosen
 LEAST_MEAN_NS = 10_000_000  # of random times, which are drawn in whole milliseconds
 MOST_CUTS = 1000  # of one link, on average
 # Which further keys belong to which actions.
@@ -25,14 +27,18 @@ _EXTRAS = {
     "both": {"impair"},
     "forward": {"impair"},
     "reverse": {"impair"},
-    "duration": {"impair", "link_down", "disconnect", "partition", "stop", "kill"},
+    "duration": {
+        "impair", "link_down", "disconnect", "partition", "split", "stop", "kill", "freeze", "disk_full",
+    },
     "down": {"flap", "disconnect"},
     "up": {"flap", "disconnect"},
     "times": {"flap"},
     "software": _NODES,
     "on": {"run"},
     "cpu_limit": {"limit"},
-}
+}  # fmt: skip
+# Actions that need `for`, each with an example of it
+_LASTING = {"partition": "10 s", "split": "10 s", "freeze": "2 s", "disk_full": "5 s"}
 _SPELLED = {"duration": "for"}
 
 
@@ -65,6 +71,12 @@ def check(report: Report) -> None:
             _times(report, event, lengths, path)
 
 
+def check_action(report: Report, event: Event, action: str, path: Path) -> None:
+    """Checks keys and targets of one event outside the timeline, whose moment is not known."""
+    _extras(report, event, action, path)
+    _targets(report, event, action, path)
+
+
 def _extras(report: Report, event: Event, action: str, path: Path) -> None:
     for key, actions in _EXTRAS.items():
         if getattr(event, key) is not None and action not in actions:
@@ -81,8 +93,8 @@ def _extras(report: Report, event: Event, action: str, path: Path) -> None:
         report.add(path, None, "flap needs how long it is down", 'write `down: "1 s"`')
     if action == "disconnect":
         _disconnect(report, event, path)
-    if action == "partition" and event.duration is None:
-        report.add(path, None, "partition needs its length", 'write `for: "10 s"`')
+    if action in _LASTING and event.duration is None:
+        report.add(path, None, f"{ACTIONS[action]} needs its length", f'write `for: "{_LASTING[action]}"`')
     for key in ("duration", "down"):
         if getattr(event, key) == 0 and action in _EXTRAS[key]:
             report.add((*path, _SPELLED.get(key, key)), "0 s", "is not above zero", 'write for example "1 s"')
@@ -115,6 +127,9 @@ def _targets(report: Report, event: Event, action: str, path: Path) -> None:
     spelled = ACTIONS.get(key, key)
     if any(report.broken(section) for section in ("groups", "nodes", "links", "segments")):
         return
+    if action == "split":
+        splits.check(report, event, path)
+        return
     whole: list[str] = []
     for target in targets:
         if action in _LINKS:
@@ -132,8 +147,10 @@ def _targets(report: Report, event: Event, action: str, path: Path) -> None:
             )
             if event.software is not None:
                 _runs(report, event.software, found, (*path, "software"))
-            elif action in _NODES:
+            elif action in _POWER or action == "freeze":
                 whole += found
+            if action == "disk_full":
+                _writes(report, found, (*path, spelled))
         elif not any(target in link.between for link in report.model.links.values()):
             report.add(
                 (*path, spelled), target, "no link leads to this segment", "name one that a link joins"
@@ -147,6 +164,10 @@ def _effect(report: Report, action: str, nodes: list[str], path: Path) -> None:
     """
     if not nodes or any(_has_program(report, node) for node in nodes):
         return
+    if action == "freeze":
+        rule = f"{nodes[0]} has no program, and its agent, which has its roles, is never frozen"
+        report.add(path, nodes[0], rule, "write `partition: NODE` with `for:`, which cuts it off")
+        return
     rule = f"{nodes[0]} has no program, and the roles of its agent cannot be stopped"
     if action == "restart":
         report.add(
@@ -154,6 +175,15 @@ def _effect(report: Report, action: str, nodes: list[str], path: Path) -> None:
         )
     elif not any(_has_lab_link(report, node) for node in nodes):
         report.add(path, nodes[0], f"{rule}, nor can its NIC's link be cut", "leave the event out")
+
+
+def _writes(report: Report, nodes: tuple[str, ...], path: Path) -> None:
+    """Reports nodes whose file systems cannot be made full: machines."""
+    for node in nodes:
+        if report.names.nodes[node].kind == "vm":
+            rule = f"{node} is a machine with a disk of its own, which the lab cannot fill"
+            report.add(path, node, rule, "write `run:` with a command that fills it, or name a light node")
+            return
 
 
 def _has_program(report: Report, node: str) -> bool:

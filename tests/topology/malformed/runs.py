@@ -173,6 +173,52 @@ CASES = [
         "timeline[0].partition",
         "no node or group is called that",
     ),
+    Case("freeze for ever", EVENT, "{at: hold, freeze: broker}", "timeline[0]", "freeze needs its length"),
+    Case(
+        "freeze of a role",
+        EVENT,
+        "{at: hold, freeze: reader, for: 1 s}",
+        "timeline[0].freeze",
+        "reader has no program, and its agent, which has its roles, is never frozen",
+    ),
+    Case(
+        "freeze of no program",
+        EVENT,
+        "{at: hold, freeze: broker, software: mosquito, for: 1 s}",
+        "timeline[0].software",
+        "no software of broker is called that",
+    ),
+    Case(
+        "full for ever", EVENT, "{at: hold, disk-full: broker}", "timeline[0]", "disk-full needs its length"
+    ),
+    Case(
+        "full disk of nobody",
+        EVENT,
+        "{at: hold, disk-full: brokr, for: 1 s}",
+        "timeline[0].disk-full",
+        "no node or group is called that",
+    ),
+    Case(
+        "split for ever",
+        EVENT,
+        "{at: hold, split: [[broker], [reader]]}",
+        "timeline[0]",
+        "split needs its length",
+    ),
+    Case(
+        "split of nobody",
+        EVENT,
+        "{at: hold, split: [[broker], [redaer]], for: 1 s}",
+        "timeline[0].split[1]",
+        "no node, group or segment is called that",
+    ),
+    Case(
+        "split within a set",
+        EVENT,
+        "{at: hold, split: [[broker, reader], [reader]], for: 1 s}",
+        "timeline[0].split[1]",
+        "is in two sets",
+    ),
     Case(
         "limit of nothing", EVENT, "{at: hold, limit: reader}", "timeline[0]", "limit needs what is the most"
     ),

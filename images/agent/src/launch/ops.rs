@@ -44,11 +44,12 @@ impl Launcher {
             "create" => self.create(&request).map(Some),
             "destroy" => self.destroy(&request).map(Some),
             "configure" => self.configure(id, request),
-            "set" | "stop" | "frames" => self.forward(id, request),
+            "set" | "stop" | "freeze" | "frames" => self.forward(id, request),
             "start" | "exec" => {
                 self.populate(&request)?;
                 self.forward(id, request)
             }
+            "disk" => self.disk(&request).map(Some),
             "input" | "resize" | "signal" => self.pass_to_exec(request).map(Some),
             "software" | "stack" => self.gather(id, Merge::Nodes, &request),
             "pending" | "finish" => self.gather(id, Merge::Totals, &request),
@@ -95,6 +96,29 @@ impl Launcher {
         node.map_or(Ok(()), |node| {
             spawn::populate(name, node, self.sandbox.as_ref())
         })
+    }
+
+    /// Fills the writable file systems of a node, or gives back their free space; returns their size and what
+    /// is free. An error for a node that is unknown or has no file systems of its own.
+    fn disk(&mut self, request: &Value) -> Res<Map<String, Value>> {
+        let full = request["full"]
+            .as_bool()
+            .ok_or("disk: full is missing; write true or false")?;
+        self.populate(request)?;
+        let name = request["node"].as_str().unwrap_or_default();
+        let node = self
+            .nodes
+            .get_mut(name)
+            .ok_or_else(|| format!("node {name}: not in this lab; `create` it first"))?;
+        let space = spawn::fill(name, node, full)?;
+        let fields = [
+            ("size_bytes", space.size_bytes),
+            ("free_bytes", space.free_bytes),
+        ];
+        Ok(fields
+            .map(|(key, value)| (key.to_owned(), json!(value)))
+            .into_iter()
+            .collect())
     }
 
     /// Forwards a request to its node and returns None; the launcher relays the node's answer later. An error

@@ -2,7 +2,7 @@
 //! memory pages that neither it nor the launcher changes.
 
 use super::directories::Directories;
-use super::sandbox::{self, Charged, Logs, Sandbox};
+use super::sandbox::{self, Charged, Logs, Sandbox, Space};
 use super::{descriptors, netns};
 use crate::channel::Channel;
 use crate::node;
@@ -22,6 +22,10 @@ pub struct NodeProcess {
     /// The file systems that a node in the sandbox still lacks; they are mounted before its first program.
     /// None once mounted.
     unpopulated: Option<Unpopulated>,
+    /// Whether the node has writable file systems of its own, which `populate` mounts.
+    confined: bool,
+    /// The size of these file systems before `fill` made them full; None while they are not.
+    size_when_free: Option<u64>,
 }
 
 /// The mounts and the disk quota of a node whose own file systems are not mounted yet.
@@ -66,6 +70,8 @@ pub fn fork_node(
             mounts: spec.mounts.clone(),
             disk_bytes: spec.disk_bytes,
         }),
+        confined: sandbox.is_some(),
+        size_when_free: None,
     })
 }
 
@@ -228,6 +234,33 @@ pub fn populate(name: &str, node: &mut NodeProcess, sandbox: Option<&Sandbox>) -
         node.unpopulated = None;
     }
     Ok(())
+}
+
+/// Shrinks the writable file systems of a node to what its files take (`full`), or gives them their former
+/// size again; returns the present size and free space. Does nothing if they are in that state already. The
+/// call must follow `populate`. An error for a node outside the sandbox, which has no such file systems.
+pub fn fill(name: &str, node: &mut NodeProcess, full: bool) -> Res<Space> {
+    if !node.confined {
+        return Err(format!(
+            "node {name}: has no file systems of its own that could be made full"
+        ));
+    }
+    let former = node.size_when_free;
+    let space = sandbox::in_mount_ns(node.pid, || match (full, former) {
+        (true, None) => {
+            let before = Space::now()?;
+            before.shrink()?;
+            Ok((Some(before.size_bytes), Space::now()?))
+        }
+        (false, Some(size)) => {
+            Space::resize(size)?;
+            Ok((None, Space::now()?))
+        }
+        _ => Ok((former, Space::now()?)),
+    });
+    let (former, space) = space.map_err(|e| format!("node {name}: {e}"))?;
+    node.size_when_free = former;
+    Ok(space)
 }
 
 /// Enters new network, UTS and mount namespaces with private mounts, unmounts /run/netns there, and mounts a

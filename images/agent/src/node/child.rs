@@ -5,6 +5,7 @@ use crate::os;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 /// Starts a program in a session of its own and returns its pid; the kernel kills it when the agent ends.
@@ -39,9 +40,38 @@ pub fn signal_group(pid: i32, signal: i32) {
     }
 }
 
+/// Sends a signal to the process group of the program `pid` and to each of its descendants, parents first, so
+/// that with SIGSTOP no stopped process starts another one. Leaves out processes that have ended.
+pub fn signal_all(pid: i32, signal: i32) {
+    signal_group(pid, signal);
+    let mut left = children_of(pid);
+    while let Some(child) = left.pop() {
+        // An error means that it has ended meanwhile, and then it has no children either.
+        if os::kill(child, signal).is_ok() {
+            left.extend(children_of(child));
+        }
+    }
+}
+
+/// Returns the children of all threads of process `pid`; empty if it has ended.
+fn children_of(pid: i32) -> Vec<i32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+    threads
+        .into_iter()
+        .flatten()
+        .flatten()
+        .flat_map(|thread| listed(&thread.path().join("children")))
+        .collect()
+}
+
 fn children() -> Vec<i32> {
     let file = format!("/proc/self/task/{}/children", std::process::id());
-    // Without this file (CONFIG_PROC_CHILDREN), PDEATHSIG and the cgroup end the programs.
+    listed(Path::new(&file))
+}
+
+/// Returns the pids in a file of /proc that lists children; empty without this file (CONFIG_PROC_CHILDREN):
+/// then PDEATHSIG and the cgroup end the programs.
+fn listed(file: &Path) -> Vec<i32> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.split_whitespace()
         .filter_map(|pid| pid.parse().ok())

@@ -23,6 +23,7 @@ impl Node {
             "set" => set(&request).map(Some),
             "start" => self.start(&id, request).map(|()| None),
             "stop" => self.stop(&id, &request).map(|()| None),
+            "freeze" => self.freeze(&request).map(Some),
             "software" => Ok(Some(json!({"value": self.states()}))),
             "stack" => stack::counters().map(|counted| Some(json!({"value": counted}))),
             "workload" => self.arm(request).map(Some),
@@ -139,6 +140,24 @@ impl Node {
             .ok_or(missing)?;
         software.stop(id.clone(), signal, clock::mono_ns() + timeout);
         Ok(())
+    }
+
+    /// Stops or continues the processes of the program `software`, without one those of all running programs;
+    /// returns the names of the programs for which this changed anything.
+    fn freeze(&mut self, request: &Value) -> Res<Value> {
+        let frozen = request["frozen"]
+            .as_bool()
+            .ok_or("freeze: frozen is missing; write true or false")?;
+        let wanted = request["software"].as_str();
+        if let Some(name) = wanted.filter(|name| self.software.iter().all(|s| s.name != *name)) {
+            return Err(format!("software {name}: not on this node; start it first"));
+        }
+        let chosen = self.software.iter_mut();
+        let changed: Vec<String> = chosen
+            .filter(|s| wanted.is_none_or(|name| s.name == name))
+            .filter_map(|s| s.freeze(frozen).then(|| s.name.clone()))
+            .collect();
+        Ok(json!({"software": changed}))
     }
 
     fn states(&self) -> Map<String, Value> {

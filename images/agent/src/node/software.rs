@@ -53,6 +53,7 @@ pub struct Supervised {
     start_id: Option<Value>,
     stop: Option<(Value, i64)>,
     stopping: bool,
+    frozen: bool,
     messages: Vec<Value>,
 }
 
@@ -84,6 +85,7 @@ impl Supervised {
             start_id: Some(id),
             stop: None,
             stopping: false,
+            frozen: false,
             messages: Vec::new(),
             spec,
         };
@@ -114,6 +116,7 @@ impl Supervised {
         self.pid = child::spawn(&mut command, false).map_err(fail)?;
         self.output = Some(reader);
         self.alive = true;
+        self.frozen = false;
         self.state = State::Starting;
         self.status = None;
         self.seen_text = false;
@@ -239,13 +242,27 @@ impl Supervised {
         }
     }
 
+    /// Stops all processes of the program by SIGSTOP (`frozen`), or lets them go on by SIGCONT if they were
+    /// stopped so. Returns whether this has changed anything: not for a program that does not run.
+    pub fn freeze(&mut self, frozen: bool) -> bool {
+        if !self.alive || self.frozen == frozen {
+            return false;
+        }
+        let signal = if frozen { libc::SIGSTOP } else { libc::SIGCONT };
+        child::signal_all(self.pid, signal);
+        self.frozen = frozen;
+        true
+    }
+
     /// Sends `signal` to the program, and SIGKILL at `kill_at` (CLOCK_MONOTONIC); answers request `id` with
-    /// its exit status when it has ended. Cancels restarts.
+    /// its exit status when it has ended. A frozen program goes on first. Cancels restarts.
     pub fn stop(&mut self, id: Value, signal: i32, kill_at: i64) {
         self.restart_at = None;
         self.stopping = true;
         if self.alive {
             child::signal_group(self.pid, signal);
+            // A stopped process takes only SIGKILL.
+            self.freeze(false);
             self.stop = Some((id, kill_at));
         } else {
             self.messages

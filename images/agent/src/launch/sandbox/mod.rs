@@ -14,6 +14,7 @@ mod private;
 mod privileges;
 mod root_template;
 mod seccomp;
+mod space;
 mod tree;
 
 use crate::os::{self, Res};
@@ -21,8 +22,10 @@ use crate::proto::{Mounts, SandboxSpec};
 pub use accounts::own_user;
 use host_files::HostFiles;
 use kernel_files::KernelFiles;
+pub use lazy_mounts::in_mount_ns;
 use paths::path_only;
 use root_template::RootTemplate;
+pub use space::Space;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

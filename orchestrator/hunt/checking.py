@@ -1,0 +1,96 @@
+"""Refuses a file that cannot be hunted; lists the faults of one that can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.hunt.model import Data
+from orchestrator.language.problem import TopologyError
+from orchestrator.language.ranges import range_of
+from orchestrator.run.prepare import Request, prepare
+from orchestrator.software.registry import kind_of
+from orchestrator.topology import Topology, load
+
+# The faults of a file that names none.
+BRIEF, OUTAGE, FROZEN, FULL = "0.1..5 s", "0.1..30 s", "10 ms..10 s", "1..20 s"
+IMPAIRED: Data = {"delay": "0..2 s", "loss": "0..40 %", "reorder": "0..10 %", "duplicate": "0..5 %"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a hunt is asked for. trials, budget_s: in place of the file's limits. guided: without it all
+    trials are random.
+    """
+
+    file: Path
+    parameters: Mapping[str, str]
+    directory: Path
+    seed: int | None = None
+    workers: int = 1
+    kernel: str = "auto"
+    trials: int | None = None
+    budget_s: float | None = None
+    also_real: int = 0
+    guided: bool = True
+
+
+def checked(settings: Settings) -> Topology:
+    """Loads the file and refuses what cannot be hunted: no expectation, a value of `vary` that the parameter
+    does not take, a lab that virtual time does not carry.
+    """
+    topology = load(settings.file, settings.parameters)
+    wrong = topology.document.problem
+    if not topology.model.expect:
+        rule = "states no expectation, and nothing could be broken"
+        raise TopologyError([wrong(("expect",), "", rule, "write `expect: [{delivered: exactly-once}]`")])
+    vary = topology.model.hunt.vary if topology.model.hunt else {}
+    for name in vary:
+        if name in settings.parameters:
+            rule = "is varied, and -p sets it too"
+            raise TopologyError([wrong(("hunt", "vary", name), "", rule, "leave -p out")])
+    for name, values in vary.items():
+        for value in ends(values):
+            load(settings.file, {**settings.parameters, name: value})
+    if not faults(topology):
+        rule = "has no program, link or segment that could fail"
+        raise TopologyError([wrong(("nodes",), "", rule, "name `faults:` in `hunt:`")])
+    prepare(
+        Request(settings.file, settings.parameters, kernel=settings.kernel, time="virtual"), Path(), topology
+    )
+    return topology
+
+
+def ends(values: Any) -> list[Any]:
+    """Returns the values of `vary` to be checked: all of a list, the two ends of a range; none of others."""
+    if isinstance(values, list):
+        return values
+    found = range_of(values)
+    return [found.at(0.0), found.at(1.0)] if found else []
+
+
+def faults(topology: Topology) -> list[Data]:
+    """Returns the kinds of faults of a checked file: its list, or the default ones in a fixed order."""
+    hunt = topology.model.hunt
+    if hunt is not None and hunt.faults is not None:
+        return [dict(fault) for fault in hunt.faults]
+    return list(_everything(topology))
+
+
+def _everything(topology: Topology) -> Iterator[Data]:
+    """Yields each kind of fault on each node with programs, and on each link of the file."""
+    for node, machine in topology.names.nodes.items():
+        programs = [name for name, one in machine.software.items() if not kind_of(one).in_agent]
+        for name in programs:
+            yield {"kill": node, "software": name, "for": BRIEF}
+            yield {"restart": node, "software": name}
+            yield {"freeze": node, "software": name, "for": FROZEN}
+        if programs and machine.kind == "light":
+            yield {"disk-full": node, "for": FULL}
+        if machine.segment:
+            yield {"partition": node, "for": OUTAGE}
+    for link in topology.model.links:
+        yield {"link-down": link, "for": OUTAGE}
+        yield {"impair": link, "both": dict(IMPAIRED), "for": "1..20 s"}

@@ -1,0 +1,133 @@
+"""What a hunt has found: counts of its trials, and violations by what they break and the events they need."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.hunt.model import Outcome, Trial, kind_of
+
+# What a failed expectation on delivery says of its messages (reports/expect/observed.py).
+_FATE = re.compile(r"[\d,]+ (lost|twice)\b")
+
+
+def ways(outcome: Outcome) -> list[str]:
+    """Returns the ways in which a trial fails, in words, sorted: each broken expectation once or, if its
+    reason counts lost messages or such as came twice, once for each of these. Empty for a trial that does not
+    fail.
+    """
+    if outcome.state != "fails":
+        return []
+    found: set[str] = set()
+    for name, why in zip(outcome.broken, outcome.why, strict=True):
+        fates = _FATE.findall(why)
+        found |= {f"{name}: {fate}" for fate in fates} or {name}
+    return sorted(found)
+
+
+@dataclass
+class Violation:
+    """Trials that fail in the same way by the same kinds of events; `smallest` is their smallest form.
+
+    way: one of `ways`. broken, why: all that the smallest form breaks. file: its topology file; run_dir: its
+    run. repeats: whether two runs of it were equal to the byte. real: how many of `real_runs` runs in real
+    time failed in the same way.
+    """
+
+    way: str
+    broken: tuple[str, ...]
+    why: tuple[str, ...]
+    smallest: Trial
+    first: int  # number of the trial that failed so first
+    trials: list[int] = field(default_factory=list)
+    file: str = ""
+    run_dir: str = ""
+    repeats: bool | None = None
+    real: int = 0
+    real_runs: int = 0
+
+    @property
+    def events(self) -> list[str]:
+        """The kinds of events that it needs, sorted."""
+        return sorted(map(kind_of, self.smallest.events))
+
+    def explains(self, way: str, trial: Trial) -> bool:
+        """Returns whether a trial that fails in this way has at least the needed kinds of events."""
+        needed, given = Counter(self.events), Counter(map(kind_of, trial.events))
+        return self.way == way and not needed - given
+
+
+@dataclass
+class Found:
+    """The state of a hunt. trials: of the search; runs: all that this process ran, those of shrinking, too.
+    searched_s, shrunk_s: what search and shrinking took on this machine. covered: trials with an event of
+    this kind that begins in this third of the hold (0 to 2), each counted once; failed: those of them that
+    fail. rounds: after each round the number of trials, of features seen and of violations.
+    """
+
+    trials: int = 0
+    runs: int = 0
+    shrinking_runs: int = 0
+    holds: int = 0
+    fails: int = 0
+    unsure: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+    violations: list[Violation] = field(default_factory=list)
+    corpus: dict[str, str] = field(default_factory=dict)  # file -> state
+    searched_s: float = 0.0
+    shrunk_s: float = 0.0
+    tried: dict[str, int] = field(default_factory=dict)  # kind of fault -> its events
+    covered: Counter[tuple[str, int]] = field(default_factory=Counter)
+    failed: Counter[tuple[str, int]] = field(default_factory=Counter)
+    rounds: list[tuple[int, int, int]] = field(default_factory=list)
+    features: int = 0
+    seed: int = 0
+
+    def count(self, trial: Trial, outcome: Outcome, hold_ns: int) -> None:
+        """Counts a trial of the search by its state, and what it covered."""
+        self.trials += 1
+        self.holds += outcome.state == "holds"
+        self.fails += outcome.state == "fails"
+        self.unsure += outcome.state == "cannot tell"
+        if outcome.state == "broken":
+            why = (outcome.error or "").splitlines()[0][:200] if outcome.error else "no reason"
+            self.errors[why] = self.errors.get(why, 0) + 1
+        places = set(trial.places(hold_ns))
+        self.covered.update(places)
+        if outcome.state == "fails":
+            self.failed.update(places)
+
+
+def as_data(found: Found, directory: Path) -> dict[str, Any]:
+    """Returns what a hunt found as JSON data."""
+    return {
+        "directory": str(directory),
+        "seed": found.seed,
+        "trials": found.trials,
+        "runs": found.runs,
+        "shrinking_runs": found.shrinking_runs,
+        "states": {"holds": found.holds, "fails": found.fails, "cannot tell": found.unsure},
+        "errors": found.errors,
+        "searched_s": round(found.searched_s, 1),
+        "shrunk_s": round(found.shrunk_s, 1),
+        "features": found.features,
+        "rounds": [list(one) for one in found.rounds],
+        "tried": found.tried,
+        "covered": [
+            {"fault": kind, "third": third + 1, "trials": count, "fails": found.failed[kind, third]}
+            for (kind, third), count in sorted(found.covered.items())
+        ],
+        "corpus": found.corpus,
+        "violations": [
+            {
+                "way": one.way, "broken": list(one.broken), "why": list(one.why),
+                "events": [dict(event) for event in one.smallest.events],
+                "seed": one.smallest.seed, "trials": one.trials, "file": one.file, "run_dir": one.run_dir,
+                "repeats": one.repeats, "real": one.real, "real_runs": one.real_runs,
+            }
+            for one in found.violations
+        ],
+    }  # fmt: skip

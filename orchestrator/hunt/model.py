@@ -1,0 +1,68 @@
+"""The values of a hunt: kinds of faults, trials, and what came of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from orchestrator.language.units import DURATION, whole
+
+Data = dict[str, Any]
+State = Literal["holds", "fails", "cannot tell", "broken"]
+
+
+class HuntError(Exception):
+    """Raised when a hunt cannot begin or go on; the text names the place, the rule and the remedy."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of a hunt: `events` stand in the timeline beside those of the file, `parameters` replace those
+    of the file. number: from 1; 0 is the baseline, without faults. `data` is the file's content.
+    """
+
+    number: int
+    seed: int
+    events: tuple[Data, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    data: Data = field(default_factory=dict, repr=False)
+
+    def of(self, data: Data) -> Trial:
+        """Returns the trial on another content of the file."""
+        return replace(self, data=data)
+
+    def places(self, hold_ns: int) -> Iterator[tuple[str, int]]:
+        """Yields for each event its kind, and the third of the hold in which it begins: 0, 1 or 2."""
+        for event in self.events:
+            yield kind_of(event), min(2, 3 * begin_ns(event) // max(1, hold_ns))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a trial. broken: the expectations that fail, in words. why: the reasons. features: what
+    the run showed, for guidance. error: why a run did not end in order (state `broken`).
+    """
+
+    number: int
+    state: State
+    broken: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    error: str | None = None
+    wall_s: float = 0.0
+
+
+def kind_of(event: Data) -> str:
+    """Returns what a drawn event does and to what, such as `kill NODE SOFTWARE` or `impair LINK`."""
+    action = next(key for key in event if key not in ("at", "for", "software", "both", "forward", "reverse",
+                                                      "label", "down", "up", "times"))  # fmt: skip
+    target = event[action]
+    named = " ".join(map(str, target)) if isinstance(target, list) else str(target)
+    return " ".join(filter(None, (action, named, str(event.get("software", "")))))
+
+
+def begin_ns(event: Data) -> int:
+    """Returns when a drawn event begins, in ns after the start of its phase."""
+    moment = str(event["at"]).partition("+")[2].strip()
+    return whole(DURATION, moment) if moment else 0

@@ -1,0 +1,58 @@
+"""Defines the keys of `hunt`: the faults and parameters among which `vnet hunt` looks for broken
+expectations.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ..language.scalars import Base, Positive, Span, text
+
+Fault = Annotated[
+    dict[str, Any],
+    Field(
+        description="An event of the timeline without `at`, with ranges such as `0.1..5 s` in place of "
+        "values. With `at`, it is drawn for that moment."
+    ),
+]
+# Faults that other programs know and this one does not: rule and remedy.
+UNKNOWN = {
+    "schedule": (
+        "the lab kernel's schedule cannot be perturbed yet: programs run in the order that the seed and the "
+        "messages give",
+        "leave it out; `vary: {seed: 1..1000}` is not needed, as each trial has a seed of its own",
+    ),
+    "clock": (
+        "no event sets the clock of one node: all nodes share the lab's",
+        "leave it out; `run: {clock: DATE}` sets where the lab's clock starts",
+    ),
+}
+
+
+class Limits(Base):
+    """When a hunt ends, whichever comes first."""
+
+    events: Positive = Field(4, le=20, description="Most drawn events of a trial.")
+    trials: Positive = Field(
+        1000, le=1_000_000, description="Trials of the search, without those of shrinking."
+    )
+    time: Span = Field(text("2 h"), description="Time that passes on the machine; checked after each round.")
+
+
+class HuntBlock(Base):
+    """What `vnet hunt` varies to break the file's expectations."""
+
+    faults: list[Fault] | None = Field(
+        None,
+        min_length=1,
+        description="Kinds of faults of which trials are made; without it, all kinds, on all programs and "
+        "links of the file.",
+    )
+    vary: dict[str, Any] = Field(
+        default_factory=dict, description="Parameter: a list of values, or a range of them."
+    )
+    at_most: Limits = Field(
+        default_factory=lambda: Limits.model_validate({}), description="When the hunt ends."
+    )
