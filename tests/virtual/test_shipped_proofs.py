@@ -13,6 +13,8 @@ from types import ModuleType
 import pytest
 from virtual_place import PROJECT
 
+from orchestrator.plan.nics import uses_nics
+
 SHIPPED = sorted(
     file for part in ("", "papers", "atlas") for file in (PROJECT / "topologies" / part).glob("*.yaml")
 )
@@ -43,7 +45,7 @@ def test_every_proof_tells(file: Path, tmp_path: Path, monkeypatch: pytest.Monke
     for lab in labs:
         if any(node.kind == "vm" for node in lab.plan.nodes):
             pytest.skip("virtual machines run in real time")
-        if any(interface.nic for node in lab.plan.nodes for interface in node.interfaces):
+        if uses_nics(lab.plan):
             pytest.skip("NICs of the machine run in real time")
         lines = BENCH.proven(lab, tmp_path / "out", "virtual", "auto")
         untold = [line for line in lines if line.verdict == "cannot tell"]
