@@ -103,7 +103,7 @@ def hunt_command(
 
 
 def status_of(found: Found) -> int:
-    """Returns the exit status: UNMET if an expectation was broken, by a trial or a file of the corpus; else
+    """Returns the exit status: UNMET if an expectation fails, in a trial or a file of the corpus; else
     UNTOLD if some trials could not tell or did not end in order; else DONE.
     """
     if found.violations or "fails" in found.corpus.values():

@@ -70,7 +70,7 @@ def plan_command(
               vnet plan topologies/dumbbell.yaml --campaign
     """
     if campaign or is_campaign(file):
-        insist_on_plain({"--hosts": hosts, "--steps": steps, "--bounds": bounds})
+        insist_on_plain(file, {"--hosts": hosts, "--steps": steps, "--bounds": bounds})
         show_campaign(file, parameters, seed, lab, time_mode, as_json)
         return
     from contract.codec import to_json

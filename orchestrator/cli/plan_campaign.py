@@ -68,12 +68,11 @@ def show_campaign(
         note(f"and {left} more; `--json` lists all")
 
 
-def insist_on_plain(options: dict[str, object]) -> None:
-    """CliError if an option was given that asks for one lab's plan."""
+def insist_on_plain(file: Path, options: dict[str, object]) -> None:
+    """Raises CliError if an option was given that asks for one lab's plan; `file` is read as a campaign."""
     if given := [name for name, value in options.items() if value]:
-        raise CliError(
-            f"{given[0]}: is of one lab; name a topology file, without --campaign, to see its plan", USAGE
-        )
+        rule = f"read as a campaign, but {given[0]} is of one lab"
+        raise CliError(f"{file}: {rule}; name a topology file, without --campaign, to see its plan", USAGE)
 
 
 def _levels(cell: Cell) -> str:

@@ -44,7 +44,7 @@ def checked(settings: Settings) -> Topology:
     topology = load(settings.file, settings.parameters)
     wrong = topology.document.problem
     if not topology.model.expect:
-        rule = "states no expectation, and nothing could be broken"
+        rule = "states no expectation, and nothing could fail"
         raise TopologyError([wrong(("expect",), "", rule, "write `expect: [{delivered: exactly-once}]`")])
     vary = topology.model.hunt.vary if topology.model.hunt else {}
     for name in vary:

@@ -15,14 +15,14 @@ _FATE = re.compile(r"[\d,]+ (lost|twice)\b")
 
 
 def ways(outcome: Outcome) -> list[str]:
-    """Returns the ways in which a trial fails, in words, sorted: each broken expectation once or, if its
+    """Returns the ways in which a trial fails, in words, sorted: each failing expectation once or, if its
     reason counts lost messages or such as came twice, once for each of these. Empty for a trial that does not
     fail.
     """
     if outcome.state != "fails":
         return []
     found: set[str] = set()
-    for name, why in zip(outcome.broken, outcome.why, strict=True):
+    for name, why in zip(outcome.failing, outcome.why, strict=True):
         fates = _FATE.findall(why)
         found |= {f"{name}: {fate}" for fate in fates} or {name}
     return sorted(found)
@@ -32,13 +32,13 @@ def ways(outcome: Outcome) -> list[str]:
 class Violation:
     """Trials that fail in the same way by the same kinds of events; `smallest` is their smallest form.
 
-    way: one of `ways`. broken, why: all that the smallest form breaks. file: its topology file; run_dir: its
+    way: one of `ways`. failing, why: all that the smallest form breaks. file: its topology file; run_dir: its
     run. repeats: whether two runs of it were equal to the byte. real: how many of `real_runs` runs in real
     time failed in the same way.
     """
 
     way: str
-    broken: tuple[str, ...]
+    failing: tuple[str, ...]
     why: tuple[str, ...]
     smallest: Trial
     first: int  # number of the trial that failed so first
@@ -92,7 +92,7 @@ class Found:
         self.holds += outcome.state == "holds"
         self.fails += outcome.state == "fails"
         self.unsure += outcome.state == "cannot tell"
-        if outcome.state == "broken":
+        if outcome.state == "aborted":
             why = (outcome.error or "").splitlines()[0][:200] if outcome.error else "no reason"
             self.errors[why] = self.errors.get(why, 0) + 1
         places = set(trial.places(hold_ns))
@@ -123,7 +123,7 @@ def as_data(found: Found, directory: Path) -> dict[str, Any]:
         "corpus": found.corpus,
         "violations": [
             {
-                "way": one.way, "broken": list(one.broken), "why": list(one.why),
+                "way": one.way, "failing": list(one.failing), "why": list(one.why),
                 "events": [dict(event) for event in one.smallest.events],
                 "seed": one.smallest.seed, "trials": one.trials, "file": one.file, "run_dir": one.run_dir,
                 "repeats": one.repeats, "real": one.real, "real_runs": one.real_runs,

@@ -62,6 +62,6 @@ class Guidance:
                 if kind in self._tried:
                     self._tried[kind] += 1
                     self._reward[kind] += reward
-            if fresh and outcome.state != "broken":
+            if fresh and outcome.state != "aborted":
                 self._parents.append((len(fresh), trial))
         self._parents = sorted(self._parents, key=lambda one: (-one[0], one[1].number))[:PARENTS]

@@ -101,7 +101,7 @@ class Hunt:
             return
         file, why = self._settings.file, "; ".join(outcome.why) or outcome.error
         if outcome.state == "fails":
-            rule = f'expect: "{outcome.broken[0]}" fails without any fault ({why})'
+            rule = f'expect: "{outcome.failing[0]}" fails without any fault ({why})'
             raise HuntError(
                 f"{file}: {rule}; mend the file until `vnet run --time virtual` ends with status 0"
             )
@@ -152,7 +152,7 @@ class Hunt:
         self.found.shrunk_s += time.monotonic() - began
         self.found.shrinking_runs += self._trials.ran - before
         (last,) = self._trials.run([smallest])
-        one = Violation(way, last.broken, last.why, smallest, trial.number, [trial.number])
+        one = Violation(way, last.failing, last.why, smallest, trial.number, [trial.number])
         for known in self.found.violations:
             if (known.way, known.events) == (way, one.events):
                 known.trials.append(trial.number)
@@ -207,7 +207,7 @@ class Hunt:
 def _begin(one: Violation, name: str) -> str:
     lines = [
         f"# Found by `vnet hunt` in trial {one.first}, then made smaller while it still fails.",
-        *(f"# Breaks: {broken}: {why}" for broken, why in zip(one.broken, one.why, strict=True)),
+        *(f"# Breaks: {failing}: {why}" for failing, why in zip(one.failing, one.why, strict=True)),
         f"# vnet run {name}.yaml --time virtual    # exit status 7",
     ]
     return "\n".join(line.replace("\n", " ") for line in lines) + "\n"

@@ -79,6 +79,6 @@ class Journal:
 
 
 def _outcome(entry: dict[str, Any]) -> Outcome:
-    lists = ("broken", "why", "features")
+    lists = ("failing", "why", "features")
     fields: dict[str, Any] = {key: tuple(v) if key in lists else v for key, v in entry.items()}
     return Outcome(**fields)

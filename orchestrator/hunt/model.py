@@ -9,7 +9,7 @@ from typing import Any, Literal
 from orchestrator.language.units import DURATION, whole
 
 Data = dict[str, Any]
-State = Literal["holds", "fails", "cannot tell", "broken"]
+State = Literal["holds", "fails", "cannot tell", "aborted"]
 
 
 class HuntError(Exception):
@@ -40,13 +40,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a trial. broken: the expectations that fail, in words. why: the reasons. features: what
-    the run showed, for guidance. error: why a run did not end in order (state `broken`).
+    """What came of a trial. failing: the expectations that fail, in words. why: the reasons. features: what
+    the run showed, for guidance. error: why a run did not end in order (state `aborted`).
     """
 
     number: int
     state: State
-    broken: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     error: str | None = None

@@ -126,7 +126,7 @@ class Trials:
         try:
             plan = self._plan(text)
         except TopologyError as wrong:
-            return Outcome(0, "broken", error=str(wrong))
+            return Outcome(0, "aborted", error=str(wrong))
         if self._stopped:
             raise StoppedError
         state, error = self._job(plan, run_dir, key, when)
@@ -135,7 +135,7 @@ class Trials:
         self.ran += 1
         wall_s = round(time.monotonic() - began, 2)
         if state != "complete":
-            return Outcome(0, "broken", error=error or state, wall_s=wall_s)
+            return Outcome(0, "aborted", error=error or state, wall_s=wall_s)
         return replace(judged(run_dir), wall_s=wall_s)
 
     def _plan(self, text: str) -> Plan:
@@ -166,7 +166,7 @@ def judged(run_dir: Path) -> Outcome:
     try:
         found = list(verdicts.on_conditions(study_of_run(run_dir)))
     except RunDirectoryError as error:
-        return Outcome(0, "broken", error=str(error))
+        return Outcome(0, "aborted", error=str(error))
     failed = [one for one in found if one.verdict == verdict.FAILS]
     unsure = [one for one in found if one.verdict == verdict.OPEN]
     shown = features.of_run(run_dir)

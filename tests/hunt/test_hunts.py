@@ -201,9 +201,9 @@ def test_the_course_ends_at_the_largest_values_and_nothing_is_drawn_without_roun
     assert hunts.course([]) == ""
 
 
-def test_a_trial_that_cannot_tell_or_is_broken_fails_in_no_way() -> None:
+def test_a_trial_that_cannot_tell_or_is_aborted_fails_in_no_way() -> None:
     assert ways(Outcome(0, "cannot tell", why=("no message was sent to an expected receiver",))) == []
-    assert ways(Outcome(0, "broken", error="the program does not start")) == []
+    assert ways(Outcome(0, "aborted", error="the program does not start")) == []
     why = ("3 lost, 1,200 twice of 2,000 deliveries", "12 s, above 10 s")
     failed = Outcome(0, "fails", ("delivered exactly-once", "recovery below 10 s"), why)
     assert ways(failed) == [
