@@ -26,6 +26,7 @@ from capture.why.parts import (
     RECEIVER,
     SENDING,
     SOCKET,
+    UNEXPLAINED,
     Part,
 )
 from capture.why.places import Element
@@ -74,21 +75,43 @@ class Named:
     lost: int
 
 
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """The causes of a set of messages, the most important first, and what of their time and loss has none.
+
+    Attributes:
+        unexplained_share: of the time of the slowest messages that arrived, what no capture or record
+            explains, 0 to 1; 0 where that is too little for a cause to be in it.
+        lost_untold: lost messages whose owner cannot be told.
+    """
+
+    named: list[Named]
+    unexplained_share: float
+    lost_untold: int
+
+    @property
+    def untold(self) -> bool:
+        """Returns whether a cause may be in what has none."""
+        return self.unexplained_share > 0 or self.lost_untold > 0
+
+
 def slowest(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns of rows of `messages` the slowest hundredth that arrived, the slowest first; at least one."""
     arrived = rows.drop_nulls(["receiver", "total_ns"]).sort("total_ns", descending=True, maintain_order=True)
     return arrived.head(math.ceil(SLOW * arrived.height))
 
 
-def causes(run: Run, rows: pl.DataFrame) -> list[Named]:
+def causes(run: Run, rows: pl.DataFrame) -> Causes:
     """Returns the causes of the slowest and the lost messages among `rows`, the most important first: those
-    that dropped messages, then by time. Empty where nothing but the lab's delays and rates took time.
+    that dropped messages, then by time. With none, and nothing untold, the lab's delays and rates took the
+    time.
     """
     naming = _Naming(run)
     times: dict[Cause, int] = {}
-    slow, whole = slowest(rows), 0
+    slow, whole, unexplained, untold = slowest(rows), 0, 0, 0
     for answer in run.answers(slow, behind=True):
         whole += answer.latency_ns or 0
+        unexplained += sum(part.length_ns for part in answer.parts if part.what == UNEXPLAINED)
         for part in answer.parts:
             if cause := naming.of_part(part, answer):
                 times[cause] = times.get(cause, 0) + part.length_ns
@@ -97,15 +120,20 @@ def causes(run: Run, rows: pl.DataFrame) -> list[Named]:
     for answer in run.answers(gone):
         if answer.lost and (cause := naming.of_lost(answer.lost, answer)):
             lost[cause] = lost.get(cause, 0) + 1
-    long = {
-        one: ns for one, ns in times.items() if ns >= LEAST_SHARE * whole and ns >= LEAST_NS * slow.height
-    }
+        else:
+            untold += 1
+
+    def enough(ns: int) -> bool:
+        return ns > 0 and ns >= LEAST_SHARE * whole and ns >= LEAST_NS * slow.height
+
+    long = {one: ns for one, ns in times.items() if enough(ns)}
     found = [
         Named(one, times.get(one, 0) / whole if whole else 0.0, long.get(one, 0) / max(slow.height, 1), gone)
         for one in dict.fromkeys([*long, *lost])
         for gone in (lost.get(one, 0),)
     ]
-    return sorted(found, key=lambda one: (-one.lost, -one.share, one.cause))
+    named = sorted(found, key=lambda one: (-one.lost, -one.share, one.cause))
+    return Causes(named, unexplained / whole if enough(unexplained) else 0.0, untold)
 
 
 class _Naming:

@@ -62,12 +62,13 @@ def why_command(
         run = Run(run_dir)
         chosen = rows = select(run, message, worst, traffic_class)
         classes = by_class(run, rows) if message is None and worst is None else []
-        named = causes(run, rows)
+        found_causes = causes(run, rows)
         if classes:
             rows = slowest(rows)
         answers = list(run.answers(rows, behind=True))
     except CaptureError as error:
         raise CliError(str(error)) from error
+    named = found_causes.named
     wanted = str(named[0].cause) if confirm and named else without
     effect = effect_of(run_dir, chosen, wanted, named) if wanted else None
     if as_json:
@@ -75,12 +76,13 @@ def why_command(
         sums = [{**asdict(one), "text": one.text} for one in classes]
         causes_ = [{**asdict(one), "cause": str(one.cause)} for one in named]
         done = asdict(effect) if effect else None
-        print_json({"classes": sums, "messages": found, "causes": causes_, "effect": done})
+        untold = {"unexplained_share": found_causes.unexplained_share, "lost": found_causes.lost_untold}
+        print_json({"classes": sums, "messages": found, "causes": causes_, "untold": untold, "effect": done})
         return
     for of in classes:
         say("\n".join(_class_lines(of)) + "\n")
     say("\n\n".join("\n".join(_lines(one)) for one in answers))
-    say("\n" + "\n".join([*cause_lines(named), *(effect_lines(effect) if effect else ())]))
+    say("\n" + "\n".join([*cause_lines(found_causes), *(effect_lines(effect) if effect else ())]))
 
 
 def _object(answer: Answer) -> dict[str, Any]:

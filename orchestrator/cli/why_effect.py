@@ -12,23 +12,31 @@ from orchestrator.cli.errors import CliError
 if TYPE_CHECKING:
     import polars as pl
 
-    from capture.why.causes import Named
+    from capture.why.causes import Causes, Named
     from orchestrator.verify.counterfactual import Effect
 
 WORDS: dict[str, str] = {HOLDS: "confirmed", FAILS: "not confirmed"}
 
 
-def cause_lines(found: Sequence[Named]) -> Iterator[str]:
-    """Yields a line for each cause, the most important first, or that there is none."""
+def cause_lines(found: Causes) -> Iterator[str]:
+    """Yields a line for each cause, the most important first, then what has none; or that there is none."""
     from capture.why.causes import MEANING
 
-    if not found:
+    if not found.named and not found.untold:
         yield "causes: none; the messages took what the lab's delays and rates take"
-    for place, one in enumerate(found, 1):
+    for place, one in enumerate(found.named, 1):
         time = f"{one.share:.0%} of the slowest messages' time" if one.foretold_ns else ""
         lost = f"{one.lost} lost" if one.lost else ""
         amount = ", ".join(text for text in (time, lost) if text)
         yield f"cause {place}: {one.cause} ({MEANING[one.cause.kind]}): {amount}"
+    if found.untold:
+        share = found.unexplained_share
+        time = f"{share:.0%} of the slowest messages' time is unexplained" if share else ""
+        lost = (
+            f"who dropped {found.lost_untold} of the lost messages is not known" if found.lost_untold else ""
+        )
+        amount = "; ".join(text for text in (time, lost) if text)
+        yield f"{'more causes' if found.named else 'causes'}: {OPEN}: {amount}"
 
 
 def effect_of(run_dir: Path, rows: pl.DataFrame, cause: str, found: Sequence[Named]) -> Effect:

@@ -79,6 +79,15 @@ def test_json_has_the_same_parts_and_owners(run: str) -> None:
     assert gone["lost"]["verdict"] == "holds" and gone["lost"]["counters"][0]["value"] == 1
 
 
+def test_without_captures_the_causes_cannot_be_told(tmp_path: Path) -> None:
+    path = str(why_run(tmp_path, {}, [SLOW, GONE]))
+    assert why(path).stdout.splitlines()[-1] == (
+        "causes: cannot tell: 100% of the slowest messages' time is unexplained; who dropped 1 of the lost"
+        " messages is not known"
+    )
+    assert json.loads(why(path, "--json").stdout)["untold"] == {"unexplained_share": 1.0, "lost": 1}
+
+
 def test_a_run_that_does_not_repeat_is_refused(run: str) -> None:
     with pytest.raises(CliError, match="leave out --without or it"):
         why(run, "--without", "queue:way", "--confirm")

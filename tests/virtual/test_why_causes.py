@@ -104,8 +104,10 @@ def run_of(place: Place, changes: dict[str, str], seed: int) -> Run:
 
 
 def named_in(run: Run) -> list[Named]:
-    """Returns the causes of the messages of site-a."""
-    return causes(run, run.messages.filter(run.messages["class"] == "site-a"))
+    """Returns the causes of the messages of site-a, after a check that nothing of their time is untold."""
+    found = causes(run, run.messages.filter(run.messages["class"] == "site-a"))
+    assert not found.untold, found
+    return found.named
 
 
 @pytest.mark.sweep
