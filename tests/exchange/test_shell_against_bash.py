@@ -17,7 +17,7 @@ from orchestrator.exchange.shell.script import Shell
 from orchestrator.exchange.shell.values import Answer, known
 
 PROGRAMS = {
-    "note": '#!/bin/bash\n[ $# -gt 0 ] && printf "%s\\x1f" "$@" >> "$NOTES"\necho >> "$NOTES"\n',
+    "note": '#!/bin/bash\n[ $# -eq 0 ] || printf -v line "%s\\x1f" "$@"\necho "$line" >> "$NOTES"\n',
     "hostname": "#!/bin/sh\necho r1\n",
     "uname": "#!/bin/sh\necho r1\n",
 }
@@ -96,7 +96,7 @@ f() { return 2; }; f; note $?
 true | false; note $?
 { note a; note b; }
 (x=2; note $x); note ${x-unset}
-note a & note b; wait
+note a & wait; note b
 note a; # note b
 : <<'X'
 note no
