@@ -75,6 +75,14 @@ def inputs(run_dir: Path) -> dict[str, str]:
     return found | {"rustc": rustc[1].decode() if rustc else "unknown"}
 
 
+def ours(run_dir: Path) -> dict[str, str]:
+    """Returns the hashes of what this tree made and the lab read: where two machines build different bytes of
+    one commit, they tell which.
+    """
+    named = json.loads((run_dir / "manifest.json").read_text())["inputs"]
+    return {name: named[name] for name in OURS if name in named}
+
+
 def contents(run_dir: Path) -> dict[str, list[str]]:
     """Returns the lines to hash by file: all measurements, and the figures computed from them.
 

@@ -49,7 +49,16 @@ def test_golden(lab: golden.Lab, tmp_path: Path) -> None:
     words = "\n".join(golden.first_difference(lab.name, name, content.get(name, [])) for name in differing)
     if others:
         pytest.skip(f"cannot be judged here: {'; '.join(others)}. Differing: {', '.join(differing)}")
-    pytest.fail(f'{words}\nIf this is meant: make goldens REASON="why it changed"', pytrace=False)
+    made, built = known.get("ours", {}), golden.ours(run_dir)
+    other = [
+        f"{name} is {built.get(name, 'none')}, the golden was made with {made.get(name, 'none')}"
+        for name in golden.OURS
+        if built.get(name) != made.get(name)
+    ]
+    built_text = "\n".join(other) or "agent, code and closed root are those that the golden was made with"
+    pytest.fail(
+        f'{words}\n{built_text}\nIf this is meant: make goldens REASON="why it changed"', pytrace=False
+    )
 
 
 @pytest.mark.parametrize("lab", golden.LABS, ids=lambda lab: lab.name)

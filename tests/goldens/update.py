@@ -16,17 +16,18 @@ import golden_labs as golden
 def update(lab: golden.Lab, record: dict[str, object], reason: str) -> None:
     with tempfile.TemporaryDirectory() as directory:
         run_dir = golden.run(lab, Path(directory))
-        content, inputs = golden.contents(run_dir), golden.inputs(run_dir)
+        content = golden.contents(run_dir)
+        inputs, ours = golden.inputs(run_dir), golden.ours(run_dir)
     files = golden.hashes(content)
     labs = record.setdefault("labs", {})
     assert isinstance(labs, dict)
     known = labs.get(lab.name, {"files": {}, "history": []})
     if files == known["files"]:
-        labs[lab.name] = known | {"inputs": inputs}
+        labs[lab.name] = known | {"inputs": inputs, "ours": ours}
         print(f"{lab.name}: unchanged")
         return
     history = [*known["history"], {"hash": golden.combined(files), "reason": reason}]
-    labs[lab.name] = {"files": files, "history": history, "inputs": inputs}
+    labs[lab.name] = {"files": files, "history": history, "inputs": inputs, "ours": ours}
     shutil.rmtree(golden.reference(lab.name, "x").parent, ignore_errors=True)
     for name, lines in content.items():
         if not golden.kept(name):

@@ -10,7 +10,6 @@ processor. Exit status 1 where bytes differ, memory apart; the first packet, mes
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shlex
 import subprocess
@@ -28,7 +27,7 @@ from orchestrator.images import cpio, kernel, packages
 from orchestrator.kernel.lab_command import machine
 from orchestrator.kernel.uml.binaries import cache_dir
 from orchestrator.kernel.virtual.kernel import VirtualKernel
-from orchestrator.verify.verify import compare
+from orchestrator.verify.verify import compare, recorded
 
 CPUS = (
     "SandyBridge,-avx",
@@ -122,7 +121,7 @@ def there(boot: Boot, cpu: str, text: str, known: Path) -> tuple[str, str | None
             return what, f"cannot tell: this QEMU does not emulate {', '.join(absent)}"
         if not (share / "done").exists():
             return what, f"no run: {(share / 'said').read_text()}"
-        manifest = json.loads((known / "manifest.json").read_text())
+        manifest = recorded(known)
         again = next(share.glob("out/*/*/manifest.json")).parent
         verdict = compare(known, manifest, again, {})
         memory = "raw/nodes.csv" in verdict.differing and same_but_memory(known, again)
