@@ -178,23 +178,23 @@ class _Naming:
         return self._troubled(name, lost.last_ns) or self._cut_before(lost.last_ns) or Cause("node", name)
 
     def _full(self, link: str, lost: Lost, answer: Answer) -> Cause:
-        """Returns the flow that filled a queue if a node sent most of what passed it before a loss."""
-        other = self._greedy(self._homes.get(answer.sender, ""), link)
-        return Cause("flow", other) if other else Cause("queue", link)
-
-    def _greedy(self, home: str, link: str) -> str | None:
-        """Returns the largest flow of other nodes over a link, if it alone offers half of the link's rate."""
+        """Returns the flow that filled a queue if a node sent most of what passed it before a loss; the
+        link's rate, if all flows together offer more.
+        """
         most = max(one.rate_bps for name, _, one in self._plan.impairments() if name == link)
-        large = [
-            (self._offered(flow), flow.name) for flow in self._plan.flows if self._over(flow, home, link)
-        ]
-        offered, name = max(large, default=(0.0, ""))
-        return name if name and offered >= MOST * most else None
+        home = self._homes.get(answer.sender, "")
+        offered = {flow: self._offered(flow) for flow in self._plan.flows if self._over(flow, link)}
+        others = [(bps, flow.name) for flow, bps in offered.items() if self._homes[flow.sender] != home]
+        bps, name = max(others, default=(0.0, ""))
+        if name and bps >= MOST * most:
+            return Cause("flow", name)
+        paced = sum(bps for bps in offered.values() if math.isfinite(bps))  # a greedy flow adapts
+        return Cause("rate" if paced > most else "queue", link)
 
-    def _over(self, flow: Flow, home: str, link: str) -> bool:
-        """Returns whether a flow is another node's and comes over the link."""
+    def _over(self, flow: Flow, link: str) -> bool:
+        """Returns whether a flow's messages come over the link."""
         source = self._homes.get(flow.sender)
-        if source is None or source == home:
+        if source is None:
             return False
         to = [
             self._homes.get(name) for one in flow.deliveries for name in self._plan.receivers[one.receivers]

@@ -174,16 +174,17 @@ class Finder:
         also = [f"{link}: corrupted by netem"] if setting.corrupt else []
         if not setting.loss and setting.gemodel is None:
             return [full, *also]
-        share = self._filled(leg, point, t_ns, setting.limit_packets)
+        share = self._filled(leg, point, t_ns, setting.limit_packets, setting.jitter_ns > 0)
         if share is not None and share <= EMPTY and setting.queue is None:
             return [draw, *also]
         first = [full, draw] if share is None or share >= FULL or setting.queue else [draw, full]
         return first + also
 
-    def _filled(self, leg: Leg, point: str, t_ns: int, limit: int) -> float | None:
+    def _filled(self, leg: Leg, point: str, t_ns: int, limit: int, reorders: bool) -> float | None:
         """Returns which share of a queue's limit was in use at a time, the more of two measurements: the
         packets that passed the point behind it from then until the messages that entered it last before and
-        first after had passed. None without such messages, or without a limit.
+        first after had passed. None without such messages, or without a limit. The one after is enough where
+        none was before and frames keep their order: what was in the queue has left before it.
         """
         if not point or not limit:
             return None
@@ -191,7 +192,7 @@ class Finder:
         entered = self.entries.get(key) or self.entries.setdefault(key, self._entries(*key))
         place = bisect_left(entered, (t_ns, 0))
         near = entered[max(place - 1, 0) : place + 1]
-        if len(near) < 2:
+        if len(near) < (2 if reorders or place else 1):
             return None
         passed = self.passed(point, t_ns, max(leaves for _, leaves in near))
         return sum(self._over(source, leg) for _, source, _ in passed) / limit

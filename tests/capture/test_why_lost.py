@@ -62,6 +62,19 @@ def test_netem_s_draw_is_certain_only_while_the_queue_has_room(tmp_path: Path) -
     assert (fate(full).verdict, fate(full).owners) == ("cannot tell", (FULL, DRAW))
 
 
+def test_the_first_message_is_lost_to_a_draw_if_little_left_before_the_next(tmp_path: Path) -> None:
+    messages, of = beside(loss=0.01)
+    for name, flood, wanted in (
+        ("empty", 0, ("holds", (DRAW,))),
+        ("full", 60, ("cannot tell", (FULL, DRAW))),
+    ):
+        seen = neighbours(10_142, 15_000, flood)
+        first = {point: [one for one in seen[point] if one.data[-100:] != message(0)] for point in seen}
+        path = why_run(tmp_path / name, first, messages[1:], of)
+        counted(path, [(-5e5, 0), (5e5, 1), (1.5e6, 1)])
+        assert (fate(path).verdict, fate(path).owners) == wanted
+
+
 def test_a_link_whose_counter_did_not_move_is_no_owner(tmp_path: Path) -> None:
     path = why_run(tmp_path, {"a": [at(0, "ac", message())], "c": []}, [GONE])
     counted(path, [(-5e5, 3), (5e5, 3), (1.5e6, 3)])

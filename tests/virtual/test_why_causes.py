@@ -54,6 +54,7 @@ CAUSES = {
     "flow": Cause("flow", "s.send"),
     "rate": Cause("rate", "wan"),
     "queue": Cause("queue", "wan"),
+    "overload": Cause("rate", "wan"),
     "loss": Cause("loss", "wan"),
     "loss-tcp": Cause("loss", "wan"),
     "jitter": Cause("jitter", "wan"),
@@ -71,11 +72,10 @@ def planted(kind: str, draw: random.Random) -> dict[str, str]:
     if kind == "rate":
         return {"BANDWIDTH": f"{draw.randint(85, 95)} kbit/s", "FLOW": "8 kbit/s", "RATE": "50"}
     if kind == "queue":
-        return {
-            "QUEUE": str(draw.randint(2, 4)),
-            "RATE": f"{draw.randint(2, 4)}00",
-            "BANDWIDTH": "300 kbit/s",
-        }
+        burst = f"{{size: 200 B, rate: 5 /s, burst: {draw.randint(8, 14)}, class: site-a}}"
+        return {"QUEUE": str(draw.randint(2, 4)), "PUSH": burst, "BANDWIDTH": "300 kbit/s"}
+    if kind == "overload":
+        return {"QUEUE": "60", "RATE": f"{draw.randint(2, 4)}00", "BANDWIDTH": "300 kbit/s"}
     if kind == "loss":
         return {"EXTRA": f", loss: {draw.randint(10, 25)} %"}
     if kind == "loss-tcp":
