@@ -18,9 +18,10 @@ from contract.manifest import COMPLETE, TRUST, Manifest, Warned
 from contract.plan import Flow, Plan
 
 SECOND = 1_000_000_000
+STAMPED_NS = {"real": 20_000_000, "virtual": 100_000}  # by which a due time may be off
 # Roles read the clock when the transport has taken a message. Between the two the sender may lose its core
-# for some time slices of Linux (kernel/sched/fair.c: 3 ms and more each). Virtual time has none.
-STAMPED_NS = {"real": 20_000_000, "virtual": 100_000}
+# for some time slices of Linux (kernel/sched/fair.c: 3 ms and more each), the modelled core for one.
+PREEMPTED_NS = {"real": 20_000_000, "virtual": 3_000_000}
 COLLECTED_NS = 10 * SECOND  # after the drain, in which the last records are written
 MOST_NAMED = 3  # classes in one warning
 MESSAGE = ("flow", "seq")
@@ -51,7 +52,8 @@ class Run:
     """The input of the checks: records, joined messages, the plan's flows, and times.
 
     begin_ns: the scenario's start. end_ns: 10 s after its last phase; both None if unknown. stamped_ns: the
-    error that the time of a record may have. corrupts, duplicates: an impairment of the plan does so.
+    error that a due time may have. preempted_ns: by which a time of sending may be late. corrupts,
+    duplicates: an impairment of the plan does so.
     """
 
     records: Records
@@ -60,6 +62,7 @@ class Run:
     begin_ns: int | None
     end_ns: int | None
     stamped_ns: int
+    preempted_ns: int
     corrupts: bool
     duplicates: bool
 
@@ -96,6 +99,7 @@ def _run(records: Records, table: pl.DataFrame, plan: Plan, manifest: Manifest) 
         t0_ns,
         None if end_ns is None else end_ns + COLLECTED_NS,
         STAMPED_NS["virtual" if manifest.virtual else "real"],
+        PREEMPTED_NS["virtual" if manifest.virtual else "real"],
         corrupts=any(one.corrupt for one in asked),
         duplicates=any(one.duplicate for one in asked),
     )
@@ -195,12 +199,12 @@ def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
     rows = run.table.join(run.flows.select("flow", "receivers", "scheduled"), on="flow", how="left")
     one = pl.col("receivers") <= 1
     there, back, left = pl.col("received_ns"), pl.col("replied_ns"), pl.col("sent_ns")
-    stamped, late = pl.lit(run.stamped_ns), pl.col("known_ns") + run.stamped_ns
+    preempted, late = pl.lit(run.preempted_ns), pl.col("known_ns") + run.preempted_ns
     never = left.is_null() & pl.col("outcome").is_in(NEVER)
     last = pl.max_horizontal(there, back)
     kinds = {
         "were received before they were sent": (one & (there < left - late), ("sent_ns", "received_ns")),
-        "were answered before they were sent": (one & (back < left - stamped), ("sent_ns", "replied_ns")),
+        "were answered before they were sent": (one & (back < left - preempted), ("sent_ns", "replied_ns")),
         "were answered before they were received": (back < there - late, ("received_ns", "replied_ns")),
         "were received after the run": (last > pl.lit(run.end_ns), ("received_ns", "replied_ns")),
         "are settled requests that have no reply": (

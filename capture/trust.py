@@ -105,23 +105,22 @@ def _early(messages: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
     """Yields a warning of messages that arrived before they were scheduled, by more than the known clock
     error, since they show a wrong clock or record.
 
-    If a link flips bits, messages of these that arrived twice only give a warning that does not make the run
-    suspect, because a damaged number then names another message.
+    If a link flips bits, this only gives a warning that does not make the run suspect, because a damaged
+    number names another message.
     """
     early = messages.filter(pl.col("latency_ns") < -pl.col("known_ns"))
-    twice = early.filter(pl.col("copies") > 1) if _flipped(plan) else early.clear()
-    if twice.height:
-        classes = ", ".join(twice["class"].unique().sort())
-        text = (
-            f"{classes}: {_messages(twice)} came twice, and first before being scheduled: a link flips bits"
-        )
+    if early.is_empty():
+        return
+    if _flipped(plan):
+        classes = ", ".join(early["class"].unique().sort())
+        text = f"{classes}: {_messages(early)} arrived before being scheduled: a link flips bits"
         remedy = (
             "a number became it that nothing above Ethernet checks: the message that had it counts as lost"
         )
         yield Warned(f"{TRUST}flipped", text, remedy)
-    if early.height > twice.height:
-        text = f"{_messages(early)} arrived before being scheduled: the lab's clock or the records are wrong"
-        yield _suspect("clock", text, "latencies of this run are off by an unknown amount")
+        return
+    text = f"{_messages(early)} arrived before being scheduled: the lab's clock or the records are wrong"
+    yield _suspect("clock", text, "latencies of this run are off by an unknown amount")
 
 
 def _messages(found: pl.DataFrame) -> str:

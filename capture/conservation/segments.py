@@ -51,15 +51,19 @@ def segments_pass_on(e: Evidence) -> Found:
     """Checks that at least as many frames leave each segment, are dropped or are queued as enter it, since
     broadcast frames leave by several ports. In real time the tolerance is the busiest sample.
 
-    Segments with spanning tree and those whose frames are not all counted are left out.
+    Segments with spanning tree, those that a link joins which flips bits, and those whose frames are not all
+    counted are left out.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
-    traffic = Traffic(e)
+    traffic, damaged = Traffic(e), _damaged(e.plan)
     compared, left_out = [], []
     for segment in e.plan.segments:
         if segment.stp:
             left_out.append("spanning tree discards frames at ports that it blocks")
+            continue
+        if segment.name in damaged:
+            left_out.append("a bridge discards frames whose addresses a link has damaged")
             continue
         flow = traffic.of(segment.name)
         if isinstance(flow, str):
@@ -183,6 +187,12 @@ class Traffic:
 def _shared(link: Link) -> bool:
     """Returns True if both ends of a link share one transmitter (a half-duplex link or a medium)."""
     return bool(link.forward.shared) or link.kind == "medium"
+
+
+def _damaged(plan: Plan) -> set[str]:
+    """Returns the segments at the ends of links that flip bits, at the start or by an event."""
+    flips = {link for link, _, one in plan.impairments() if one.corrupt}
+    return {name for link in plan.links if link.name in flips for name in (link.a, link.b, link.name)}
 
 
 def _unknown(plan: Plan, known: Ports, segment: str, here: set[str]) -> str:

@@ -88,18 +88,28 @@ def nodes_sent_them(e: Evidence) -> Found:
 
 def records_are_a_second_apart(e: Evidence) -> Found:
     """Checks that the median time between records of each transfer at each end is 1 s within 0.2 s. Ends with
-    fewer than four such times are left out.
+    fewer than four such times are left out, and transfers whose pace sends less than every 0.2 s: without
+    new bytes a receiver writes no record.
     """
     if e.transfers is None:
         return Found(left_out=["no bulk transfers"])
     over = ("flow", "endpoint", "leg")
     steps = e.transfers.sort("t_ns").with_columns(step=pl.col("t_ns").diff().over(over)).drop_nulls("step")
     middle = steps.group_by("name", "endpoint").agg(pl.col("step").median().cast(pl.Int64), n=pl.len())
+    slow = _slow(e.plan)
     compared = [
         Compared(f"{name} at {endpoint}", step, SECOND, "ns", APART_NS)
-        for name, endpoint, step, n in middle.sort("name", "endpoint").iter_rows() if n >= FEWEST
-    ]  # fmt: skip
+        for name, endpoint, step, n in middle.sort("name", "endpoint").iter_rows()
+        if n >= FEWEST and name not in slow
+    ]
     return Found(compared, [] if compared else ["no transfer has enough records"])
+
+
+def _slow(plan: Plan) -> set[str]:
+    """Returns the flows whose pace lets more than `APART_NS` pass between two of their payloads."""
+    size = {flow.name: flow.payload.bytes for flow in plan.flows}
+    paced = {name: role.spec.get("rate_bps") for name, role in _senders(plan).items()}
+    return {name for name, bps in paced.items() if bps and 8 * size[name] / bps * SECOND > APART_NS}
 
 
 def _senders(plan: Plan) -> dict[str, Software]:

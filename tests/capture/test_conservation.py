@@ -280,6 +280,16 @@ def test_while_a_link_is_down_frames_to_it_are_not_looked_for(tmp_path: Path) ->
     assert failing(run) == set()
 
 
+def test_a_bridge_may_discard_frames_that_a_link_has_damaged(tmp_path: Path) -> None:
+    counts = agreeing()
+    for (name, second), row in counts.nodes.items():
+        if name == "b" and second > 2:
+            row[1:3] = [row[1] - 2 * FRAME, row[2] - 2]
+    del counts.captured[25:27]
+    assert failing(written(tmp_path / "whole", counts)) == {"segment-frames"}
+    assert failing(with_link(written(tmp_path / "flips", counts), corrupt=0.01)) == set()
+
+
 def test_a_cut_table_and_a_cut_pcap_are_found(tmp_path: Path) -> None:
     counts = agreeing()
     run = written(tmp_path, counts)

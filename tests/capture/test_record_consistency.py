@@ -91,6 +91,14 @@ WRONG = {
 }  # fmt: skip
 
 
+def test_a_sender_that_lost_its_core_stamps_late(tmp_path: Path) -> None:
+    """A role reads the clock after the call that sends."""
+    late = said(sent=T0 + S + 7 * MS)
+    assert reduced(tmp_path / "slice", [late, received(0, 1, "b", 1.005)], time="virtual") == []
+    (one,) = reduced(tmp_path / "more", [late, received(0, 1, "b", 1.003)], time="virtual")
+    assert "were received before they were sent" in one["text"]
+
+
 @pytest.mark.parametrize("what", WRONG)
 def test_each_contradiction_is_named_with_class_number_and_example(tmp_path: Path, what: str) -> None:
     lines = WRONG[what]

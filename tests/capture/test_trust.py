@@ -73,14 +73,16 @@ def test_a_message_before_its_time_and_a_lossy_capture(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("corrupt", "code"), [(0.01, "trust-flipped"), (0.0, "trust-clock")])
+@pytest.mark.parametrize("own", ["", f"R,0,0,s,0,{T0 + S + 5},0\n"], ids=["own lost", "own arrived"])
 def test_a_number_that_became_another_s_on_a_link_that_flips_bits(
-    tmp_path: Path, corrupt: float, code: str
+    tmp_path: Path, corrupt: float, code: str, own: str
 ) -> None:
     way = {"impairment": {"corrupt": corrupt}}
     run = run_dir(tmp_path / "run", {**PLAN, "links": [{"forward": way, "reverse": way}]})
-    twice = f"R,0,0,s,0,{T0 + S - 5},0\nR,0,0,s,0,{T0 + S + 5},0\n"
-    (run / "raw" / "messages.csv").write_text(sent(0, 0, 1) + twice)
-    assert code in [w["code"] for w in judged(run)["warnings"]]
+    (run / "raw" / "messages.csv").write_text(sent(0, 0, 1) + f"R,0,0,s,0,{T0 + S - 5},0\n" + own)
+    found = judged(run)
+    assert code in [w["code"] for w in found["warnings"]]
+    assert ("trust-clock" in suspicions(found)) == (code == "trust-clock")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from contract import rundir
-from contract.plan import Plan
+from contract.plan import WAYS, Plan
 from orchestrator.images import cpio
 from orchestrator.images.cpio import Entry
 from orchestrator.kernel import detached, lab_command, limits
@@ -35,6 +35,7 @@ from orchestrator.kernel.virtual.root.dpkg import Database
 from orchestrator.kernel.virtual.root.kept import Kept
 from orchestrator.kernel.virtual.root.ours import code_archive, image_archive
 from orchestrator.kernel.virtual.root.wanted import of_plan
+from orchestrator.lab.proving import most_ns
 from orchestrator.language.units import DURATION, UnitError, whole
 from orchestrator.plan.nics import uses_nics
 from orchestrator.project import BUILD_KERNEL, CODE_ROOT, PROJECT
@@ -44,7 +45,7 @@ SYSCALL_NS = 5_000
 # Clock rate against which limits and reservations in MHz are held: a modelled core has none of its own.
 CPU_MHZ = 2_000.0
 STALL_NS = 600_000_000_000  # $VNET_WATCHDOG: wall-clock time that virtual time may stand still
-SETUP_NS = 3_600_000_000_000  # more than all deadlines of set-up and teardown together
+SETUP_NS = 3_600_000_000_000  # more than all deadlines of set-up and teardown together, without the proof
 GUEST = Path(__file__).with_name("guest.py")
 STAGE = "vnet/stage"  # in the guest
 ARCHIVE_STEP = (
@@ -178,8 +179,17 @@ class VirtualKernel(LabKernel):
             str(launch.state_dir),
             stage,
             self.stall_s,
-            plan.clock_ns + SETUP_NS + plan.ramp_ns + plan.hold_ns + plan.drain_ns,
+            latest_end_ns(plan),
         )
+
+
+def latest_end_ns(plan: Plan) -> int:
+    """Returns the time on the lab's clock (ns) after which nothing of the plan's run can go on. Directions
+    may be measured one after the other, each as long as the file allows.
+    """
+    directions = len(WAYS) * len(plan.links)
+    proving_ns = directions * most_ns(plan.proof, virtual=True)
+    return plan.clock_ns + SETUP_NS + proving_ns + plan.ramp_ns + plan.hold_ns + plan.drain_ns
 
 
 def lab_entries(root: ClosedRoot, agent: Path, lab: Mapping[str, Any]) -> list[Entry]:
