@@ -146,8 +146,13 @@ def rules(example: str) -> dict[str, str]:
     return {html.unescape(text): html.unescape(rule) for text, rule in _RULE.findall(page)}
 
 
+def _of_claims(header: list[str]) -> bool:
+    """Whether a table's columns are those of the claims; pages of before 2026-11 say `because`."""
+    return "verdict" in header and header[-1] in ("reason", "because") and header[0] == "figure"
+
+
 def _claim_table(example: str) -> list[list[str]]:
-    found = [rows for _, rows in _page(example) if rows and {"verdict", "because"} <= set(rows[0])]
+    found = [rows for _, rows in _page(example) if rows and _of_claims(rows[0])]
     if len(found) != 1:
         raise SystemExit(f"figures: {example}: {len(found)} tables of claims")
     return found[0]
