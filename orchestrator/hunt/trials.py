@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import signal
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from contract import codec, verdict
+from contract import codec, manifest, verdict
 from contract.plan import Plan
 from orchestrator.campaign.engines.job import Job
 from orchestrator.campaign.engines.resident import Resident
@@ -86,7 +87,20 @@ class Trials:
         """Runs a file's text into `run_dir`, whatever is recorded, and keeps the run's directory."""
         shutil.rmtree(run_dir, ignore_errors=True)
         run_dir.mkdir(parents=True)
-        return self._executed(text, run_dir, f"kept-{_key(text)}", when)
+        return _with_hash(self._executed(text, run_dir, f"kept-{_key(text)}", when), run_dir)
+
+    def repeats(self, trial: Trial) -> bool | None:
+        """Runs a trial a second time, unless that is recorded; returns whether both runs are equal to the
+        byte, None if one of them did not end in order.
+        """
+        (first,) = self.run([trial])
+        text = content(trial)
+        key = f"{_key(text)}-again"
+        second = self.journal.get(key)
+        if second is None:
+            second = self._run(key, text)
+            self.journal.put(key, second)
+        return equal(first, second)
 
     def stop(self) -> None:
         """Ends the running trials, and lets no other begin."""
@@ -116,7 +130,7 @@ class Trials:
         shutil.rmtree(run_dir, ignore_errors=True)
         run_dir.mkdir(parents=True)
         try:
-            return self._executed(text, run_dir, key, "virtual")
+            return _with_hash(self._executed(text, run_dir, key, "virtual"), run_dir)
         finally:
             shutil.rmtree(run_dir, ignore_errors=True)
 
@@ -159,6 +173,17 @@ class Trials:
             return job.follow(lambda _event: None, lambda: None)
         finally:
             self._jobs.remove(job)
+
+
+def equal(one: Outcome, other: Outcome) -> bool | None:
+    """Returns whether two runs are equal to the byte; None if one of them did not end in order."""
+    return one.hashed == other.hashed if one.hashed and other.hashed else None
+
+
+def _with_hash(outcome: Outcome, run_dir: Path) -> Outcome:
+    """Returns the outcome with the hash of its run's files, which only a run in virtual time records."""
+    hashes = {} if outcome.state == "aborted" else manifest.load(run_dir).hashes
+    return replace(outcome, hashed=_key(json.dumps(hashes, sort_keys=True))) if hashes else outcome
 
 
 def judged(run_dir: Path) -> Outcome:
