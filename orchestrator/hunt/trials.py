@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from contract import codec, manifest, verdict
+from contract import codec, findings, manifest, verdict
 from contract.plan import Plan
 from orchestrator.campaign.engines.job import Job
 from orchestrator.campaign.engines.resident import Resident
@@ -187,9 +187,12 @@ def _with_hash(outcome: Outcome, run_dir: Path) -> Outcome:
 
 
 def judged(run_dir: Path) -> Outcome:
-    """Judges the expectations of a reduced run, and describes what it showed."""
+    """Judges the expectations of a reduced run, and describes what it showed. A suspect run does not hold: its
+    figures cannot be trusted.
+    """
     try:
         found = list(verdicts.on_conditions(study_of_run(run_dir)))
+        doubt = findings.why(manifest.load(run_dir))
     except RunDirectoryError as error:
         return Outcome(0, "aborted", error=str(error))
     failed = [one for one in found if one.verdict == verdict.FAILS]
@@ -199,6 +202,8 @@ def judged(run_dir: Path) -> Outcome:
         return Outcome(0, "fails", tuple(o.name for o in failed), tuple(o.reason for o in failed), shown)
     if unsure:
         return Outcome(0, "cannot tell", why=tuple(o.reason for o in unsure), features=shown)
+    if doubt is not None:
+        return Outcome(0, "cannot tell", why=(f"the run is suspect: {doubt}",), features=shown)
     return Outcome(0, "holds", features=shown)
 
 
