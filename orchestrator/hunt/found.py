@@ -102,9 +102,9 @@ class Found:
         return found + [f"two runs differ: {name}" for name in self.unequal]
 
     def repeat(self, name: str, equal: bool | None) -> None:
-        """Counts a run that was made twice. equal: whether its bytes were; None counts as not."""
-        self.repeated += 1
-        if not equal:
+        """Counts a run that was made twice; not one whose bytes could not be compared (`equal` is None)."""
+        self.repeated += equal is not None
+        if equal is False:
             self.unequal.append(name)
 
     def count(self, trial: Trial, outcome: Outcome, hold_ns: int) -> None:

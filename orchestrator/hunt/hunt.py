@@ -117,8 +117,9 @@ class Hunt:
         runs are equal and the recorded one is not, as then all that is recorded is of other programs.
         """
         folder, text = self._settings.directory / TRIALS / "baseline", content(trial)
+        before = recorded if recorded.hashed else self._trials.keep(text, folder)
         fresh = self._trials.keep(text, folder)
-        same = equal(recorded, fresh)
+        same = equal(before, fresh)
         if same is False and equal(fresh, self._trials.keep(text, folder)):
             place = self._settings.directory
             rule = "the run without faults is no more what it was: the programs, the kernel or vNET changed"

@@ -91,7 +91,7 @@ class Trials:
 
     def repeats(self, trial: Trial) -> bool | None:
         """Runs a trial a second time, unless that is recorded; returns whether both runs are equal to the
-        byte, None if one of them did not end in order.
+        byte (`equal`).
         """
         (first,) = self.run([trial])
         text = content(trial)
@@ -176,8 +176,10 @@ class Trials:
 
 
 def equal(one: Outcome, other: Outcome) -> bool | None:
-    """Returns whether two runs are equal to the byte; None if one of them did not end in order."""
-    return one.hashed == other.hashed if one.hashed and other.hashed else None
+    """Returns whether two runs are equal to the byte; None if the first has no hash: it did not end in order,
+    or an earlier version of vNET recorded it.
+    """
+    return one.hashed == other.hashed if one.hashed else None
 
 
 def _with_hash(outcome: Outcome, run_dir: Path) -> Outcome:
@@ -187,8 +189,8 @@ def _with_hash(outcome: Outcome, run_dir: Path) -> Outcome:
 
 
 def judged(run_dir: Path) -> Outcome:
-    """Judges the expectations of a reduced run, and describes what it showed. A suspect run does not hold: its
-    figures cannot be trusted.
+    """Judges the expectations of a reduced run, and describes what it showed. A suspect run does not hold,
+    as its figures cannot be trusted.
     """
     try:
         found = list(verdicts.on_conditions(study_of_run(run_dir)))

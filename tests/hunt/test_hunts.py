@@ -221,6 +221,26 @@ def test_outcomes_of_other_programs_are_not_mixed_with_new_ones(
         hunt(replace(asked, trials=1), silent)
 
 
+@pytest.mark.parametrize("by_chance", [False, True])
+def test_a_journal_without_hashes_is_taken_up_after_two_fresh_runs(
+    asked: Settings, monkeypatch: pytest.MonkeyPatch, by_chance: bool
+) -> None:
+    hunt(replace(asked, trials=1), silent)
+    book = asked.directory / LINES
+    entries = [json.loads(line) for line in book.read_text().splitlines()]
+    book.write_text("".join(json.dumps({**entry, "hashed": ""}) + "\n" for entry in entries))
+
+    def executed(trials: Trials, text: str, run_dir: Path, _key: str, _when: str) -> Outcome:
+        trials.ran += 1
+        chance = trials.ran if by_chance else 0
+        (run_dir / "manifest.json").write_text(json.dumps({"hashes": {"all": f"{chance} {text}"}}))
+        return invented(text)
+
+    monkeypatch.setattr(Trials, "_executed", executed)
+    found = hunt(replace(asked, trials=1), silent)
+    assert (found.repeated, found.unequal) == (1, ["the baseline"] if by_chance else [])
+
+
 def test_a_reproduction_that_does_not_fail_again_does_not_repeat(
     asked: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "reports"))
 
-from synthetic import write_run  # noqa: E402
-from synthetic_shape import Shape  # noqa: E402
+from synthetic import write_run
+from synthetic_shape import Shape
 
-from orchestrator.hunt.trials import judged  # noqa: E402
+from orchestrator.hunt.trials import judged
 
 
 @pytest.mark.parametrize(("suspect", "state"), [(False, "holds"), (True, "cannot tell")])
