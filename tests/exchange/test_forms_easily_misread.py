@@ -79,6 +79,12 @@ def test_what_a_listing_says_is_not_known(test: str) -> None:
     assert not machine.addresses and "whether it would run is not known" in left[-1]
 
 
+def test_mahimahi_within_the_program_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.sh").write_text("mm-delay 5 sh -c 'mm-delay 9 ls'\n")
+    with pytest.raises(TopologyError, match=r"x.sh:1: .*has shells within its program"):
+        mahimahi.read(tmp_path / "x.sh")
+
+
 def test_mahimahi_with_one_direction_only(tmp_path: Path) -> None:
     (tmp_path / "x.sh").write_text("mm-loss downlink 0.1\n")
     assert mahimahi.read(tmp_path / "x.sh").wires[0].impairments == {"reverse": {"loss": "10 %"}}
