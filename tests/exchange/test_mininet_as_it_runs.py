@@ -102,3 +102,27 @@ def test_the_controller_of_a_topology_is_said_unless_its_switches_learn(tmp_path
     assert remote.left == ["line 6: controller <lambda>"]
     none = network(tmp_path, script.format(", controller=None"))
     assert any("without a controller" in one for one in none.changed)
+
+
+def test_an_interface_of_the_scripts_own_class_is_configured_by_it(tmp_path: Path) -> None:
+    script = """\
+class Slow(TCIntf):
+    def config(self, **params):
+        return super().config(**{**params, 'delay': '40ms'})
+net = Mininet(intf=Slow)
+net.addLink(net.addHost('a'), net.addHost('b'), bw=2)
+net.start()
+"""
+    assert network(tmp_path, script).wires[0].impairments == {"both": {"rate": "2 Mbit/s", "delay": "40 ms"}}
+
+
+def test_a_node_that_is_taken_out_of_a_list_runs_on(tmp_path: Path) -> None:
+    made = network(tmp_path, f"{PAIR}net.hosts.remove(b)\n")
+    assert set(made.machines) == {"a", "b"} and len(made.wires) == 1
+    written = network(
+        tmp_path,
+        "net = Mininet()\nS = net.addSwitch('s1')\n"
+        + "".join(f"net.addLink(net.addHost('{n}'), S)\n" for n in "ab")
+        + "net.switches.clear()\n",
+    )
+    assert set(written.lans) == {"s1"}

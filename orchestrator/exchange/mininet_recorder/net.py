@@ -165,7 +165,9 @@ class Net(Recorded):
             while isinstance(given, functools.partial):
                 own, given = {**given.keywords, **own}, given.func
             tc = counts or (isinstance(given, type) and issubclass(given, TCIntf)) or self._as_mn(own)
-            intf = end.plug(params.get(f"intfName{number}"), port, TCIntf if tc else Intf, own)
+            plain: type[Intf] = TCIntf if tc else Intf
+            kept = given if isinstance(given, type) and issubclass(given, plain) else plain
+            intf = end.plug(params.get(f"intfName{number}"), port, kept, own)
             interfaces.append(intf)
             intf.shape({})  # a former interface of this name is gone, and what was set on it
             intf.config(**own)
@@ -337,6 +339,11 @@ class Net(Recorded):
         network.
         """
         self._uncontrolled()
+        # Nodes that the script takes out of these lists run on in Mininet.
+        listed = {one.name for one in (*self.hosts, *self.switches)}
+        others = [one for one in self.nameToNode.values() if one.name not in listed]
+        self.hosts += [one for one in others if not isinstance(one, Switch)]
+        self.switches += [one for one in others if isinstance(one, Switch)]
         return {
             "hosts": [self._host(host) for host in self.hosts],
             "switches": [
