@@ -166,6 +166,8 @@ def test_two_accounts_at_the_command_line(tmp_path: Path) -> None:
     cores = f"{store.machine().cores:g}"
     made = json.loads(vnet("reserve", "add", "--cores", cores, "--for", "1 h", "--json", uid="65534").stdout)
     assert (made["account"], made["state"]) == (store.name_of(65534), "now")
+    assert f"reserved: {made['name']} of {store.name_of(65534)}: {cores} cores" in vnet("ls").stderr
+    assert json.loads(vnet("ls", "--json").stdout) == []
     refused = vnet("run", str(PROJECT / "topologies/pair.yaml"))
     assert refused.returncode == 4, refused.stderr
     assert made["name"] in refused.stderr
