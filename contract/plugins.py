@@ -9,12 +9,12 @@ origin and its error; the others work.
 from __future__ import annotations
 
 import importlib
-import traceback
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import metadata
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -39,6 +39,7 @@ class Offer:
     target: str  # "module:attribute"
     package: str
     version: str
+    place: str = ""  # directory of the package's metadata
 
     def __str__(self) -> str:
         return f"{self.package} {self.version} ({self.group}: {self.name} = {self.target})"
@@ -61,8 +62,10 @@ class PluginError(Exception):
 
 def offers(group: str) -> tuple[Offer, ...]:
     """Returns the entry points of a group, by name; imports none of their modules."""
+    from importlib import metadata  # slow, and labs pay for every import
+
     found = {
-        Offer(group, one.name, one.value, one.dist.name, one.dist.version)
+        Offer(group, one.name, one.value, one.dist.name, one.dist.version, str(one.dist.locate_file("")))
         for one in metadata.entry_points(group=group)
         if one.dist is not None
     }
@@ -93,6 +96,8 @@ def load(offer: Offer, kind: type[T]) -> T:
 
 def _described(error: BaseException) -> str:
     """Returns an exception with the file and line that raised it."""
+    import traceback
+
     frames = traceback.extract_tb(error.__traceback__)
     at = frames[-1] if frames else None
     place = f" ({at.filename}:{at.lineno})" if at and "importlib" not in at.filename else ""
@@ -168,6 +173,18 @@ class Registry(Mapping[str, T]):
 
     def __contains__(self, name: object) -> bool:
         return name in self.own or name in self.strangers.usable
+
+    def directories(self) -> list[str]:
+        """Returns the directories where the loaded plug-ins and their metadata are, for the search path of a
+        Python that has no site-packages.
+        """
+        found: dict[str, None] = {}
+        for offer, _ in self.loaded.values():
+            top = sys.modules[offer.target.partition(":")[0].partition(".")[0]]
+            file = Path(top.__file__ or "")
+            found[str(file.parents[1] if hasattr(top, "__path__") else file.parent)] = None
+            found[offer.place] = None
+        return list(found)
 
     def origin(self, name: Any) -> Offer | None:
         """Returns the package that a kind comes from; None for vNET's own."""

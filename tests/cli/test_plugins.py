@@ -220,9 +220,29 @@ def test_a_queue_of_a_plugin_is_checked_planned_and_set(vnet: CommandLine, tmp_p
     vnet("check", "t.yaml")
     vnet("run", "t.yaml", "--kernel", "fake", "--out", "out")
     plan = json.loads(next(tmp_path.glob("out/**/plan.json")).read_text())
-    assert plan["links"][0]["forward"]["queue"]["kind"] == "short"
+    assert plan["links"][0]["forward"]["impairment"]["queue"]["kind"] == "short"
     (tmp_path / "t.yaml").write_text(QUEUE.replace("LIMIT", "101"))
     assert "t.yaml:7: links.line.both.queue.short.limit: 101" in vnet("check", "t.yaml", status=3).stderr
+
+
+@pytest.mark.uml
+def test_a_queue_of_a_plugin_is_set_and_read_back_in_a_lab_kernel(vnet: CommandLine, tmp_path: Path) -> None:
+    install(tmp_path / "site", "short-queue", {"vnet.queues": {"short": "ROOM"}}, SHORT)
+    (tmp_path / "t.yaml").write_text(QUEUE.replace("LIMIT", "20"))
+    vnet("run", "t.yaml", "--kernel", "uml", "--time", "real", "--raw", "--out", "good")
+    wrong = SHORT.replace('"pfifo limit {', '"pfifo limit 1{')  # 120, not 20
+    assert wrong != SHORT
+    (tmp_path / "site" / "short_queue.py").write_text(wrong)
+    said = vnet("run", "t.yaml", "--kernel", "uml", "--time", "real", "--raw", "--out", "bad", status=1)
+    assert "queue limit" in said.stdout + said.stderr
+
+
+def test_virtual_time_refuses_a_queue_of_a_plugin(vnet: CommandLine, tmp_path: Path) -> None:
+    install(tmp_path / "site", "short-queue", {"vnet.queues": {"short": "ROOM"}}, SHORT)
+    (tmp_path / "t.yaml").write_text(QUEUE.replace("LIMIT", "20"))
+    said = vnet("run", "t.yaml", "--time", "virtual", status=4).stderr
+    assert "needs queue short (it is of the plug-in short-queue" in said
+    assert not (tmp_path / "results").exists()
 
 
 def test_a_queue_of_a_broken_plugin_is_named(vnet: CommandLine, tmp_path: Path) -> None:
