@@ -85,6 +85,29 @@ def read(path):
 IMPORTER = Importer("pairs", "Two names in a file become two nodes and a wire.", read)
 """
 
+PAPER = """
+from pathlib import Path
+from reports.papers import Paper, Table
+
+INTERFACE = 1
+
+def tables(study):
+    return (Table("", "Table 1 of the plug-in", ("what", "theirs"), (("rows of it", "1"),), (1,)),)
+
+ROOM = Path(__file__).parent
+PAPER = Paper("mine_2026", "A paper of mine", "mine, 2026", "Its table.", ROOM, lambda _: (), tables)
+"""
+CLAIMS = """
+factor: {name: clients, title: clients, levels: [1, 2]}
+quantities: {all: {metric: message_lost, traffic_class: all, scenario: one}}
+claims:
+  nothing-is-claimed:
+    figure: 1
+    text: The claim of the plug-in's paper is there.
+    rule: never judged
+    judge: {not_judged: "nothing was measured for it"}
+"""
+
 
 def install(site: Path, package: str, entries: dict[str, dict[str, str]], text: str) -> None:
     """Installs a package of one module as pip would: the module and its metadata."""
@@ -265,6 +288,26 @@ def test_an_importer_of_a_plugin_writes_a_topology(vnet: CommandLine, tmp_path: 
     assert "good: 2 nodes" in vnet("check", "hosts.yaml").stdout
     assert "Two names in a file" in vnet("import", "--help").stdout
     assert "vNET has its own importer 'gns3'" in vnet("plugins", status=1).stderr
+
+
+def test_a_paper_of_a_plugin_is_in_the_report_of_its_runs(vnet: CommandLine, tmp_path: Path) -> None:
+    install(tmp_path / "site", "mine-paper", {"vnet.papers": {"mine_2026": "PAPER"}}, PAPER)
+    (tmp_path / "site" / "claims.yaml").write_text(CLAIMS)
+    both = "{listen: 7}", "{to: one, request: {size: 99 B, reply: 99 B, rate: 9 /s}}"
+    text = ECHO.replace("SOFTWARE", f"{{udp: {both[0]}}}")
+    text = text.replace("two: {segment: a", f"two: {{segment: a, software: {{ask: {{udp: {both[1]}}}}}")
+    (tmp_path / "t.yaml").write_text(text + "reference: {name: mine_2026, scenario: scenario_one}\n")
+    vnet("run", "t.yaml", "--kernel", "fake", "--out", "out")
+    page = (tmp_path / "out" / "report" / "index.html").read_text()
+    assert "Table 1 of the plug-in" in page
+    assert (
+        "The claim of the plug-in&#39;s paper is there" in page or "The claim of the plug-in's paper" in page
+    )
+    (tmp_path / "site" / "mine_paper.py").write_text("INTERFACE = 2\n")
+    vnet("report", "out")
+    page = (tmp_path / "out" / "report" / "index.html").read_text()
+    assert "Table 1 of the plug-in" not in page
+    assert "mine-paper 2.1" in page
 
 
 @pytest.mark.parametrize("name", ["udp", "broker", "testbed", "Echo", "../up", "a" * 41])
