@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -12,10 +12,8 @@ from contract.plugins import Registry
 from orchestrator.cli.errors import DONE, CliError
 from orchestrator.cli.new import write_new
 from orchestrator.cli.output import document, note
-from orchestrator.exchange.importers import Importer
+from orchestrator.exchange.network import Importer, Network
 
-if TYPE_CHECKING:
-    from orchestrator.exchange.network import Network
 
 # The last line of a file that an import could not complete; a file with it may be replaced.
 DRAFT = "# A draft of `vnet import`, which the next import replaces; remove this line to keep it.\n"

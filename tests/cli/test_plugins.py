@@ -69,8 +69,7 @@ class ShortRoom(Room):
 ROOM = ShortRoom()
 '''
 READER = """
-from orchestrator.exchange.importers import Importer
-from orchestrator.exchange.network import Machine, Network, Wire
+from orchestrator.exchange.network import Importer, Machine, Network, Wire
 
 INTERFACE = 1
 
