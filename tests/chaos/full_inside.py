@@ -15,7 +15,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +37,10 @@ HEAD = struct.Struct("=QQQ")  # of full.c: the count, the call that fails, wheth
 class Inheriting(subprocess.Popen[bytes]):
     """Passes full.c on to processes that get an environment of their own, as the lab process does."""
 
-    def __init__(self, *args: Any, env: Mapping[str, str] | None = None, **more: Any) -> None:
-        full = {name: os.environ[name] for name in PASSED}
-        super().__init__(*args, env=None if env is None else {**env, **full}, **more)
+    def __init__(self, *args: Any, **more: Any) -> None:
+        if more.get("env") is not None:
+            more["env"] = {**more["env"], **{name: os.environ[name] for name in PASSED}}
+        super().__init__(*args, **more)
 
 
 def forked(argv: list[str], said: Path) -> int | None:
@@ -76,7 +76,7 @@ def serve() -> None:
     assert threading.active_count() == 1 == len(list(Path("/proc/self/task").iterdir())), (
         "a fork loses threads"
     )
-    subprocess.Popen = Inheriting  # type: ignore[misc]
+    subprocess.Popen = Inheriting  # type: ignore[assignment, misc]
     shared, said = Path(os.environ["VNET_FULL_SHARED"]), Path(os.environ["VNET_FULL_SAID"])
     for line in sys.stdin:
         asked = json.loads(line)
