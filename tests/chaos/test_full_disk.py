@@ -66,14 +66,15 @@ def sources(run: Path) -> dict[str, bytes]:
     return {str(p.relative_to(run)): p.read_bytes() for p in found if p.is_file()}
 
 
-def told(outcome: Outcome, at: int) -> str:
+def told(outcome: Outcome, at: int, stays: bool) -> str:
     """Returns what is wrong of a command's end after call `at` failed; empty if nothing is."""
     failed = outcome.calls[at - 1]
+    all_failed = outcome.calls[at - 1 :] if stays else [failed]
     if outcome.status is None:
         return "did not end in time"
     if "Traceback" in outcome.said or "internal error" in outcome.said:
         return f"no error of ours: {outcome.said[-400:]}"
-    if outcome.status and not names(outcome.said, failed):
+    if outcome.status and not any(names(outcome.said, one) for one in all_failed):
         return f"status {outcome.status} does not name {failed}: {outcome.said[-400:]}"
     return ""
 
@@ -91,7 +92,7 @@ def reported(disk: FullDisk, base: Path, at: int, stays: bool) -> str:
     outcome = disk.vnet("report", str(run), "--reduce", at=at, stays=stays)
     if at > len(outcome.calls):
         return f"only {len(outcome.calls)} calls"
-    if wrong := told(outcome, at):
+    if wrong := told(outcome, at, stays):
         return wrong
     if outcome.status == 0:
         return f"status 0 although {outcome.calls[at - 1]} failed"
@@ -138,7 +139,7 @@ def ran(disk: FullDisk, messages: int, at: int, stays: bool) -> str:
     outcome = disk.vnet(*words, at=at, stays=stays)
     if at > len(outcome.calls):
         return f"only {len(outcome.calls)} calls"
-    if wrong := told(outcome, at):
+    if wrong := told(outcome, at, stays):
         return wrong
     runs = sorted((disk.top / "out").glob("*/2*"))
     if outcome.status == 0 and counted(runs[0]) != messages:
@@ -193,7 +194,7 @@ def went_on(disk: FullDisk, file: Path, at: int, stays: bool) -> str:
     outcome = disk.vnet(*words, at=at, stays=stays)
     if at > len(outcome.calls):
         return f"only {len(outcome.calls)} calls"
-    if wrong := told(outcome, at):
+    if wrong := told(outcome, at, stays):
         return wrong
     before = complete(place)
     if outcome.status == 0 and len(before) != 2:
