@@ -112,8 +112,8 @@ def reduce_pcap(
         )
         if (number := re.search(r"\(os error (\d+)\)", said)) and int(number[1]) in NO_ROOM:
             place = said.partition(": ")[0]
-            named = place if place.startswith("/") else str(table)
-            raise OSError(int(number[1]), os.strerror(int(number[1])), named)
+            place = place if place.startswith("/") else str(table)
+            raise OSError(int(number[1]), os.strerror(int(number[1])), place)
         raise CaptureError(said)
     told = json.loads(done.stdout)
     return Counts(**{field.name: told[field.name] for field in fields(Counts)})

@@ -80,9 +80,11 @@ def told(outcome: Outcome, at: int, stays: bool) -> str:
 
 
 def names(said: str, failed: Path) -> bool:
-    """Whether an error names the file, or the one that it would have become."""
+    """Whether an error names the file, or the one that it would have become: by its path or as in a run."""
     whole = failed.with_name(failed.name.partition(".part")[0])
-    return str(failed) in said or str(whole) in said
+    return any(
+        text in said for one in (failed, whole) for text in (str(one), f"{one.parent.name}/{one.name}")
+    )
 
 
 def reported(disk: FullDisk, base: Path, at: int, stays: bool) -> str:
