@@ -126,12 +126,12 @@ def tried(numbers: range, one: Callable[[int, bool], str]) -> None:
 
 
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.sweep)])
-def test_at_each_write_of_a_report(disk: FullDisk, base: Path, step: int) -> None:
+@pytest.mark.parametrize("numbers", [range(1, 20, 6), pytest.param(None, marks=pytest.mark.sweep)])
+def test_at_each_write_of_a_report(disk: FullDisk, base: Path, numbers: range | None) -> None:
     fresh(base, disk.top / "run")
     calls = len(disk.vnet("report", str(disk.top / "run"), "--reduce").calls)
     assert calls > 100, "reduction, seal, figures, tables and page"
-    tried(range(1, calls + 1, step), lambda at, stays: reported(disk, base, at, stays))
+    tried(numbers or range(1, calls + 1), lambda at, stays: reported(disk, base, at, stays))
 
 
 def ran(disk: FullDisk, messages: int, at: int, stays: bool) -> str:
@@ -171,13 +171,13 @@ def suspect(run: Path) -> bool:
 
 
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize("step", [67, pytest.param(1, marks=pytest.mark.sweep)])
-def test_at_each_write_of_a_run(disk: FullDisk, step: int) -> None:
+@pytest.mark.sweep
+def test_at_each_write_of_a_run(disk: FullDisk) -> None:
     done = disk.vnet("run", str(PAIR), *FAKE, "--results", str(disk.top / "out"))
     assert done.status == 0 and len(done.calls) > 200, done.said
     (run,) = (disk.top / "out").glob("*/2*")
     messages = counted(run)
-    tried(range(7, len(done.calls) + 1, step), lambda at, stays: ran(disk, messages, at, stays))
+    tried(range(1, len(done.calls) + 1), lambda at, stays: ran(disk, messages, at, stays))
 
 
 def complete(directory: Path) -> dict[str, str]:
@@ -213,14 +213,14 @@ def went_on(disk: FullDisk, file: Path, at: int, stays: bool) -> str:
 
 
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize("step", [149, pytest.param(1, marks=pytest.mark.sweep)])
-def test_at_each_write_of_a_campaign(disk: FullDisk, step: int) -> None:
+@pytest.mark.sweep
+def test_at_each_write_of_a_campaign(disk: FullDisk) -> None:
     file = disk.top.parent / "cells.yaml"
     file.write_text(CELLS)
     shutil.copy(PAIR, file.parent)
     done = disk.vnet("campaign", "run", str(file), "--kernel", "fake", "--out", str(disk.top / "c"))
     assert done.status == 0 and len(complete(disk.top / "c")) == 2, done.said
-    tried(range(5, len(done.calls) + 1, step), lambda at, stays: went_on(disk, file, at, stays))
+    tried(range(1, len(done.calls) + 1), lambda at, stays: went_on(disk, file, at, stays))
 
 
 def test_a_file_that_the_disk_does_not_hold_is_no_matter(disk: FullDisk, base: Path, tmp_path: Path) -> None:
