@@ -132,7 +132,7 @@ def recovery() -> str:
     """After a cut of 10 s: seconds to the first message and to the last late one, and what never arrived."""
 
     def text(system: str, kind: str) -> str:
-        caption = f"Recovery: recovery {system}, system {system}."
+        caption = f"Recovery: recovery {system}, "
         first, last, never = (
             cell("reserve-4-recovery", caption, kind, name) for name in (FIRST, LAST, NEVER)
         )

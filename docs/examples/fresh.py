@@ -6,7 +6,9 @@
 
 `made.json` of an example has its cheapest cell: topology, parameters, seed, the hashes of what the lab sent
 and recorded, and a hash of each metric's values. A changed docstring or page changes none of them; a new
-metric is no difference. An example without a recorded cell, or marked as stale in made.json, is stale.
+metric is no difference. An example without a recorded cell, or marked as stale in made.json, is stale. Where
+a package or the kernel of this machine is of another version than the example's, a difference proves
+nothing: it cannot be told here.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from reports.metrics.metric import read
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 VNET = Path(sys.executable).parent / "vnet"
+OURS = ("agent", "code", "closed root")  # inputs that this tree makes: they may move an example
 FILES = ("pcap/", "raw/")  # what the lab sent and recorded; the other files of a run are made from it
 DIGITS = 16
 
@@ -53,6 +56,19 @@ class Cell:
         ]
         of_figures = [name for name in self.figures if self.figures[name] != figures.get(name)]
         return [*sorted(of_files), *sorted(of_figures)]
+
+
+@dataclass(frozen=True)
+class Again:
+    """Another run of a cell: the files and figures that differ, and the run's inputs."""
+
+    differing: list[str]
+    inputs: dict[str, str]
+
+    def others(self, made: dict[str, str]) -> list[str]:
+        """The inputs from outside this tree that are not those of the example."""
+        names = sorted((self.inputs.keys() | made.keys()) - set(OURS))
+        return [name for name in names if self.inputs.get(name) != made.get(name)]
 
 
 def given(run: Path) -> tuple[dict[str, str], dict[str, str]]:
@@ -81,8 +97,8 @@ def recorded(runs: Iterable[tuple[Path, str, float]], environment: dict[str, str
     return None
 
 
-def again(cell: Cell) -> list[str]:
-    """Runs the cell by the present code; the names of what differs. SystemExit if it does not run."""
+def again(cell: Cell) -> Again:
+    """Runs the cell by the present code. SystemExit if it does not run."""
     parameters = [
         word for name, value in cell.parameters.items() for word in ("-p", f"{name}={_text(value)}")
     ]
@@ -95,7 +111,9 @@ def again(cell: Cell) -> list[str]:
         done = subprocess.run(argv, cwd=ROOT, env=environment, stdout=sys.stderr, check=False)
         if done.returncode != 0:
             raise SystemExit(f"examples: status {done.returncode} of {shlex.join(argv)}: it says why above")
-        return cell.differing(*given(Path(place) / "run"))
+        run = Path(place) / "run"
+        inputs = json.loads((run / "manifest.json").read_text(encoding="utf-8"))["inputs"]
+        return Again(cell.differing(*given(run)), dict(inputs))
 
 
 def _text(value: object) -> str:
@@ -138,15 +156,22 @@ def stale(name: str, why: str) -> str:
     return f"{name}: stale (made at {commit}): {why}; make examples EXAMPLES={name}"
 
 
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if names[6:] else "")
+
+
 def check(names: list[str], within: float | None = None) -> list[str]:
     """Prints a line for each example; returns those that are stale."""
     found = [stale(name, why) for name in names if (why := known_stale(name))]
     print("\n".join(found), flush=True)
     for name, cell in chosen(names, within):
-        differing = again(cell)
+        now = again(cell)
+        differing, others = now.differing, now.others(made(name).get("inputs", {}))
+        if differing and others:
+            print(f"{name}: cannot tell here: {_few(others)} is of another version", flush=True)
+            continue
         if differing:
-            shown = ", ".join(differing[:6]) + (f" and {len(differing) - 6} more" if differing[6:] else "")
-            found.append(stale(name, f"its cell {cell.name}, run again, gives other {shown}"))
+            found.append(stale(name, f"its cell {cell.name}, run again, gives other {_few(differing)}"))
         print(found[-1] if differing else f"{name}: fresh: {cell.name} gives the same again", flush=True)
     return found
 

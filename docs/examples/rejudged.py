@@ -93,13 +93,14 @@ def _row(claim: Claim, found: Published, pages: dict[str, dict[str, Judgement]])
     anew = _anew(claim, found)
     said = {example: page[claim.text] for example, page in pages.items() if claim.text in page}
     told = {example: one for example, one in said.items() if one.verdict != OPEN}
-    example = next(iter(told or said), "")
+    best = told or {example: one for example, one in said.items() if not unmeasured(one)} or said
+    example = next(iter(best), "")
     if anew is not None and not (told and unmeasured(anew)):
-        return Row(claim, anew, example or _where(claim, found, pages))
+        return Row(claim, anew, _where(claim, found, pages) or example)
     if not claim.quantities:
         return Row(claim, claim.judge(found), "")
     if example and _same_rule(example, claim):
-        return Row(claim, claim.settled((told or said)[example]), example)
+        return Row(claim, claim.settled(best[example]), example)
     older = f"; by an earlier rule its page says: {said[example].reason}" if example in told else ""
     reason = f"needs its example made anew: the published one lacks a figure that the rule needs{older}"
     return Row(claim, Judgement(OPEN, reason), example)

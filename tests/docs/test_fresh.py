@@ -53,7 +53,8 @@ def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_stale_are_named_with_their_commit_and_the_remedy(
     examples: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(fresh, "again", lambda cell: ["raw/nodes.csv"] if cell.seconds > 10 else [])
+    differing = {3.0: [], 20.0: ["raw/nodes.csv"]}
+    monkeypatch.setattr(fresh, "again", lambda cell: fresh.Again(differing[cell.seconds], {"agent": "2"}))
     found = fresh.check(["old", "marked", "cheap", "dear"])
     assert found == [
         "old: stale (made at abc): no cell of it was recorded; make examples EXAMPLES=old",
@@ -62,6 +63,15 @@ def test_the_stale_are_named_with_their_commit_and_the_remedy(
         "make examples EXAMPLES=dear",
     ]
     assert "cheap: fresh: a.r1 gives the same again" in capsys.readouterr().out
+
+
+def test_where_the_packages_differ_a_difference_proves_nothing(
+    examples: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = fresh.Again(["raw/nodes.csv"], {"agent": "2", "package bash": "5.3"})
+    monkeypatch.setattr(fresh, "again", lambda cell: again)
+    assert fresh.check(["cheap"]) == []
+    assert "cheap: cannot tell here: package bash is of another version" in capsys.readouterr().out
 
 
 def test_the_cheapest_run_within_the_given_seconds(examples: Path) -> None:
@@ -95,5 +105,5 @@ def test_a_cell_that_is_recorded_repeats_and_another_seed_differs(tmp_path: Path
     publish.run(command, tmp_path / "run")
     cell = publish.made_of("pair", command, tmp_path / "run")["cell"]
     recorded = fresh.Cell(**json.loads(json.dumps(cell)))
-    assert fresh.again(recorded) == []
-    assert fresh.again(replace(recorded, seed=4)) != []
+    assert fresh.again(recorded).differing == []
+    assert fresh.again(replace(recorded, seed=4)).differing != []

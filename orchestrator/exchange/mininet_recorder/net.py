@@ -7,10 +7,9 @@ import ipaddress
 import re
 from typing import Any
 
-from .controllers import LEARNING, controller_name
 from .nodes import IMPAIRMENTS, SWITCH_QUIET, Bridge, CPULimitedHost, Intf, Link, Node, Stp, Switch, TCIntf
 from .said import CHANGED, LEFT, call_text, change, here, later, leave
-from .stubs import Recorded, Stub, quiet, tested
+from .stubs import LEARNING, Recorded, Stub, controller_name, quiet, tested
 from .topologies import Topo
 
 NETS: list[Net] = []

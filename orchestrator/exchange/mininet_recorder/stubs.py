@@ -4,10 +4,13 @@ uses.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from .said import SCRIPT, call_text, here, leave, pause
 
+# Controllers that make a network of switches that learn, as the lab's bridges; "Ellipsis": the default.
+LEARNING = frozenset(["Ellipsis", "Controller", "OVSController", "DefaultController"])
 # Of Mininet's modules: they print, log or talk to the user, and change nothing of a network.
 SILENT = frozenset(
     [
@@ -155,3 +158,13 @@ def tested(name: str, answer: Any = None) -> Any:
 def quiet(answer: Any = None) -> Any:
     """Returns a method that has no effect, is not reported, and returns `answer`."""
     return lambda _self, *_words, **_keys: answer
+
+
+def controller_name(given: Any) -> str:
+    """Returns the name of a controller's class, which may be a partial, an instance or several of these."""
+    while isinstance(given, functools.partial):
+        given = given.func
+    if isinstance(given, list | tuple):
+        return ", ".join(dict.fromkeys(map(controller_name, given)))
+    name = getattr(given, "__name__", None)
+    return name if isinstance(name, str) else type(given).__name__.capitalize()
