@@ -13,9 +13,9 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 
 LATE_NS = 250 * MILLISECOND
-# A step of the time of day that marks a run. A reading of both clocks on a busy machine, and the launcher's
-# own at the start, may be off by most of a millisecond.
-SET_NS = 2 * MILLISECOND
+SET_NS = (
+    MILLISECOND  # by so much captures then err, too; two readings of an unset clock differ by 1 us or less
+)
 LEAST_FREE_BYTES = 1 << 20  # less than a second of captures: stop while the manifest still fits
 
 
