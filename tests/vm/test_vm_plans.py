@@ -195,8 +195,8 @@ def test_three_hundred_machines_are_priced_by_what_was_measured(file: Path) -> N
 @pytest.mark.parametrize(
     ("free_gb", "told"),
     [
-        (40, "(214 of these machines fit, or all with 66 MiB each)"),
-        (20, "(107 of these machines fit)"),
+        (40, "(209 of these machines fit, or all with 66 MiB each)"),
+        (20, "(104 of these machines fit)"),
         (0.2, "or free memory"),
     ],
 )

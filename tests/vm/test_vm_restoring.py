@@ -214,7 +214,7 @@ def test_without_room_nothing_is_kept_and_it_is_said(scene: Scene, monkeypatch: 
     monkeypatch.setattr(Store, "has_room", lambda *_: False)
     _, how = scene.lab(Machines(), scene.guests("a"))
     assert how == {"a": "booted"} and list(scene.store.directory.iterdir()) == []
-    assert "has no room for 112 MiB" in scene.warnings()[0]
+    assert "has no room for 116 MiB" in scene.warnings()[0]
 
 
 def test_a_machine_with_a_nic_of_the_host_boots(scene: Scene) -> None:
