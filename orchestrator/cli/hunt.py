@@ -104,11 +104,12 @@ def hunt_command(
 
 def status_of(found: Found) -> int:
     """Returns the exit status: UNMET if an expectation fails, in a trial or a file of the corpus; else
-    UNTOLD if some trials could not tell or did not end in order; else DONE.
+    UNTOLD if there is a doubt: no trial was run, a trial or a file of the corpus could not tell or did not
+    end in order, or two runs of one file differ; else DONE.
     """
     if found.violations or "fails" in found.corpus.values():
         return UNMET
-    return UNTOLD if found.unsure or found.errors else DONE
+    return UNTOLD if found.doubts else DONE
 
 
 def said(found: Found) -> list[str]:
@@ -122,11 +123,13 @@ def said(found: Found) -> list[str]:
         lines.append(f"violation {number}: {one.way}")
         lines += [f"  {why}" for why in one.why]
         lines += [f"  {event}" for event in map(_event, one.smallest.events)]
-        repeats = "equal to the byte on two runs" if one.repeats else "NOT equal on two runs"
+        repeats = "equal to the byte on two runs" if one.repeats else "NOT repeated by two runs"
         real = f"; {one.real} of {one.real_runs} runs in real time fail" if one.real_runs else ""
         lines.append(f"  {one.file}: {repeats}{real}; {len(one.trials)} trials")
     lines += [f"corpus: {name}: {state}" for name, state in found.corpus.items()]
     lines += [f"{count} x not in order: {why}" for why, count in found.errors.items()]
+    lines.append(f"{found.repeated} runs made twice, {found.repeated - len(found.unequal)} equal to the byte")
+    lines += [f"cannot tell: {doubt}" for doubt in found.doubts]
     if untried := [kind for kind, count in found.tried.items() if not count]:
         lines.append(f"never tried: {', '.join(untried)}")
     return lines
@@ -143,6 +146,7 @@ def _junit(found: Found, file: Path) -> str:
     cases += [
         Case("hunt", one.way, "failure", f"{'; '.join(one.why)} ({one.file})") for one in found.violations
     ]
+    cases += [Case("hunt", doubt, "skipped", doubt) for doubt in found.doubts]
     words = {"fails": "failure", "holds": "passed"}
     cases += [
         Case("corpus", name, words.get(state, "skipped"), state)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from typing import Any
 
 from orchestrator.hunt.model import Outcome, Trial, kind_of
 
+KNOWN = ("holds", "fails")  # the states of a run that say whether the expectations held
 # What a failed expectation on delivery says of its messages (reports/expect/observed.py).
 _FATE = re.compile(r"[\d,]+ (lost|twice)\b")
 
@@ -65,7 +66,9 @@ class Found:
     """The state of a hunt. trials: of the search; runs: all that this process ran, those of shrinking, too.
     searched_s, shrunk_s: what search and shrinking took on this machine. covered: trials with an event of
     this kind that begins in this third of the hold (0 to 2), each counted once; failed: those of them that
-    fail. rounds: after each round the number of trials, of features seen and of violations.
+    fail. rounds: after each round the number of trials, of features seen and of violations. repeated: runs
+    that were made twice whether or not they fail, the baseline first; unequal: those whose bytes differ,
+    in words.
     """
 
     trials: int = 0
@@ -85,6 +88,24 @@ class Found:
     rounds: list[tuple[int, int, int]] = field(default_factory=list)
     features: int = 0
     seed: int = 0
+    repeated: int = 0
+    unequal: list[str] = field(default_factory=list)
+
+    @property
+    def doubts(self) -> list[str]:
+        """Reasons why a hunt without a violation does not say that the expectations held, in words."""
+        found = [] if self.trials else ["no trial was run: the limits were reached before the first"]
+        found += [f"corpus: {name}: {state}" for name, state in self.corpus.items() if state not in KNOWN]
+        found += [f"{self.unsure} trials cannot tell"] if self.unsure else []
+        failed = sum(self.errors.values())
+        found += [f"{failed} trials did not end in order"] if failed else []
+        return found + [f"two runs differ: {name}" for name in self.unequal]
+
+    def repeat(self, name: str, equal: bool | None) -> None:
+        """Counts a run that was made twice; not one whose bytes could not be compared (`equal` is None)."""
+        self.repeated += equal is not None
+        if equal is False:
+            self.unequal.append(name)
 
     def count(self, trial: Trial, outcome: Outcome, hold_ns: int) -> None:
         """Counts a trial of the search by its state, and what it covered."""
@@ -114,6 +135,9 @@ def as_data(found: Found, directory: Path) -> dict[str, Any]:
         "searched_s": round(found.searched_s, 1),
         "shrunk_s": round(found.shrunk_s, 1),
         "features": found.features,
+        "repeated": found.repeated,
+        "unequal": found.unequal,
+        "doubts": found.doubts,
         "rounds": [list(one) for one in found.rounds],
         "tried": found.tried,
         "covered": [

@@ -9,22 +9,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from contract import manifest
 from orchestrator.hunt import journal
 from orchestrator.hunt.checking import Settings, checked, ends, faults
 from orchestrator.hunt.drawing import Space, draw
 from orchestrator.hunt.files import content
-from orchestrator.hunt.found import Found, Violation, ways
+from orchestrator.hunt.found import KNOWN, Found, Violation, ways
 from orchestrator.hunt.guidance import Guidance
-from orchestrator.hunt.model import Data, HuntError, Trial
+from orchestrator.hunt.model import Data, HuntError, Outcome, Trial
 from orchestrator.hunt.shrinking import Shrinker
-from orchestrator.hunt.trials import TRIALS, Trials
+from orchestrator.hunt.trials import TRIALS, Trials, equal
 from orchestrator.topology import Topology
 from orchestrator.topology.hunt import HuntBlock
 from reports.report import report
 
 ROUND = 8  # trials of which none knows the others' outcomes; the same for any number of workers
 REPRODUCTIONS, RUNS = "reproductions", "violations"
+REPEAT = 32  # the first of so many trials is run twice, whether or not it fails
 MOST_VIOLATIONS = 20  # groups that are shrunk
 MOST_NAMES = 1000  # files of one name in a corpus
 Tell = Callable[[str], None]
@@ -95,9 +95,11 @@ class Hunt:
 
     def _baseline(self) -> None:
         """Runs the file without faults; raises HuntError unless all expectations hold."""
-        (outcome,) = self._trials.run([self._own(Trial(0, self._topology.seed))])
+        trial = self._own(Trial(0, self._topology.seed))
+        (outcome,) = self._trials.run([trial])
         self._tell(f"baseline: {outcome.state}")
         if outcome.state == "holds":
+            self._same(trial, outcome)
             return
         file, why = self._settings.file, "; ".join(outcome.why) or outcome.error
         if outcome.state == "fails":
@@ -109,6 +111,23 @@ class Hunt:
             rule = f"expect: cannot be told without any fault ({why})"
             raise HuntError(f"{file}: {rule}; state what a run can tell")
         raise HuntError(f"{file}: does not run without any fault ({why}); mend that first")
+
+    def _same(self, trial: Trial, recorded: Outcome) -> None:
+        """Runs the baseline again: its bytes must be those that are recorded. Raises HuntError if two fresh
+        runs are equal and the recorded one is not, as then all that is recorded is of other programs.
+        """
+        folder, text = self._settings.directory / TRIALS / "baseline", content(trial)
+        before = recorded if recorded.hashed else self._trials.keep(text, folder)
+        fresh = self._trials.keep(text, folder)
+        same = equal(before, fresh)
+        if same is False and equal(fresh, self._trials.keep(text, folder)):
+            place = self._settings.directory
+            rule = "the run without faults is no more what it was: the programs, the kernel or vNET changed"
+            raise HuntError(
+                f"{place}: {rule}; give another --out, with the directory {REPRODUCTIONS} of this one"
+            )
+        shutil.rmtree(folder, ignore_errors=True)
+        self.found.repeat("the baseline", same)
 
     def _corpus(self) -> None:
         """Runs the reproductions of earlier hunts, so that a defect that is there again is found at once.
@@ -131,6 +150,8 @@ class Hunt:
         self._guidance.learn(done)
         for trial, outcome in done:
             self.found.count(trial, outcome, self._space.hold_ns)
+            if trial.number % REPEAT == 1 and outcome.state != "aborted":
+                self.found.repeat(f"trial {trial.number}", self._trials.repeats(self._own(trial)))
             for way in ways(outcome):
                 self._violated(trial, way)
         found, seen = self.found, self._guidance.seen
@@ -171,22 +192,23 @@ class Hunt:
         return Shrinker(fails).shrink(trial, self._topology.seed, smallest)
 
     def _write(self, one: Violation, number: int) -> None:
-        """Writes the violation's file, and runs it twice: the first run is kept with its report, the
-        second must equal it.
+        """Writes the violation's file, and runs it twice: the first run is kept with its report and must
+        break the expectation, too; the second must equal it.
         """
         base = f"{number:02}-{'-'.join(event.split(' ')[0] for event in one.events) or 'no-event'}"
         path, text = self._free(base, one)
         name = path.stem
         run_dir = self._settings.directory / RUNS / name
-        self._trials.keep(text, run_dir)
+        kept = self._trials.keep(text, run_dir)
         again = self._settings.directory / TRIALS / "again"
-        self._trials.keep(text, again)
-        one.repeats = manifest.load(run_dir).hashes == manifest.load(again).hashes
+        one.repeats = bool(equal(kept, self._trials.keep(text, again))) and one.way in ways(kept)
         one.file, one.run_dir = str(path), str(run_dir)
-        report(run_dir)
+        if kept.state != "aborted":
+            report(run_dir)
         for _ in range(self._settings.also_real):
-            one.real += one.way in ways(self._trials.keep(text, again, "real"))
-            one.real_runs += 1
+            outcome = self._trials.keep(text, again, "real")
+            one.real += one.way in ways(outcome)
+            one.real_runs += outcome.state in KNOWN
         shutil.rmtree(again, ignore_errors=True)
         self._tell(f"violation {number}: {path}")
 

@@ -41,7 +41,8 @@ class Trial:
 @dataclass(frozen=True)
 class Outcome:
     """What came of a trial. failing: the expectations that fail, in words. why: the reasons. features: what
-    the run showed, for guidance. error: why a run did not end in order (state `aborted`).
+    the run showed, for guidance. error: why a run did not end in order (state `aborted`). hashed: a hash over
+    all that the run wrote; empty of one that did not end in order.
     """
 
     number: int
@@ -50,6 +51,7 @@ class Outcome:
     why: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     error: str | None = None
+    hashed: str = ""
     wall_s: float = 0.0
 
 

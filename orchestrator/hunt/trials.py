@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import signal
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from contract import codec, verdict
+from contract import codec, findings, manifest, verdict
 from contract.plan import Plan
 from orchestrator.campaign.engines.job import Job
 from orchestrator.campaign.engines.resident import Resident
@@ -86,7 +87,20 @@ class Trials:
         """Runs a file's text into `run_dir`, whatever is recorded, and keeps the run's directory."""
         shutil.rmtree(run_dir, ignore_errors=True)
         run_dir.mkdir(parents=True)
-        return self._executed(text, run_dir, f"kept-{_key(text)}", when)
+        return _with_hash(self._executed(text, run_dir, f"kept-{_key(text)}", when), run_dir)
+
+    def repeats(self, trial: Trial) -> bool | None:
+        """Runs a trial a second time, unless that is recorded; returns whether both runs are equal to the
+        byte (`equal`).
+        """
+        (first,) = self.run([trial])
+        text = content(trial)
+        key = f"{_key(text)}-again"
+        second = self.journal.get(key)
+        if second is None:
+            second = self._run(key, text)
+            self.journal.put(key, second)
+        return equal(first, second)
 
     def stop(self) -> None:
         """Ends the running trials, and lets no other begin."""
@@ -116,7 +130,7 @@ class Trials:
         shutil.rmtree(run_dir, ignore_errors=True)
         run_dir.mkdir(parents=True)
         try:
-            return self._executed(text, run_dir, key, "virtual")
+            return _with_hash(self._executed(text, run_dir, key, "virtual"), run_dir)
         finally:
             shutil.rmtree(run_dir, ignore_errors=True)
 
@@ -161,10 +175,26 @@ class Trials:
             self._jobs.remove(job)
 
 
+def equal(one: Outcome, other: Outcome) -> bool | None:
+    """Returns whether two runs are equal to the byte; None if the first has no hash: it did not end in order,
+    or an earlier version of vNET recorded it.
+    """
+    return one.hashed == other.hashed if one.hashed else None
+
+
+def _with_hash(outcome: Outcome, run_dir: Path) -> Outcome:
+    """Returns the outcome with the hash of its run's files, which only a run in virtual time records."""
+    hashes = {} if outcome.state == "aborted" else manifest.load(run_dir).hashes
+    return replace(outcome, hashed=_key(json.dumps(hashes, sort_keys=True))) if hashes else outcome
+
+
 def judged(run_dir: Path) -> Outcome:
-    """Judges the expectations of a reduced run, and describes what it showed."""
+    """Judges the expectations of a reduced run, and describes what it showed. A suspect run does not hold,
+    as its figures cannot be trusted.
+    """
     try:
         found = list(verdicts.on_conditions(study_of_run(run_dir)))
+        doubt = findings.why(manifest.load(run_dir))
     except RunDirectoryError as error:
         return Outcome(0, "aborted", error=str(error))
     failed = [one for one in found if one.verdict == verdict.FAILS]
@@ -174,6 +204,8 @@ def judged(run_dir: Path) -> Outcome:
         return Outcome(0, "fails", tuple(o.name for o in failed), tuple(o.reason for o in failed), shown)
     if unsure:
         return Outcome(0, "cannot tell", why=tuple(o.reason for o in unsure), features=shown)
+    if doubt is not None:
+        return Outcome(0, "cannot tell", why=(f"the run is suspect: {doubt}",), features=shown)
     return Outcome(0, "holds", features=shown)
 
 

@@ -49,6 +49,7 @@ OTHERS = {
     "open http": "a browser: tests/cli/test_page_browser.py",
     "podman": "make test-container",
     "ssh": "other machines: tests/remote, tests/multi_host",
+    "/usr/bin/python3 -m pip install --target": "a program of the registry: docs/hunt.md names its version",
     "/opt/vnet/bin/dask": "tests/multi_host and tests/virtual start schedulers and workers",
     ".venv/bin/ansible": "tests/ansible plays the playbooks: their files are checked below",
 }

@@ -34,6 +34,7 @@ NOT_RUN: dict[str, str] = {
     r"^serve$": "serves until it is stopped: tests/cli/test_page_browser.py",
     r"^compare ": "runs of the reader's: tests/reports/test_compare_runs.py, and a sweep in tests/virtual",
     r"^why results/": "a run of the reader's: tests/cli/test_why_command.py",
+    r"^hunt topologies/": "minutes, with a broker that pip installs: tests/virtual/test_hunt_runs.py",
     r"^verify results/": "a run of the reader's: tests/virtual/test_verify.py",
     r"^(up mylab\.yaml|inventory mylab)": "a lab of the reader's: tests/ansible",
     r"^down pair$": "the test of `up` types it",

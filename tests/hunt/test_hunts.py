@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.cli.errors import DONE, UNMET, UNTOLD
+from orchestrator.cli.hunt import said, status_of
 from orchestrator.hunt import checking
 from orchestrator.hunt.checking import Settings
 from orchestrator.hunt.found import Found, as_data, ways
@@ -150,6 +152,109 @@ def test_a_baseline_that_fails_ends_the_hunt(asked: Settings, monkeypatch: pytes
     monkeypatch.setattr(Trials, "_executed", lambda *_: bad)
     with pytest.raises(HuntError, match=r"small.yaml: expect: .* fails without any fault \(1 lost of 9"):
         hunt(asked, silent)
+
+
+def mended(expected: str, outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives all runs whose file has the text `expected` this outcome, and lets all others hold."""
+
+    def executed(trials: Trials, text: str, run_dir: Path, _key: str, _when: str) -> Outcome:
+        trials.ran += 1
+        (run_dir / "manifest.json").write_text(json.dumps({"hashes": {"all": text}}))
+        return outcome if expected in text else Outcome(0, "holds")
+
+    monkeypatch.setattr(Trials, "_executed", executed)
+
+
+def test_a_hunt_without_a_trial_cannot_tell(asked: Settings) -> None:
+    found = hunt(replace(asked, budget_s=0.0), silent)
+    assert (found.trials, found.violations, status_of(found)) == (0, [], UNTOLD)
+    assert "cannot tell: no trial was run: the limits were reached before the first" in said(found)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [
+        (Outcome(0, "holds"), DONE),
+        (Outcome(0, "fails", (EXPECTED,), ("1 lost of 9 deliveries",)), UNMET),
+        (Outcome(0, "cannot tell", why=("no message was sent",)), UNTOLD),
+        (Outcome(0, "aborted", error="the program does not start"), UNTOLD),
+    ],
+)
+def test_the_exit_status_says_what_came_of_the_corpus(
+    asked: Settings, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, status: int
+) -> None:
+    corpus = asked.directory / "reproductions"
+    corpus.mkdir(parents=True)
+    (corpus / "01-kill.yaml").write_text("name: earlier\n")
+    mended("earlier", outcome, monkeypatch)
+    found = hunt(replace(asked, trials=2), silent)
+    assert (found.trials, found.corpus["01-kill.yaml"], status_of(found)) == (2, outcome.state, status)
+
+
+def test_runs_that_hold_are_repeated_too_and_unequal_ones_are_a_doubt(
+    asked: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def executed(trials: Trials, _: str, run_dir: Path, key: str, _when: str) -> Outcome:
+        trials.ran += 1
+        chance = trials.ran if key.endswith("-again") else 0
+        (run_dir / "manifest.json").write_text(json.dumps({"hashes": {"all": chance}}))
+        return Outcome(0, "holds")
+
+    monkeypatch.setattr(Trials, "_executed", executed)
+    found = hunt(asked, silent)
+    assert (found.trials, found.repeated) == (40, 3), "the baseline, trials 1 and 33"
+    assert found.unequal == ["trial 1", "trial 33"] and status_of(found) == UNTOLD
+    assert as_data(found, asked.directory)["doubts"] == [f"two runs differ: {name}" for name in found.unequal]
+
+
+def test_outcomes_of_other_programs_are_not_mixed_with_new_ones(
+    asked: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hunt(replace(asked, trials=1), silent)
+
+    def newer(trials: Trials, text: str, run_dir: Path, _key: str, _when: str) -> Outcome:
+        (run_dir / "manifest.json").write_text(json.dumps({"hashes": {"all": f"newer {text}"}}))
+        return invented(text)
+
+    monkeypatch.setattr(Trials, "_executed", newer)
+    with pytest.raises(HuntError, match=r"no more what it was: .*give another --out"):
+        hunt(replace(asked, trials=1), silent)
+
+
+@pytest.mark.parametrize("by_chance", [False, True])
+def test_a_journal_without_hashes_is_taken_up_after_two_fresh_runs(
+    asked: Settings, monkeypatch: pytest.MonkeyPatch, by_chance: bool
+) -> None:
+    hunt(replace(asked, trials=1), silent)
+    book = asked.directory / LINES
+    entries = [json.loads(line) for line in book.read_text().splitlines()]
+    book.write_text("".join(json.dumps({**entry, "hashed": ""}) + "\n" for entry in entries))
+
+    def executed(trials: Trials, text: str, run_dir: Path, _key: str, _when: str) -> Outcome:
+        trials.ran += 1
+        chance = trials.ran if by_chance else 0
+        (run_dir / "manifest.json").write_text(json.dumps({"hashes": {"all": f"{chance} {text}"}}))
+        return invented(text)
+
+    monkeypatch.setattr(Trials, "_executed", executed)
+    found = hunt(replace(asked, trials=1), silent)
+    assert (found.repeated, found.unequal) == (1, ["the baseline"] if by_chance else [])
+
+
+def test_a_reproduction_that_does_not_fail_again_does_not_repeat(
+    asked: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alike = Trials._executed
+
+    def once(trials: Trials, text: str, run_dir: Path, key: str, when: str) -> Outcome:
+        outcome = alike(trials, text, run_dir, key, when)
+        return Outcome(0, "holds") if key.startswith("kept-") else outcome
+
+    monkeypatch.setattr(Trials, "_executed", once)
+    found = hunt(replace(asked, trials=8, also_real=1), silent)
+    assert found.violations and not any(one.repeats for one in found.violations)
+    assert all((one.real, one.real_runs) == (0, 1) for one in found.violations)
+    assert any("NOT repeated" in line for line in said(found)) and status_of(found) == UNMET
 
 
 @pytest.mark.parametrize(

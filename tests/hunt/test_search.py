@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from orchestrator.hunt.drawing import Space, draw
+from orchestrator.hunt.files import content
 from orchestrator.hunt.guidance import Guidance
 from orchestrator.hunt.model import Outcome, Trial
 from orchestrator.hunt.shrinking import Shrinker
+from orchestrator.language.source import read_document
+from orchestrator.plan.build import make_plan
+from orchestrator.topology import load
+
+SHIPPED = Path(__file__).parents[2] / "topologies" / "hunt"
 
 SPACE = Space(
     [{"kill": "broker", "for": "0.1..5 s"}, {"link-down": "wan", "for": "0.1..5 s"}],
@@ -24,6 +32,17 @@ def searched(seed: int) -> list[Trial]:
         guidance.learn(list(reversed(done)))  # whichever worker ends first
         found += drawn
     return found
+
+
+def test_the_shipped_reproduction_is_the_hunted_file_with_one_event() -> None:
+    hunted = read_document("amqtt", (SHIPPED / "amqtt.yaml").read_bytes()).data
+    found = read_document("found", (SHIPPED / "amqtt-link-down.yaml").read_bytes()).data
+    event = {"at": "hold + 5 s", "link-down": "wan", "for": "2 s"}
+    shorter = {**hunted, "run": {**hunted["run"], "hold": "9 s"}}
+    del shorter["description"]
+    text = content(Trial(2, 1, (event,), {}, shorter))
+    assert read_document("again", text.encode()).data == found
+    assert make_plan(load(SHIPPED / "amqtt-link-down.yaml", {})).seed == found["seed"]
 
 
 def test_the_seed_decides_all_trials() -> None:
