@@ -34,11 +34,13 @@ def graphml_command(file: Path, output: Path | None, hosts: bool) -> None:
     \b
     Example:  vnet import graphml Geant2012.graphml --hosts -o geant.yaml
     """
-    from orchestrator.topology.graphml import topology_text
+    from orchestrator.topology.graphml import left_out, topology_text
     from orchestrator.topology.loading import parse, read_bytes
 
-    text = topology_text(file.name, read_bytes(file), _lab_name(file), hosts=hosts)
+    content = read_bytes(file)
+    text = topology_text(file.name, content, _lab_name(file), hosts=hosts)
     parse(str(output or file), text.encode())
+    _listed(left_out(file.name, content), ())
     if output is None:
         document(text, nl=False)
     else:

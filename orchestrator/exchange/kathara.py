@@ -11,12 +11,17 @@ from pathlib import Path
 from ..language.problem import Problem, TopologyError
 from .files import utf8
 from .kathara_machine import Furnished, furnished
+from .linux.commands import act
 from .network import End, Lan, Machine, Network, Origin, Wire, name_of
+from .startup import Startup
 
 TOOL = "Kathará"
 LAB, OUTSIDE = "lab.conf", "lab.ext"
 _LINE = re.compile(r"""^\s*(?P<machine>[\w-]+)\[(?P<key>\w+)\]\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s#]+)""")
 _ABOUT = re.compile(r"^\s*LAB_\w+\s*=")
+READ = ("mem", "cpus", "sysctl", "exec")  # keys of a machine, beside its interfaces and its image
+UNITS = {"b": "B", "k": "KiB", "m": "MiB", "g": "GiB"}
+_MEMORY, _CPUS = re.compile(r"(\d+) ?([bkmgBKMG])"), re.compile(r"\d+(\.\d+)?|\.\d+")
 _SWITCH = re.compile(r"/(p4|sdn|ovs|openvswitch)\b")
 
 
@@ -33,12 +38,13 @@ def read(path: Path) -> Network:
 
 @dataclass
 class _Device:
-    """A machine in lab.conf: the number of its first line; and for each interface number, the collision
-    domain and the number of the line that states it.
+    """A machine in lab.conf: the number of its first line; for each interface number, the collision
+    domain and the number of the line that states it; and (line, key, value) of its other keys that are read.
     """
 
     line: int
     domains: dict[int, tuple[str, int]] = field(default_factory=dict)  # and the line that states it
+    keys: list[tuple[int, str, str]] = field(default_factory=list)
 
 
 class _Reader:
@@ -97,6 +103,8 @@ class _Reader:
                 rule = "is a second interface on the same network"
                 self._refuse(number, rule, "give it a network of its own", f"{machine}[{key}]={value}")
             device.domains[int(key)] = (domain, number)
+        elif key in READ:
+            device.keys.append((number, key, value))
         elif key != "image":
             self._leave(f"line {number}: {machine}[{key}]={value}: no counterpart")
         elif _SWITCH.search(value):
@@ -120,6 +128,25 @@ class _Reader:
         machine.forward = len(device.domains) > 1 or machine.kind is not None
         self._network.left += found.left
         self._problems += found.problems
+        for line, key, value in device.keys:
+            self._key(machine, theirs, line, key, value)
+
+    def _key(self, machine: Machine, theirs: str, line: int, key: str, value: str) -> None:
+        """Applies a key of lab.conf: limits, a sysctl of forwarding, or a command, which runs after the
+        startup scripts. Reports a value without a counterpart.
+        """
+        if key == "exec":
+            startup = Startup(machine, theirs, lambda _line: f"line {line}")
+            startup.script(value)
+            self._network.left += startup.left
+            for _, shown, rule, remedy in startup.problems:
+                self._refuse(line, rule, remedy, shown)
+        elif key == "mem" and (size := _MEMORY.fullmatch(value)):
+            machine.keys["memory_limit"] = f"{size[1]} {UNITS[size[2].lower()]}"
+        elif key == "cpus" and _CPUS.fullmatch(value) and float(value) > 0:
+            machine.keys["cpu_limit"] = "1 core" if float(value) == 1 else f"{float(value):g} cores"
+        elif key != "sysctl" or act(machine, ["sysctl", value]) is None:
+            self._leave(f"line {line}: {theirs}[{key}]={value}: no counterpart")
 
     def _join(self, names: dict[str, str]) -> None:
         """Makes a wire of each collision domain with two members, and a LAN of any other, also one with one

@@ -99,6 +99,9 @@ class _Reader:
                 raise self._refused(
                     line, rule, "shells that can be: mm-delay, mm-loss, mm-link", " ".join(words)[:60]
                 )
+        if any(re.search(rf"\b{name}\b", word) for word in waiting for name in SHELLS):
+            rule, remedy = "has shells within its program", "write them in front of the program"
+            raise self._refused(line, rule, remedy, shlex.join(waiting)[:60])
         if waiting:
             self._leave(line, f"`{shlex.join(waiting)[:80]}` is not run: give {CLIENT} its software")
 

@@ -7,12 +7,13 @@ Network and protocols are imported, the settings of protocols are left out.
 
 from __future__ import annotations
 
-import ipaddress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..language.problem import Problem, TopologyError
 from ..language.source import Document, read_document
+from . import netlab_addresses as at
 from .daemons import DAEMONS
 from .files import bounded
 from .netlab_forms import Groups, Place, ends_of, link_entries, mapping, merged, nested, node_entries, words
@@ -26,9 +27,12 @@ SETTINGS = {"ebgp.multihop", "files"}  # plugins that add no nodes; neither do t
 READ = {"validate", "plugin", "prefix", "nodes", "links", "groups", "module", "name", "defaults", *MODULES}
 SILENT = {"message", "provider", "version"}  # do not describe the network
 NODE, LINK = (
-    {"device", "module", "name", "role", "group", *MODULES},
-    {"prefix", "mtu", "tc", "name", "interfaces", "type", "bridge", "linkindex", "disable"},
+    {"device", "module", "name", "role", "group", "id", "mtu", *MODULES},
+    {"prefix", "mtu", "tc", "name", "interfaces", "type", "bridge", "linkindex", "disable", "shutdown"},
 )
+FORWARDING = ("router", "gateway")  # roles
+INTERFACE = {"node", "ipv4", "mtu", "tc", "shutdown"}
+SIDES = ("forward", "reverse")
 # netlab's name of an impairment -> the topology's key, and the unit of a number without a unit.
 TC = {
     "delay": ("delay", "ms"), "jitter": ("jitter", "ms"), "loss": ("loss", "%"), "corrupt": ("corrupt", "%"),
@@ -50,6 +54,7 @@ class _Reader:
         self._problems: list[Problem] = []
         self._names: dict[str, str] = {}  # name in the file -> node name
         self._hosts: set[str] = set()
+        self._mtus: dict[str, Any] = {}  # by name in the file
         self._network = Network(
             name_of(str(self._data.get("name") or path.stem), set()), f"{TOOL}, {path.name}", source=str(path)
         )
@@ -65,7 +70,8 @@ class _Reader:
             for key in sorted(mapping(data.get(module)).keys() - {"as", "as_list"}):
                 self._leave((module,), f"{module}.{key}: no counterpart")
         for key in sorted(mapping(data.get("defaults")).keys() - {"device", "bgp"}):
-            self._leave(("defaults",), f"defaults.{key}: no counterpart")
+            if key != "interfaces" or mapping(data["defaults"][key]).keys() - {"mtu"}:
+                self._leave(("defaults",), f"defaults.{key}: no counterpart")
         for plugin in words(data.get("plugin")):
             if plugin in SETTINGS or plugin.partition(".")[0] in MODULES:
                 self._leave(("plugin",), f"the plugin {plugin}")
@@ -74,6 +80,8 @@ class _Reader:
                 self._refuse(("plugin",), f"the plugin {plugin} cannot be taken over", remedy)
         entries = node_entries(data.get("nodes"))
         self._groups = Groups(data, entries, self._refuse)
+        made = [(name, None) for _, name in self._groups.made]
+        self._numbers = at.numbers([*((name, keys.get("id")) for _, name, keys in entries), *made])
         for place, name, keys in entries:
             self._node(place, name, keys)
         for group, name in self._groups.made:
@@ -150,10 +158,13 @@ class _Reader:
         for key in sorted(own.keys() - NODE):
             self._leave((*path, key), f"{theirs}: {key}")
         machine = self._network.machines[name] = Machine(name, origin=self._origin(path))
-        if device in HOSTS or keys.get("role") == "host":
+        self._mtus[theirs] = keys.get("mtu")
+        if keys.get("role") == "host" or (device in HOSTS and keys.get("role") not in FORWARDING):
             self._hosts.add(name)
             return
         machine.forward = True
+        if device in HOSTS:
+            return
         self._protocols(path, theirs, keys, machine)
 
     def _protocols(self, path: Place, theirs: str, keys: dict[str, Any], machine: Machine) -> None:
@@ -224,15 +235,29 @@ class _Reader:
         ends: list[End] = [
             (self._names[name], f"l{number}-{place}") for place, (name, _) in enumerate(members)
         ]
-        for key in sorted({key for _, own in members for key in own} - {"node", "ipv4"}):
+        for key in sorted({key for _, own in members for key in own} - INTERFACE):
             self._leave(path, f"{key} of an interface")
-        self._addresses(path, keys.get("prefix"), ends, [own for _, own in members])
-        quantities = self._quantities(path, mapping(keys.get("tc")))
-        both = {"both": quantities} if quantities else {}
+        places = [at.Place(name, self._numbers[name], own) for name, own in members]
+        try:
+            self._addresses(path, keys, places, ends)
+        except ValueError as error:
+            prefix = str(keys.get("prefix", ""))[:60]
+            rule, remedy = f"has no subnet or address ({error})", "write for example prefix: 10.0.0.0/24"
+            self._refuse(path, rule, remedy, prefix)
+            return
+        default = mapping(mapping(self._data.get("defaults")).get("interfaces")).get("mtu")
+        try:
+            mtu = at.sizes(places, keys.get("mtu"), self._mtus, default, partial(self._leave, path))
+        except ValueError as error:
+            self._refuse((*path, "mtu"), f"is no size of a frame ({error})", "write mtu: 1500")
+            return
+        shaped = [self._quantities(path, at.shaping(keys.get("tc"), place)) for place in places]
+        down = [bool(keys.get("shutdown") or place.own.get("shutdown")) for place in places]
+        origin = self._origin(path)
         if len(ends) == 2:
-            wire = Wire(
-                (ends[0], ends[1]), self._size(path, keys), impairments=both, origin=self._origin(path)
-            )
+            both = {"both": shaped[0]} if shaped[0] == shaped[1] else dict(zip(SIDES, shaped, strict=True))
+            sides = {side: what for side, what in both.items() if what}
+            wire = Wire((ends[0], ends[1]), mtu, sides, any(down), origin=origin)
             if isinstance(cost, int) and not {node for node, _ in ends} & self._network.lans.keys():
                 wire.cost = cost
             elif cost is not None:
@@ -244,43 +269,24 @@ class _Reader:
         name = name_of(
             str(keys.get("bridge") or f"lan-{number + 1}"), {*self._names.values(), *self._network.lans}
         )
-        origin = self._origin(path)
-        self._network.lans[name] = Lan(name, mtu=self._size(path, keys), origin=origin)
-        for end in ends:
-            self._network.join(Wire((end, (name, "")), impairments=dict(both), origin=origin))
-
-    def _size(self, path: Place, keys: dict[str, Any]) -> int | None:
-        mtu = keys.get("mtu")
-        if mtu is not None and not isinstance(mtu, int):
-            self._refuse((*path, "mtu"), "is no size of a frame", "write mtu: 1500", str(mtu)[:60])
-        return mtu if isinstance(mtu, int) else None
-
-    def _addresses(self, path: Place, prefix: Any, ends: list[End], own: list[dict[str, Any]]) -> None:
-        """Gives the ends addresses of the link's prefix (IPv4), the lowest free ones unless the file sets
-        them. Does nothing for the prefix `none`; reports `true` and `false`, for which the plan gives a
-        subnet; refuses a wrong subnet or address.
-        """
-        prefix = mapping(self._data.get("prefix")).get(str(prefix), prefix)  # a prefix by its name
-        text = str(prefix.get("ipv4") if isinstance(prefix, dict) else prefix)
-        if text.lower() in ("none", "true", "false"):
-            if text.lower() != "none":
-                self._leave(path, f"prefix {text.lower()}: the link has a subnet of the plan's")
-            return
-        try:
-            subnet = ipaddress.ip_network(text)
-            given = [
-                ipaddress.ip_interface(str(one["ipv4"])).ip if "." in str(one.get("ipv4")) else None
-                for one in own
-            ]
-        except ValueError as error:
-            self._refuse(
-                path, f"has no subnet or address ({error})", "write for example prefix: 10.0.0.0/24", text
+        self._network.lans[name] = Lan(name, mtu=mtu, origin=origin)
+        for end, what, is_down in zip(ends, shaped, down, strict=True):
+            # netlab's netem is on what a node sends: one delay from node to node, not two.
+            self._network.join(
+                Wire((end, (name, "")), None, {"forward": what} if what else {}, is_down, origin=origin)
             )
-            return
-        free = (address for address in subnet.hosts() if address not in given)
-        for (node, port), said in zip(ends, given, strict=True):
-            if node in self._network.machines and (address := said or next(free, None)) is not None:
-                self._network.machines[node].addresses[port] = [f"{address}/{subnet.prefixlen}"]
+
+    def _addresses(self, path: Place, keys: dict[str, Any], places: list[at.Place], ends: list[End]) -> None:
+        """Gives the ends the addresses that netlab gives; the plan gives them where the link has no prefix.
+        Raises ValueError for a wrong subnet or address.
+        """
+        prefix = keys.get("prefix")
+        prefix = mapping(self._data.get("prefix")).get(str(prefix), prefix)  # a prefix by its name
+        kind = at.is_p2p(keys.get("type"), [node for node, _ in ends], self._hosts)
+        found = at.addresses(prefix, places, kind, partial(self._leave, path))
+        for (node, port), address in zip(ends, found, strict=True):
+            if node in self._network.machines and address is not None:
+                self._network.machines[node].addresses[port] = [address]
 
     def _quantities(self, path: Place, tc: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}

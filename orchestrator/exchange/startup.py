@@ -18,6 +18,8 @@ from .shell.values import NOT_KNOWN, UNKNOWN, Answer, known
 
 LONGEST = 100  # characters of a command that a line of the list shows
 TAGGED_BRIDGE = "is a bridge with VLANs, which cannot be taken over"
+RENAMED = "renames an interface, which cannot be taken over"
+RENAMED_REMEDY = "keep the name that the link gives it"
 BRIDGE_REMEDY = "write a network for each VLAN"
 _SILENT = HARMLESS | {"ethtool"}  # nothing of the network depends on them
 
@@ -38,6 +40,8 @@ class Startup:
     problems: list[tuple[int, str, str, str]] = field(default_factory=list)  # line, value, rule, remedy
     files: dict[str, str] = field(default_factory=dict)
 
+    _shell: Shell | None = field(default=None, init=False, repr=False)
+
     def script(
         self, text: str, variables: Mapping[str, str] | None = None, name: str = "sh", plain: bool = False
     ) -> None:
@@ -47,6 +51,7 @@ class Startup:
         shell = Shell(self._act, self._doubt, {"HOSTNAME": self.hostname, **(variables or {})}, self.files)
         shell.assumed, shell.plain = self._assumed, plain
         try:
+            self._shell = shell
             shell.run(text, [name])
         except ShellError as error:
             self.problems.append((error.line, "", error.rule, "simplify the script there, or leave it out"))
@@ -84,11 +89,17 @@ class Startup:
         if _tagged(words):
             self.problems.append((line, shown(words), TAGGED_BRIDGE, BRIDGE_REMEDY))
             return Answer()
+        if _renames(words):
+            self.problems.append((line, shown(words), RENAMED, RENAMED_REMEDY))
+            return Answer()
         before = repr(self.machine)
         if (status := act(self.machine, words)) is not None:
             # A listing depends on the machine that runs; what changes something has no output.
             if status and bare(words[0]) == "tc":
                 self._leave(line, f"`{shown(words)}` fails there, too: the interface has a root qdisc")
+            if self._shell is not None and self._shell.paused and repr(self.machine) != before:
+                self._shell.paused = False
+                self._leave(line, f"`{shown(words)}` and what follows, after a `sleep`: at once here")
             listing = not status and repr(self.machine) == before and _lists(words)
             return NOT_KNOWN if listing else Answer(status)
         if bare(words[0]) not in _SILENT:
@@ -123,6 +134,13 @@ def shown(words: Sequence[str]) -> str:
     text = words[0] if len(words) == 1 else shlex.join(words)
     text = " ".join(text.replace(UNKNOWN, _MARK).split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _renames(words: Sequence[str]) -> bool:
+    """Returns whether a command is `ip link set IF name NAME`."""
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    sets = bare(words[0]) == "ip" and len(plain) > 3 and "link".startswith(plain[0])
+    return sets and "set".startswith(plain[1]) and "name" in plain[2:-1] and "alias" not in plain
 
 
 def _tagged(words: Sequence[str]) -> bool:

@@ -18,7 +18,7 @@ from ..software.registry import KINDS
 from ..topology.loading import parse
 from .bridging import bridged
 from .keeping import keep_addresses
-from .network import Impairments, Lan, Machine, Network, Route, Wire
+from .network import Impairments, Lan, Machine, Network, Probe, Route, Wire
 from .probes import expectations, pings_of
 from .settling import settle, unplaced
 from .subnets import address_of, joined, named_wires, overlap, subnets_of
@@ -231,17 +231,24 @@ def _second(network: Network) -> Iterator[str]:
 
 
 def _alone(network: Network) -> Iterator[str]:
-    """Removes machines without any connection, and yields a line on each. Raises TopologyError if no machine
-    remains.
+    """Removes machines without any connection and the probes from or to them, and yields a line on each.
+    Raises TopologyError if no machine remains.
     """
     ends = [end for lan in network.lans.values() for end in lan.members]
     joined = {node for wire in network.wires for node, _ in wire.ends} | {node for node, _ in ends}
     for name in network.machines.keys() - joined:
         del network.machines[name]
         yield f"{name} is on no network of the lab: left out"
+    for probe in [one for one in network.probes if not {one.source, one.target} <= joined]:
+        network.probes.remove(probe)
+        yield f"{probe.name}: to be checked by hand: {_claim(probe)}, of which one is on no network"
     if not network.machines:
         rule, remedy = "has no machines on networks", "name a file with machines that links join"
         raise TopologyError([Problem(network.source or network.tool, 0, "", "", rule, remedy)])
+
+
+def _claim(probe: Probe) -> str:
+    return f"{probe.source} {'never reaches' if probe.fails else 'reaches'} {probe.target}"
 
 
 def _as_planned(network: Network, plan: Plan) -> tuple[dict[str, dict[str, str]], dict[str, str]]:

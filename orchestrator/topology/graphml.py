@@ -17,6 +17,11 @@ from ..language.scalars import LONGEST_NAME
 _SPACE = "{http://graphml.graphdrawing.org/xmlns}"
 EARTH_KM = 6371.0
 FIBRE_KM_PER_MS = 200.0  # two thirds of the speed of light
+# Attributes of edges in the Topology Zoo and of drawings that do not describe how a link behaves.
+_ABOUT_EDGES = frozenset((
+    "LinkSpeed", "LinkSpeedUnits", "LinkLabel", "LinkNote", "LinkType", "LinkStatus", "id", "key", "label",
+    "description", "url", "",
+))  # fmt: skip
 NO_PLACE_MS = 1.0  # delay of an edge with an end of unknown position
 
 
@@ -51,6 +56,28 @@ def topology_text(file: str, content: bytes, name: str, *, hosts: bool = False) 
     return "\n".join(lines) + "\n"
 
 
+def left_out(file: str, content: bytes) -> list[str]:
+    """Returns a line on each part of a GraphML file that the topology does not have: nodes without an edge to
+    another one, edges from a node to itself, attributes of edges that are not read, and directions. Raises
+    TopologyError if the file holds no graph.
+    """
+    graph = _read(file, content)
+    root = ElementTree.fromstring(content)
+    keys = {key.get("id", ""): key.get("attr.name", "") for key in root.iter(f"{_SPACE}key")}
+    edges = list(root.iter(f"{_SPACE}edge"))
+    ends = [(edge.get("source", ""), edge.get("target", "")) for edge in edges]
+    nodes = [node.get("id", "") for node in root.iter(f"{_SPACE}node")]
+    found = [f"the node {node} has no edge to another one" for node in nodes if node not in graph.names]
+    found += [f"the edge from {a} to itself" for a, b in ends if a == b]
+    read = {*_ABOUT_EDGES, "LinkSpeedRaw"}
+    unread = sorted({key for edge in edges for key in _values(edge, keys)} - read)
+    found += [f"the attribute {key} of edges" for key in unread]
+    directed = any(one.get("edgedefault") == "directed" for one in root.iter(f"{_SPACE}graph"))
+    twice = sorted({(a, b) for a, b in ends if a < b and (b, a) in ends}) if directed else []
+    found += [f"the directions of {a} and {b}: each of their edges is a link both ways" for a, b in twice]
+    return found
+
+
 def _read(file: str, content: bytes) -> _Graph:
     def refuse(rule: str) -> TopologyError:
         return TopologyError([Problem(file, 0, "", "", rule, "name a GraphML file with nodes and edges")])
@@ -63,6 +90,8 @@ def _read(file: str, content: bytes) -> _Graph:
         raise refuse(f"cannot be read ({error})") from None
     keys = {key.get("id", ""): key.get("attr.name", "") for key in root.iter(f"{_SPACE}key")}
     graph = _Graph()
+    if next(root.iter(f"{_SPACE}hyperedge"), None) is not None:
+        raise refuse("has a hyperedge, which cannot be taken over")
     for node in root.iter(f"{_SPACE}node"):
         _node(graph, node.get("id", ""), _values(node, keys))
     for edge in root.iter(f"{_SPACE}edge"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.exchange import compose, containerlab, core, gns3, mahimahi, netlab
+from orchestrator.exchange import compose, containerlab, core, gns3, kathara, mahimahi, netlab
 from orchestrator.exchange.mininet_recorder import nodes
 
 PAGE = Path(__file__).parents[2] / "docs" / "exchange.md"
@@ -27,6 +27,7 @@ CONSTRUCTS: dict[str, Iterable[str]] = {
     },
     "Docker Compose's projects": compose.READ,
     "Mahimahi's shells": mahimahi.SHELLS,
+    "Kathará's labs": kathara.READ,
 }  # fmt: skip
 
 

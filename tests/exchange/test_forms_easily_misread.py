@@ -28,6 +28,30 @@ def test_every_way_to_take_an_interface_down(text: str) -> None:
     assert machine.down == {"eth0"} and not left
 
 
+def test_what_follows_a_sleep_is_said() -> None:
+    machine, left = run(
+        "ip link set eth0 up; sleep 5\nip link set eth0 down; ip addr add 10.0.0.1/24 dev eth1"
+    )
+    assert machine.down == {"eth0"}
+    assert left == ["line 2: `ip link set eth0 down` and what follows, after a `sleep`: at once here"]
+    assert not run("ip link set eth0 down; sleep 5; ping -c 1 10.0.0.2 || true")[1][1:]
+    background = run("(sleep 5; tc qdisc add dev eth0 root netem delay 9ms) &")[1]
+    assert len(background) == 1 and "after a `sleep`" in background[0]
+
+
+@pytest.mark.parametrize("text", ["ip link set eth0 name lan0", "ip -4 l set dev eth0 down name lan0"])
+def test_a_renamed_interface_is_refused(text: str) -> None:
+    startup = Startup(Machine("m"), "r1", lambda line: f"line {line}")
+    startup.script(f"ip link set eth0 up\n{text}\n")
+    assert [(line, rule) for line, _, rule, _ in startup.problems] == [
+        (2, "renames an interface, which cannot be taken over")
+    ]
+
+
+def test_an_interface_without_arp_is_said() -> None:
+    assert run("ip link set eth0 txqueuelen 10 arp off")[1] and not run("ip link set eth0 arp on up")[1]
+
+
 def test_words_before_the_device_count() -> None:
     machine, left = run(
         "ip link add br0 type bridge; ip link set mtu 1300 dev eth0; ip link set master br0 dev eth1"
@@ -53,6 +77,12 @@ def test_a_second_qdisc_is_an_error_and_a_change_sets_netem_anew() -> None:
 def test_what_a_listing_says_is_not_known(test: str) -> None:
     machine, left = run(f"if {test}; then ip addr add 10.0.0.1/24 dev eth0; fi")
     assert not machine.addresses and "whether it would run is not known" in left[-1]
+
+
+def test_mahimahi_within_the_program_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.sh").write_text("mm-delay 5 sh -c 'mm-delay 9 ls'\n")
+    with pytest.raises(TopologyError, match=r"x.sh:1: .*has shells within its program"):
+        mahimahi.read(tmp_path / "x.sh")
 
 
 def test_mahimahi_with_one_direction_only(tmp_path: Path) -> None:

@@ -95,3 +95,27 @@ def test_interfaces_of_a_machines_own_file(tmp_path: Path) -> None:
 def test_an_absent_lab_is_said(tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match=r"lab.conf: is not there; name a lab"):
         read(tmp_path)
+
+
+def test_keys_of_a_machine_in_lab_conf(tmp_path: Path) -> None:
+    (tmp_path / "pc1.startup").write_text("ip addr add 10.0.0.9/24 dev eth0\n")
+    (tmp_path / "lab.conf").write_text(
+        'pc1[0]=A\npc1[exec]="ip addr flush dev eth0"\npc1[exec]="ip addr add 10.0.0.1/24 dev eth0"\n'
+        'pc1[mem]="128m"\npc1[cpus]="0.5"\nr[0]=A\nr[1]=B\nr[sysctl]="net.ipv4.ip_forward=0"\n'
+        'pc2[0]=B\npc2[sysctl]="net.ipv4.ip_forward=1"\npc2[mem]="much"\npc2[cpus]="0"\n'
+    )
+    made = read(tmp_path)
+    pc1, r, pc2 = (made.machines[name] for name in ("pc1", "r", "pc2"))
+    assert pc1.addresses == {"eth0": ["10.0.0.1/24"]}
+    assert pc1.keys == {"memory_limit": "128 MiB", "cpu_limit": "0.5 cores"} and not pc2.keys
+    assert (r.forward, pc2.forward) == (False, True)
+    assert made.left == [
+        f"line {n}: pc2[{k}]={v}: no counterpart" for n, k, v in [(11, "mem", "much"), (12, "cpus", "0")]
+    ]
+
+
+def test_a_command_in_lab_conf_that_cannot_be_followed_has_its_line(tmp_path: Path) -> None:
+    (tmp_path / "lab.conf").write_text('pc1[0]=A\npc2[0]=A\npc1[exec]="ip link set eth0 name lan0"\n')
+    with pytest.raises(TopologyError) as raised:
+        read(tmp_path)
+    assert [problem.line for problem in raised.value.problems] == [3]

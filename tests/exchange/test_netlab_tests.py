@@ -89,3 +89,21 @@ def test_a_contradiction_is_a_note(tmp_path: Path) -> None:
 def test_tests_that_are_no_mapping_are_named(tmp_path: Path) -> None:
     (tmp_path / "x.yml").write_text(NETWORK.replace("validate:", "validate: [a]"))
     assert "line 4: validate: is no mapping of tests: left out" in read(tmp_path / "x.yml").left
+
+
+@pytest.mark.parametrize("ends", [("h1", "h3"), ("h3", "h1")])
+def test_a_ping_of_a_node_without_a_link_is_a_note(ends: tuple[str, str], tmp_path: Path) -> None:
+    source, target = ends
+    file = tmp_path / "x.yml"
+    file.write_text(
+        f"""{NETWORK.replace("h2: {", "h3: {device: linux}, h2: {")}  p: {{nodes: [{source}, h2], """
+        f"""plugin: "ping('{target}',expect='fail')"}}\n"""
+    )
+    written = writing.write(read(file))
+    assert not written.problems
+    data = yaml.safe_load(written.text)
+    make_plan(parse("x.yaml", written.text.encode()))
+    assert "h3" not in data["nodes"]
+    assert [one["log"] for one in data.get("expect", [])] == (["h2"] if target == "h1" else [])
+    said = "\n".join(written.changed)
+    assert f"{source} never reaches {target}, of which one is on no network" in said

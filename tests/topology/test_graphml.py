@@ -14,7 +14,7 @@ from orchestrator.cli.importing import graphml_command
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.paths import Paths
 from orchestrator.topology import TopologyError
-from orchestrator.topology.graphml import topology_text
+from orchestrator.topology.graphml import left_out, topology_text
 from orchestrator.topology.loading import parse
 
 HEAD = """<?xml version="1.0" encoding="utf-8"?>
@@ -116,3 +116,32 @@ def test_a_file_that_exists_is_not_overwritten(tmp_path: Path) -> None:
     assert "exists already" in done.exception.text and output.read_text() == "name: mine\n"
     done = CliRunner().invoke(graphml_command, [str(graph), "-o", str(tmp_path / "none" / "zoo.yaml")])
     assert "cannot be written" in str(getattr(done.exception, "text", done.output))
+
+
+def test_what_a_graph_loses_is_said() -> None:
+    head = HEAD.replace(
+        "<graph ", '<key attr.name="latency" attr.type="double" for="edge" id="d9" /><graph '
+    ).replace("undirected", "directed")
+    slow = '<edge source="1" target="0"><data key="d9">5</data></edge>'
+    parts = [node(0, "A"), node(1, "B"), node(2, "C"), edge(0, 1, 1e9), edge(0, 0), slow]
+    content = (head + "".join(parts) + "</graph></graphml>").encode()
+    assert left_out("x", content) == [
+        "the node 2 has no edge to another one",
+        "the edge from 0 to itself",
+        "the attribute latency of edges",
+        "the directions of 0 and 1: each of their edges is a link both ways",
+    ]  # fmt: skip
+    assert not left_out("x", graphml(node(0, "A"), node(1, "B"), edge(0, 1, 1e9), edge(1, 0)))
+
+
+def test_the_command_says_what_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "x.graphml"
+    file.write_bytes(graphml(node(0, "A"), node(1, "B"), edge(0, 1), edge(1, 1)))
+    done = CliRunner().invoke(graphml_command, [str(file), "-o", str(tmp_path / "x.yaml")])
+    assert done.exit_code == 0 and "left out: the edge from 1 to itself" in done.output
+
+
+def test_a_hyperedge_is_refused() -> None:
+    hyper = '<hyperedge><endpoint node="0"/><endpoint node="1"/></hyperedge>'
+    with pytest.raises(TopologyError, match="has a hyperedge"):
+        topology_text("x", graphml(node(0, "A"), node(1, "B"), edge(0, 1), hyper), "zoo")

@@ -185,7 +185,10 @@ def _set(machine: Machine, words: list[str]) -> int | None:
             enslave(machine, port, master)
         elif word == "nomaster":
             release(machine, port)
-        elif word in ("arp", "promisc", "multicast", "allmulticast", "qlen", "txqueuelen", "txqlen", "alias"):
+        elif word == "arp":
+            if next(given, "") == "off":
+                return None
+        elif word in ("promisc", "multicast", "allmulticast", "qlen", "txqueuelen", "txqlen", "alias"):
             next(given, None)
         elif word == "type" and port in machine.bridges and next(given, "") == "bridge":
             return _bridge(machine.bridges[port], list(given))

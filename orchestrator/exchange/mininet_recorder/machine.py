@@ -11,7 +11,7 @@ import time
 import types
 from typing import Any
 
-from .said import leave
+from .said import leave, pause
 
 
 def ended(keys: dict[str, Any]) -> Any:
@@ -49,7 +49,7 @@ def keep_away() -> None:
     os.system = lambda command: int(refused(command).returncode)
     os.popen = lambda command, *_rest: _lines(command)
     os.getuid = os.geteuid = lambda: 0  # scripts want root, and need none here
-    time.sleep = lambda _seconds: None
+    time.sleep = lambda _seconds: pause()
     builtins.input = _asked
 
 

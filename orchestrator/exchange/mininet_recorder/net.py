@@ -7,9 +7,10 @@ import ipaddress
 import re
 from typing import Any
 
-from .nodes import IMPAIRMENTS, SWITCH_QUIET, CPULimitedHost, Intf, Link, Node, Stp, Switch, TCIntf
-from .said import LEFT, call_text, change, here, leave
-from .stubs import Recorded, Stub, quiet, silent
+from .controllers import LEARNING, controller_name
+from .nodes import IMPAIRMENTS, SWITCH_QUIET, Bridge, CPULimitedHost, Intf, Link, Node, Stp, Switch, TCIntf
+from .said import CHANGED, LEFT, call_text, change, here, later, leave
+from .stubs import Recorded, Stub, quiet, tested
 from .topologies import Topo
 
 NETS: list[Net] = []
@@ -48,7 +49,7 @@ class Net(Recorded):
 
     KEPT = frozenset({"terms"})
 
-    def __init__(self, topo: Any = None, switch: Any = None, host: Any = None, controller: Any = None,
+    def __init__(self, topo: Any = None, switch: Any = None, host: Any = None, controller: Any = ...,
                  link: Any = None, intf: Any = None, build: bool = True, ipBase: str = "10.0.0.0/8",
                  **keys: Any) -> None:  # fmt: skip
         self.nameToNode: dict[str, Node] = {}
@@ -58,8 +59,13 @@ class Net(Recorded):
         self.controllers: list[Any] = []
         self.terms: list[Any] = []
         self.topo = topo
-        self.base = ipaddress.ip_network(ipBase, strict=False)
-        self.next = 1
+        start = ipaddress.ip_interface(ipBase if "/" in ipBase else f"{ipBase}/24")  # as Mininet's netParse
+        self.base = start.network
+        self.next = int(start.ip) - int(start.network.network_address) or 1
+        # Mininet adds its controller only to the nodes of a Topo.
+        self.controlled = topo is not None and bool(controller)
+        if self.controlled and (name := controller_name(controller)) not in LEARNING:
+            leave(f"controller {name}")
         self.classes = {"host": host, "switch": switch, "link": link, "intf": intf}
         self.custom = False  # as `mn --custom` builds it
         self.built = False
@@ -130,6 +136,7 @@ class Net(Recorded):
 
     def addController(self, name: Any = "c0", *_args: Any, **_params: Any) -> Stub:
         """Reports a controller as left out, since the lab's bridges learn by themselves; returns a stub."""
+        self.__dict__["controlled"] = True
         leave(f"controller {name if isinstance(name, str) else getattr(name, '__name__', 'c0')}")
         return Stub("controller", True)
 
@@ -158,7 +165,9 @@ class Net(Recorded):
             while isinstance(given, functools.partial):
                 own, given = {**given.keywords, **own}, given.func
             tc = counts or (isinstance(given, type) and issubclass(given, TCIntf)) or self._as_mn(own)
-            intf = end.plug(params.get(f"intfName{number}"), port, TCIntf if tc else Intf, own)
+            plain: type[Intf] = TCIntf if tc else Intf
+            kept = given if isinstance(given, type) and issubclass(given, plain) else plain
+            intf = end.plug(params.get(f"intfName{number}"), port, kept, own)
             interfaces.append(intf)
             intf.shape({})  # a former interface of this name is gone, and what was set on it
             intf.config(**own)
@@ -190,6 +199,7 @@ class Net(Recorded):
         nothing for a link that is not in the network.
         """
         if link in self.wires:
+            later(f"{link} is taken away")
             self.wires.remove(link)
             for intf in (link.intf1, link.intf2):
                 if intf in intf.node.interfaces:
@@ -236,6 +246,8 @@ class Net(Recorded):
         found = self.linksBetween(src, dst)
         if not found:
             leave(f"{call_text('configLinkStatus', (src, dst, status), {})}: there is no such link")
+            return
+        later(call_text("configLinkStatus", (src, dst, status), {}))
         for link in found:
             link.__dict__["down"] = status == "down"
 
@@ -289,7 +301,7 @@ class Net(Recorded):
         if self.topo is not None:
             self.buildFromTopo(self.topo)
         for host in self.hosts:
-            host.__dict__["configured"] = [intf.name for intf in host.interfaces[:1]]
+            host.__dict__["configured"] = [intf.name for intf in host.defaults]
             host.config(**host.params)
             if host.params.get("mac"):
                 leave(f"{host.name}: the MAC {host.params['mac']} is the plan's here")
@@ -311,14 +323,14 @@ class Net(Recorded):
     init = staticmethod(lambda: None)
     stop = stopXterms = startTerms = configHosts = staticArp = waitConnected = interact = quiet()
     configureControlNetwork = quiet()
-    pingAll = silent("pingAll", 0.0)
-    ping = silent("ping", 0.0)
-    pingPair = silent("pingPair", 0.0)
-    pingFull = silent("pingFull", [])
-    pingAllFull = silent("pingAllFull", [])
-    pingPairFull = silent("pingPairFull", [])
-    iperf = silent("iperf", ["0 bits/sec", "0 bits/sec"])
-    runCpuLimitTest = silent("runCpuLimitTest", [])
+    pingAll = tested("pingAll", 0.0)
+    ping = tested("ping", 0.0)
+    pingPair = tested("pingPair", 0.0)
+    pingFull = tested("pingFull", [])
+    pingAllFull = tested("pingAllFull", [])
+    pingPairFull = tested("pingPairFull", [])
+    iperf = tested("iperf", ["0 bits/sec", "0 bits/sec"])
+    runCpuLimitTest = tested("runCpuLimitTest", [])
     monitor = quiet(())
     randMac = quiet("00:00:00:00:00:01")
 
@@ -326,6 +338,12 @@ class Net(Recorded):
         """Returns hosts, switches and links as data for JSON; omits and reports links to nodes outside of the
         network.
         """
+        self._uncontrolled()
+        # Nodes that the script takes out of these lists run on in Mininet.
+        listed = {one.name for one in (*self.hosts, *self.switches)}
+        others = [one for one in self.nameToNode.values() if one.name not in listed]
+        self.hosts += [one for one in others if not isinstance(one, Switch)]
+        self.switches += [one for one in others if isinstance(one, Switch)]
         return {
             "hosts": [self._host(host) for host in self.hosts],
             "switches": [
@@ -338,6 +356,19 @@ class Net(Recorded):
             "links": [self._link(link) for link in self.wires if self._inside(link)],
         }  # fmt: skip
 
+    def _uncontrolled(self) -> None:
+        """Reports switches that in Mininet forward nothing but what flows say, since they have no controller:
+        all but bridges and those with failMode='standalone'.
+        """
+        names = [
+            one.name
+            for one in self.switches
+            if not isinstance(one, Bridge) and one.params.get("failMode") != "standalone"
+        ]
+        if names and not self.controlled and not self.custom:
+            said = "without a controller Mininet's switch forwards only what its flows say; it learns here"
+            CHANGED.append(f"{', '.join(names):.100}: {said}")
+
     def _inside(self, link: Link) -> bool:
         """Returns whether both ends of a link are nodes of the network, and reports a link that is left
         out.
@@ -349,7 +380,7 @@ class Net(Recorded):
 
     def _host(self, host: Node) -> dict[str, Any]:
         ip = host.params.get("ip")
-        first = host.__dict__.get("configured") or [intf.name for intf in host.interfaces[:1]]
+        first = host.__dict__.get("configured") or [intf.name for intf in host.defaults]
         addresses = dict.fromkeys(first, ip if "/" in ip else f"{ip}/8") if ip else {}
         share = getattr(host, "share", None) if isinstance(host, CPULimitedHost) else None
         return {

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .said import call_text, here, leave
+from .said import call_text, change, here, later, leave
 from .stubs import Recorded, quiet, silent
 
 IMPAIRMENTS = ("bw", "delay", "jitter", "loss", "max_queue_size")  # parameters of TCIntf that are imported
@@ -28,6 +28,11 @@ SWITCH_QUIET = frozenset(
         "ip",
     ]
 )
+
+
+# Commands that change the network, unless they have a word of SHOWN.
+PLUMBING = frozenset(["ip", "ifconfig", "route", "tc", "brctl", "ovs-vsctl"])
+SHOWN = frozenset(["show", "list", "get", "-a", "-n", "-s", "ls"])
 
 
 class Intf(Recorded):
@@ -56,7 +61,10 @@ class Intf(Recorded):
                 f"{self.name}.config: bandwidth, delay and the like are without effect on an Intf (no TCIntf)"
             )
         elif any(params.get(key) for key in IMPAIRMENTS if key != "jitter"):  # Mininet's TCIntf.config
-            self.shape({key: params[key] for key in IMPAIRMENTS if params.get(key)})
+            later(f"{self.name}.config")
+            self.shape(
+                {key: params[key] for key in IMPAIRMENTS if params.get(key) and self.takes(params, key)}
+            )
         if params.get("ip"):
             self.setIP(params["ip"])
         for key in sorted(params.keys() - {*IMPAIRMENTS, "ip", "up"}):
@@ -65,6 +73,16 @@ class Intf(Recorded):
         if params.get("up") is False:
             self.ifconfig("down")
         return {}
+
+    def takes(self, params: dict[str, Any], key: str) -> bool:
+        """Returns whether Mininet applies a parameter of `config`: it ignores a bandwidth outside of 0 to
+        `bwParamMax` Mbit/s, which is reported.
+        """
+        most = getattr(type(self), "bwParamMax", None)
+        ignored = key == "bw" and most is not None and not 0 <= params[key] <= most
+        if ignored:
+            change(f"{self.name}: Mininet ignores bw={params[key]}, outside of 0 to {most}: no rate here too")
+        return not ignored
 
     def shape(self, side: dict[str, Any]) -> None:
         """Records impairments that replace all former ones of the interface, among the commands of its node,
@@ -128,6 +146,8 @@ class Intf(Recorded):
 class TCIntf(Intf):
     """An interface whose bandwidth, delay, jitter, loss and queue limit have effect."""
 
+    bwParamMax = 1000  # Mbit/s; scripts may set it
+
 
 class Link(Recorded):
     """A link between two interfaces, with the methods of Mininet's class Link. line: of the script."""
@@ -188,7 +208,10 @@ class Node(Recorded):
     def cmd(self, *words: Any, **_keys: Any) -> str:
         """Records a command, words or one list, with the script's line; returns empty output."""
         given = words[0] if len(words) == 1 and isinstance(words[0], list | tuple) else words
-        self.commands.append((here(), " ".join(map(str, given))))
+        text = " ".join(map(str, given))
+        if text.split(maxsplit=1)[:1] and text.split()[0] in PLUMBING and not SHOWN & {*text.split()}:
+            later(f"{self.name}: `{text:.60}`")
+        self.commands.append((here(), text))
         return ""
 
     cmdPrint = sendCmd = cmd  # Mininet's names
@@ -245,7 +268,12 @@ class Node(Recorded):
         return str(self.params.get("mac") or "00:00:00:00:00:00")
 
     def _first(self) -> str:
-        return self.interfaces[0].name if self.interfaces else f"{self.name}-eth{self.portBase}"
+        return self.defaults[0].name if self.interfaces else f"{self.name}-eth{self.portBase}"
+
+    @property
+    def defaults(self) -> list[Intf]:
+        """The interface with the lowest port, which has the node's address; empty if there is none."""
+        return sorted(self.interfaces, key=lambda one: int(one.port))[:1]
 
     def plug(self, wanted: str | None, number: Any, kind: type[Intf], params: dict[str, Any]) -> Intf:
         """Adds an interface of class `kind` and returns it. It has the port `number`, or the next free one,
@@ -263,7 +291,7 @@ class Node(Recorded):
         """
         if isinstance(intf, Intf):
             return intf
-        found = [one for one in self.known if one.name == str(intf)] if intf else self.interfaces[:1]
+        found = [one for one in self.known if one.name == str(intf)] if intf else self.defaults
         if intf and not found:
             raise KeyError(str(intf))
         return found[0] if found else None
@@ -363,3 +391,7 @@ class Switch(Node):
 
 class Stp(Switch):
     """A switch class whose parameter `stp` has effect."""
+
+
+class Bridge(Stp):
+    """A switch class that learns without a controller."""

@@ -12,6 +12,7 @@ LEFT: list[str] = []
 CHANGED: list[str] = []
 MOST = 2000  # lines: a loop of unknown calls must not fill the memory
 SCRIPT = [""]  # the script's path, set before it runs
+PAUSED = [0]  # line of the last call that lets time pass; 0: none so far
 
 
 def here() -> int:
@@ -34,6 +35,17 @@ def leave(what: str) -> None:
 def change(what: str) -> None:
     """Reports a part of the script that vNET does differently."""
     _add(CHANGED, what)
+
+
+def pause() -> None:
+    """Notes that the script lets time pass: it sleeps, or runs a test."""
+    PAUSED[0] = here() or PAUSED[0]
+
+
+def later(what: str) -> None:
+    """Reports a change of the network after a pause, since a lab has the last state from its start on."""
+    if PAUSED[0] and here():
+        change(f"{what} after the pause of line {PAUSED[0]}: from the lab's start on here")
 
 
 def _add(lines: list[str], what: str) -> None:

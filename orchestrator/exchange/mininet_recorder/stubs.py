@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .said import SCRIPT, call_text, here, leave
+from .said import SCRIPT, call_text, here, leave, pause
 
 # Of Mininet's modules: they print, log or talk to the user, and change nothing of a network.
 SILENT = frozenset(
@@ -137,6 +137,17 @@ def silent(name: str, answer: Any = None) -> Any:
     def call(self: Any, *words: Any, **keys: Any) -> Any:
         leave(f"{call_text(f'{self}.{name}', words, keys)} is not done")
         return answer
+
+    return call
+
+
+def tested(name: str, answer: Any = None) -> Any:
+    """Returns a method like that of `silent` for a test of the network, during which time passes."""
+    left_out = silent(name, answer)
+
+    def call(self: Any, *words: Any, **keys: Any) -> Any:
+        pause()
+        return left_out(self, *words, **keys)
 
     return call
 

@@ -71,6 +71,7 @@ def call(shell: Interpreter, words: list[str], line: int, stdin: str) -> Answer:
         inner = rest[:-1] if name != "test" and rest[-1:] in (["]"], ["]]"]) else rest
         return status_of(file_test(shell, inner) if inner[:1] and inner[0] in FILE_TESTS else test(inner))
     if (answer := program(words, stdin, shell.variables, shell.files)) is not None:
+        shell.paused = shell.paused or (name.rpartition("/")[2] == "sleep" and not shell.doubtful)
         return answer
     if shell.doubtful:
         shell.doubt(line, words)

@@ -50,6 +50,7 @@ class Interpreter:
         self.variables.setdefault("?", "0")
         self._steps = self._depth = 0
         self.doubtful = False
+        self.paused = False  # a `sleep` has been since the last change that was said to come after one
         self.outer: int | None = None  # the line of `sh -c` while its text runs
         self.exported = set(self.variables)  # names of variables that other shells get
         self.opaque: set[str] = set()  # names of variables with attributes, whose values are unknown
