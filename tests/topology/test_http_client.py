@@ -4,7 +4,9 @@ a line, also one without an answer, and its time counts from when it was due.
 
 from __future__ import annotations
 
+import os
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -12,6 +14,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
 
 from orchestrator.topology.first_service import CLIENT
 from reports.programs import access
@@ -21,7 +26,9 @@ SECONDS = "0.8"  # eight requests
 
 
 class Answering(BaseHTTPRequestHandler):
-    """Answers 200; the request for /slow only after a second."""
+    """Answers 200; the request for /slow only after a second, for /?q=1&r=2 with four bytes. It closes the
+    connection after the answer for /closed, without a word of it in the header.
+    """
 
     protocol_version = "HTTP/1.1"
 
@@ -30,17 +37,23 @@ class Answering(BaseHTTPRequestHandler):
             time.sleep(1)
         with suppress(BrokenPipeError):  # the client was stopped
             self.send_response(200)
-            self.send_header("Content-Length", "2")
+            body = b"long" if self.path == "/?q=1&r=2" else b"ok"
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(b"ok")
+            self.wfile.write(body)
+        self.close_connection = self.path == "/closed"
 
     def log_message(self, *_: object) -> None:
         """Prints nothing."""
 
 
 @contextmanager
-def server() -> Iterator[int]:
+def server(certificate: Path | None = None) -> Iterator[int]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as made:
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            made.socket = context.wrap_socket(made.socket, server_side=True)
         thread = threading.Thread(target=made.serve_forever)
         thread.start()
         try:
@@ -50,12 +63,13 @@ def server() -> Iterator[int]:
             thread.join()
 
 
-def figures(port: int, path: str, *, stopped: bool = False) -> dict[str, Figure]:
+def figures(port: int, path: str, *, stopped: bool = False, trusted: Path | None = None) -> dict[str, Figure]:
     """Runs the client, ten requests a second, and returns the figures of its output. stopped: it gets SIGTERM
-    after its first line.
+    after its first line. trusted: requests go over https, and this authority is trusted.
     """
-    command = [sys.executable, "-u", str(CLIENT), f"http://127.0.0.1:{port}{path}", "0.1", SECONDS]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
+    scheme, environment = ("https", {"SSL_CERT_FILE": str(trusted)}) if trusted else ("http", {})
+    command = [sys.executable, "-u", str(CLIENT), f"{scheme}://127.0.0.1:{port}{path}", "0.1", SECONDS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | environment) as client:
         assert client.stdout is not None
         said = [client.stdout.readline()]
         if stopped:
@@ -89,3 +103,38 @@ def test_a_service_that_is_gone_answers_nothing() -> None:
         pass
     found = figures(port, "/")
     assert found["status_5xx"].value == found["requests"].value == 8
+
+
+def test_a_connection_that_the_server_closed_is_opened_anew() -> None:
+    with server() as port:
+        found = figures(port, "/closed")
+    assert found["status_2xx"].value == found["requests"].value == 8
+
+
+def test_the_query_of_the_url_is_sent() -> None:
+    with server() as port:
+        found = figures(port, "/?q=1&r=2")
+    assert round(1e6 * found["bytes"].value) == 32
+
+
+def test_https_is_requested_where_the_certificate_is_trusted(tmp_path: Path) -> None:
+    both = tmp_path / "both.pem"
+    wanted = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1"
+    made = ["openssl", *wanted.split(), "-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "cert")]
+    subprocess.run(made, check=True, capture_output=True)
+    both.write_text((tmp_path / "key").read_text() + (tmp_path / "cert").read_text())
+    with server(both) as port:
+        found = figures(port, "/", trusted=tmp_path / "cert")
+        assert found["status_2xx"].value == found["requests"].value == 8
+        other = tmp_path / "empty"
+        other.write_text("")
+        assert figures(port, "/", trusted=other)["status_5xx"].value == 8
+
+
+@pytest.mark.parametrize("url", ["ftp://h/", "h:80/", "http:///x", "http://h:port/", "http://me@h/"])
+def test_a_url_that_it_cannot_request_is_refused(url: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, str(CLIENT), url, "1", "1"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1 and ended.stdout == "" and "Traceback" not in ended.stderr
+    assert url in ended.stderr and "write http://HOST:PORT/PATH" in ended.stderr

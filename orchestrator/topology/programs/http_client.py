@@ -2,7 +2,9 @@
 prints a line of an access log for each: address, time, request, status, bytes, and the seconds from the
 moment when the request was due. Status 504: no answer came.
 
-A request takes a connection that is idle, or opens one. The standard library only.
+A request takes a connection that is idle, or opens one; where the server has closed the idle one meanwhile,
+the request is sent once more, on a new one. URL: http or https, whose certificate must be trusted
+(SSL_CERT_FILE names an authority of your own). The standard library only.
 Call: python3 http_client.py URL INTERVAL SECONDS
 """
 
@@ -13,19 +15,22 @@ import signal
 import sys
 import time
 from threading import Lock, Thread
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 TIMEOUT_S = 10.0  # without an answer
 NO_ANSWER = 504
 FAILED = (OSError, http.client.HTTPException)
+CLOSED = (ConnectionResetError, BrokenPipeError)  # RemoteDisconnected is of the first kind
+KINDS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 
 
 class Client:
     """Requests of one URL; `unanswered` holds the monotonic times when those were due that have no line."""
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self._host, self._path = parts.netloc, parts.path or "/"
+        parts = _checked(url)
+        self._kind, self._host = KINDS[parts.scheme], parts.netloc
+        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = Lock()
         self.unanswered: set[float] = set()
@@ -34,10 +39,16 @@ class Client:
         """Sends a request and prints its line."""
         with self._lock:
             idle = self._idle.pop() if self._idle else None
-        connection = idle or http.client.HTTPConnection(self._host, timeout=TIMEOUT_S)
+        connection = idle or self._kind(self._host, timeout=TIMEOUT_S)
         try:
-            connection.request("GET", self._path)
-            answer = connection.getresponse()
+            try:
+                answer = self._answer(connection)
+            except CLOSED:
+                connection.close()
+                if idle is None:
+                    raise
+                connection = self._kind(self._host, timeout=TIMEOUT_S)
+                answer = self._answer(connection)
             status, size = answer.status, len(answer.read())
         except FAILED as error:
             connection.close()
@@ -47,6 +58,10 @@ class Client:
             with self._lock:
                 self._idle.append(connection)
         self.line(due_s, status, size)
+
+    def _answer(self, connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
+        connection.request("GET", self._path)
+        return connection.getresponse()
 
     def line(self, due_s: float, status: int, size: int) -> None:
         """Prints the line of a request that is answered or given up now, unless it has one."""
@@ -58,6 +73,20 @@ class Client:
             took_s = time.monotonic() - due_s
             request = f"GET {self._path} HTTP/1.1"
             print(f'{self._host} - - [{stamp}] "{request}" {status} {size} "-" "-" {took_s:.6f}', flush=True)
+
+
+def _checked(url: str) -> SplitResult:
+    """Returns the URL's parts, or ends the program with status 1 where the client cannot request it."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises ValueError where it is none
+    except ValueError as error:
+        sys.exit(f"http_client.py: URL {url!r}: {error}; write http://HOST:PORT/PATH")
+    if parts.scheme not in KINDS or not parts.hostname or parts.username is not None:
+        sys.exit(
+            f"http_client.py: URL {url!r}: only http and https, without a user's name; write http://HOST:PORT/PATH"
+        )
+    return parts
 
 
 def main(url: str, interval_s: float, seconds: float) -> None:
