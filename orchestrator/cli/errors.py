@@ -27,6 +27,7 @@ class CliError(Exception):
 EXPECTED = {
     "contract.rundir.UnreadableError": FAILED,
     "orchestrator.language.problem.TopologyError": REFUSED,
+    "orchestrator.reservations.model.ReservationError": UNABLE,
     "orchestrator.kernel.protocol.NoKernel": UNABLE,
     "orchestrator.kernel.protocol.KernelError": FAILED,
     "orchestrator.lab.errors.LabError": FAILED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from orchestrator.cli.output import console, json_option, note, print_json, tabl
 @click.command("ls")
 @json_option
 def ls_command(as_json: bool) -> None:
-    """List the labs of this user on this machine, including remains of crashed ones.
+    """List the labs of this user on this machine, including remains of crashed ones; below them, on standard
+    error, what any account has reserved now.
 
     \b
     Example:  vnet ls
@@ -30,6 +32,24 @@ def ls_command(as_json: bool) -> None:
         rows = [[lab["lab"], lab["state"], lab["kernel"], lab["nodes"], lab["run_dir"]] for lab in found]
         text = [["" if cell is None else str(cell) for cell in row] for row in rows]
         console().print(table(("lab", "state", "kernel", "nodes", "run directory"), text, right=("nodes",)))
+    if not as_json:
+        _reserved()
+
+
+def _reserved() -> None:
+    """Prints the reservations that hold now; a directory that cannot be read hides no lab."""
+    from orchestrator.reservations import store
+    from orchestrator.reservations.model import ReservationError
+
+    try:
+        every, _ = store.read(store.directory())
+    except ReservationError as error:
+        note(f"warning: {error}")
+        return
+    now = time.time_ns()
+    for one in every:
+        if one.at(now):
+            note(f"reserved: {one}")
 
 
 def about(lab: str) -> dict[str, Any]:

@@ -62,6 +62,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "up": ("up", "Bring a lab up and leave it running.", "Running labs"),
     "down": ("down", "Take labs down and remove all that belongs to them.", "Running labs"),
     "ls": ("ls", "List the labs on this machine.", "Running labs"),
+    "reserve": ("reserve", "Reserve cores, memory and NICs of this machine.", "Running labs"),
     "serve": ("serve", "Show labs and runs live in a browser.", "Running labs"),
     "inspect": ("inspect", "Show a lab's nodes, addresses and links as read back.", "Running labs"),
     "inventory": ("inventory", "Print a lab as an Ansible inventory.", "Running labs"),

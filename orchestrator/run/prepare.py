@@ -20,6 +20,7 @@ from orchestrator.language.kernels import HERE
 from orchestrator.plan.bridge_vms import with_bridge_vms
 from orchestrator.plan.build import make_plan
 from orchestrator.project import AGENT, BUILD_AGENT
+from orchestrator.reservations.labs import insist_unreserved
 from orchestrator.run import filters
 from orchestrator.run.directories import Place, RunError
 from orchestrator.topology import Problem, Topology, TopologyError, load
@@ -72,10 +73,13 @@ class Prepared:
 
 def begin(request: Request, place: Place) -> tuple[Prepared, Path]:
     """Prepares a run as `prepare` does, makes its directory and returns both. Raises RunError if a lab of
-    that name runs here or the directory cannot be made, and the errors of `prepare`.
+    that name runs here or the directory cannot be made, ReservationError if another account has reserved what
+    the lab needs, and the errors of `prepare`.
     """
     prepared = prepare(request, place.out or place.results)
     lab = prepared.plan.lab
+    if request.kernel != "fake" and not (prepared.plan.hosts or machine_of(prepared.plan)):
+        insist_unreserved(prepared.plan)  # a lab on other machines needs nothing of this one
     if lab in running_labs():
         remedy = f"`vnet down {lab}` ends it, --lab NAME gives this one another name"
         raise RunError(f"lab {lab}: runs already; {remedy}")

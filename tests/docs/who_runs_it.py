@@ -31,6 +31,7 @@ NOT_RUN: dict[str, str] = {
     r"^campaign run topologies/broker-settings": "minutes: tests/virtual/test_broker_settings.py",
     r"papers/middleware\.yaml|^run topologies/middleware\.yaml": JAVA,
     r"^atlas run": "1,152 runs: make atlas; tests/virtual/test_atlas.py makes some",
+    r"^reserve ": "kept for all accounts of the machine: tests/reservations has a directory of its own",
     r"^serve$": "serves until it is stopped: tests/cli/test_page_browser.py",
     r"^compare ": "runs of the reader's: tests/reports/test_compare_runs.py, and a sweep in tests/virtual",
     r"^why results/": "a run of the reader's: tests/cli/test_why_command.py",

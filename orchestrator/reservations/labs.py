@@ -1,0 +1,55 @@
+"""Holds a lab against the reservations of other accounts, before anything of it is made."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from contract.plan import Plan
+from orchestrator.plan.nics import nic_uses
+from orchestrator.plan.placement.demand import NOTHING, demand
+from orchestrator.reservations import store
+from orchestrator.reservations.model import Amount, Reservation, ReservationError, lacking, sharing
+
+
+def insist_unreserved(plan: Plan, root: Path | None = None) -> None:
+    """Raises ReservationError, with who has what until when, if what others have reserved now leaves too
+    little for the lab: memory of its nodes, the cores that they reserve (at least one), a NIC that it uses.
+    The machine's memory and cores count, not what is in use.
+    """
+    root = root or store.directory()
+    others = held_by_others(root)
+    if not others:
+        return
+    want = needed(plan, {nic for other in others for nic in other.amount.nics})
+    if found := lacking(want, store.machine(), others):
+        who = "; ".join(str(other) for other in sharing(want, others))
+        remedy = "wait until then, or see `vnet reserve ls` for a free time"
+        raise ReservationError(f"lab {plan.lab}: {'; '.join(found)}: {who}; {remedy}")
+
+
+def held_by_others(root: Path) -> list[Reservation]:
+    """Returns the reservations of other accounts that hold now."""
+    now, us = time.time_ns(), store.account()
+    return [one for one in store.read(root)[0] if one.uid != us and one.at(now)]
+
+
+def needed(plan: Plan, reserved: Collection[str]) -> Amount:
+    """Returns what a lab needs beside the reservations of others: cores, memory in bytes, and of the keys
+    `reserved` those of NICs that its uses can mean: a use by vendor:device could take any of them.
+    """
+    total = sum((demand(node, (), None) for node in plan.nodes), NOTHING)
+    return Amount(max(1.0, total.cores), total.memory_bytes, _nics(plan, reserved))
+
+
+def _nics(plan: Plan, reserved: Collection[str]) -> tuple[str, ...]:
+    uses = nic_uses(plan) if reserved else []
+    if not uses:
+        return ()
+    from orchestrator.nics import facts
+    from orchestrator.nics.resolve import candidates
+
+    seen = facts.look()
+    keys = (nic.key for use in uses for nic in candidates(use.asked, seen))
+    return tuple(dict.fromkeys(key for key in keys if key in reserved))
