@@ -4,22 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from orchestrator.cli.errors import DONE
+from contract.plugins import Registry
+from orchestrator.cli.errors import DONE, CliError
 from orchestrator.cli.new import write_new
 from orchestrator.cli.output import document, note
-
-if TYPE_CHECKING:
-    from orchestrator.exchange.network import Network
+from orchestrator.exchange.network import Importer, Network
 
 # The last line of a file that an import could not complete; a file with it may be replaced.
 DRAFT = "# A draft of `vnet import`, which the next import replaces; remove this line to keep it.\n"
 
 
-@click.group("import")
+class _Importers(click.Group):
+    """The importers of vNET, and those of plug-ins, which are loaded to list them or if a name is unknown."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *IMPORTERS.all()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if (own := super().get_command(ctx, cmd_name)) is not None:
+            return own
+        for refused in IMPORTERS.strangers.refused:
+            if refused.offer.name == cmd_name:
+                raise CliError(str(refused))
+        return _of_a_plugin(IMPORTERS[cmd_name]) if cmd_name in IMPORTERS else None
+
+
+@click.group("import", cls=_Importers)
 def import_command() -> None:
     """Make a topology file from a file of another tool."""
 
@@ -205,6 +219,24 @@ def mahimahi_command(file: Path, output: Path | None, then_run: bool) -> int:
 
     network = read(file)
     return imported(network, output, then_run)
+
+
+def _of_a_plugin(importer: Importer) -> click.Command:
+    def read_and_write(file: Path, output: Path | None, then_run: bool) -> int:
+        return imported(importer.read(file), output, then_run)
+
+    return click.command(importer.name, help=importer.title)(file_argument(writing_options(read_and_write)))
+
+
+def _fault(name: str, importer: Importer) -> str:
+    if name in import_command.commands:
+        return f"vNET has its own importer {name!r}, which is used; rename the plug-in's"
+    return (
+        "" if importer.name == name else f"its importer is named {importer.name!r}; name the entry point so"
+    )
+
+
+IMPORTERS: Registry[Importer] = Registry("vnet.importers", {}, Importer, _fault)
 
 
 def imported(network: Network, output: Path | None, then_run: bool) -> int:

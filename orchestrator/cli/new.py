@@ -1,4 +1,6 @@
-"""Implements `vnet new`, which writes a first topology file from options or from answers to questions."""
+"""Implements `vnet new`, which writes a first topology file from options or from answers to questions, or the
+package of a plug-in.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from orchestrator.cli.output import note
 TRAFFIC = click.Choice(["request", "transfer", "ping"])
 
 
-@click.command("new")
+@click.group("new", invoke_without_command=True)
 @click.option("--name", help="Name of the experiment and of the file.")
 @click.option("--traffic", type=TRAFFIC, help="Traffic over the network.")
 @click.option("--clients", type=click.IntRange(1, 500), help="Number of clients of the server.")
@@ -27,7 +29,9 @@ TRAFFIC = click.Choice(["request", "transfer", "ping"])
 )
 @click.option("--port", type=click.IntRange(1, 65535), help="TCP port of the service, by default 80.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; by default NAME.yaml.")
+@click.pass_context
 def new_command(
+    context: click.Context,
     name: str | None,
     traffic: str | None,
     clients: int | None,
@@ -46,7 +50,12 @@ def new_command(
               vnet new --name field --traffic request --clients 10 --network lte
               vnet new --service "nginx -g 'daemon off;'"
               vnet new --service "python3 -m http.server 8000" --port 8000 --clients 20
+              vnet new plugin line-echo
     """
+    if context.invoked_subcommand is not None:
+        if given := [key for key, value in context.params.items() if value is not None]:
+            raise CliError(f"--{given[0]}: is for topologies, not for a {context.invoked_subcommand}", USAGE)
+        return
     from orchestrator.plan.build import make_plan
     from orchestrator.topology.loading import parse
 
@@ -62,6 +71,34 @@ def new_command(
     make_plan(parse(str(file), text.encode()))
     write_new(file, text)
     note(f"{file}: written; `vnet run {file}` runs it, `vnet explain KEY` explains its keys")
+
+
+@new_command.command("plugin")
+@click.argument("name")
+def plugin_command(name: str) -> None:
+    """Write a package of a plug-in: the kind of software NAME, a program, an example and a test.
+
+    \b
+    Example:  vnet new plugin line-echo
+              pip install ./vnet-line-echo
+    """
+    from orchestrator.software.new_plugin import PluginNameError, package_files, package_of
+
+    try:
+        files = package_files(name)
+    except PluginNameError as error:
+        raise CliError(f"{name}: {error}", USAGE) from None
+    directory = Path(package_of(name))
+    try:
+        directory.mkdir()
+    except FileExistsError:
+        raise CliError(f"{directory}: exists already; choose another name or directory", USAGE) from None
+    except OSError as error:
+        raise CliError(f"{directory}: cannot be made: {error.strerror}; choose another directory") from error
+    for path, text in files.items():
+        (directory / path).parent.mkdir(exist_ok=True)
+        write_new(directory / path, text)
+    note(f"{directory}: written; `pip install ./{directory}` installs it, then `vnet plugins` lists it")
 
 
 def _service(

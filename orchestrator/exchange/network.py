@@ -5,7 +5,9 @@ left out.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from ..language.scalars import LONGEST_NAME
@@ -149,3 +151,16 @@ def name_of(label: str, taken: set[str]) -> str:
         number += 1
         name = f"{stem}-{number}"
     return name
+
+
+@dataclass(frozen=True)
+class Importer:
+    """Reads files of one tool for `vnet import NAME FILE`.
+
+    title: one line of the list of importers. read: returns the file's network; raises TopologyError with
+    file, line, rule and remedy for what it cannot read.
+    """
+
+    name: str
+    title: str
+    read: Callable[[Path], Network]

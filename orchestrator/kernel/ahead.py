@@ -31,6 +31,7 @@ class Begun:
 
     process: subprocess.Popen[bytes]
     orders: socket.socket
+    path: str  # its PYTHONPATH
 
 
 _begun: list[Begun] = []  # at most one
@@ -63,17 +64,18 @@ def begin() -> None:
     if _begun:
         return
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    env = environment(os.environ, {}, {})
     with theirs, suppress(OSError):
         process = subprocess.Popen(
             [sys.executable, *LIGHT, WAIT],
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=environment(os.environ, {}, {}),
+            env=env,
             start_new_session=True,
             cwd="/",
         )
-        _begun.append(Begun(process, ours))
+        _begun.append(Begun(process, ours, env["PYTHONPATH"]))
 
 
 def take(
@@ -82,7 +84,8 @@ def take(
     """Passes `argv`, environment and output files to the process that `begin` started and returns it. Returns
     None if there is none, or if `argv` does not begin as that process does (this Python with LIGHT).
 
-    Also returns None, after the process has ended, if the message is too long or the process is gone.
+    Also returns None, after the process has ended, if the message is too long, the process is gone, or it
+    does not find the code of plug-ins that the lab needs.
     """
     start = [sys.executable, *LIGHT]
     if not _begun or list(argv[: len(start)]) != start:
@@ -90,7 +93,7 @@ def take(
     begun = _begun.pop()
     message = json.dumps({"argv": list(argv[len(start) :]), "env": dict(env)}).encode()
     with begun.orders, suppress(OSError):  # it has ended; the next process reports the error
-        if len(message) < LARGEST:
+        if len(message) < LARGEST and begun.path == env.get("PYTHONPATH"):
             socket.send_fds(begun.orders, [message], [output.fileno(), errors.fileno()])
             return begun.process
     begun.process.wait()

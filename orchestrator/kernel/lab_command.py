@@ -15,6 +15,7 @@ from typing import Any
 from contract.plan import Plan
 from orchestrator.kernel.protocol import Launch
 from orchestrator.project import CODE_ROOT
+from orchestrator.queueing import ROOMS
 
 # Without site-packages Python starts in half the time.
 LIGHT = ("-S", "-s", "-m", "orchestrator.lab")
@@ -66,9 +67,9 @@ def environment(
     facts: Mapping[str, Any] | None = None,
     url: str = "",
 ) -> dict[str, str]:
-    """Returns the environment of the lab process (docs/contracts.md): a fixed PATH, vNET's code, `kernel` and
-    `facts` as JSON, and of `base` only the variables of the user's home, locale, time zone, terminal, ssh
-    connection, cache and VNET_SILENCE_S.
+    """Returns the environment of the lab process (docs/contracts.md): a fixed PATH, vNET's code and that of
+    queues of plug-ins, `kernel` and `facts` as JSON, and of `base` only the variables of the user's home,
+    locale, time zone, terminal, ssh connection, cache and VNET_SILENCE_S.
 
     facts: of the real machine; None: of this one. url: this machine's URL if the user is on another machine;
     then the manifest also records this machine's name.
@@ -82,7 +83,7 @@ def environment(
     kept = {name: base[name] for name in names if name in base}
     return kept | {
         "PATH": path,
-        "PYTHONPATH": os.fspath(CODE_ROOT),
+        "PYTHONPATH": os.pathsep.join((os.fspath(CODE_ROOT), *ROOMS.directories())),
         "VNET_KERNEL": json.dumps(dict(kernel)),
         "VNET_MACHINE": json.dumps(dict(facts)),
     }

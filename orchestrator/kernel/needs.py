@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from contract.codec import build
 from contract.plan import Direction, Event, Impairment, Link, Node, Plan
 from orchestrator import queueing
+from orchestrator.kernel.protocol import Missing
 
 QDISC_WORDS = re.compile(
     r"^qdisc (?:add|replace|change) dev \S+ (?:root|parent \S+)(?: handle \S+)? (\w+)", re.MULTILINE
 )
+REAL = "use --kernel host or uml with --time real on this machine"
 EVERYWHERE = {"pfifo"}  # a part of every kernel that has qdiscs (net/sched/sch_fifo.c)
 FILTER_WORDS = re.compile(
     r"^filter add (?:dev \S+ (?:parent \S+|egress|ingress)|block \d+) protocol \S+ pref \d+ (\w+)",
@@ -80,6 +82,20 @@ def _kinds(plan: Plan) -> dict[str, str]:
             for kind in _kinds_of(queueing.set_text("device", wanted)):
                 needs.setdefault(kind, f"event {event.label or event.action} sets an impairment")
     return needs
+
+
+def plugin_queues(plan: Plan) -> list[Missing]:
+    """Returns the kinds of queue of plug-ins that a plan has: a kernel whose lab process does not find the
+    plug-in's code lacks them.
+    """
+    ways = [way.impairment for link in plan.links for way in _directions(link)]
+    ways += [wanted for event in plan.events for wanted in _set_by(event)]
+    kinds = dict.fromkeys(wanted.queue.kind for wanted in ways if wanted.queue is not None)
+    offers = {kind: queueing.ROOMS.origin(kind) for kind in kinds if kind in queueing.ROOMS}
+    return [
+        Missing(f"queue {kind}", f"it is of the plug-in {offer.package}, which is only on this machine", REAL)
+        for kind, offer in offers.items() if offer is not None
+    ]  # fmt: skip
 
 
 def _kinds_of(text: str) -> list[str]:

@@ -92,6 +92,7 @@ def _gathered(ordered: dict[str, list[Planned]]) -> Programme:
     relays: dict[str, str] = {}
     shared: dict[str, tuple[str, ...]] = {}
     for planned in (one for of_node in ordered.values() for one in of_node):
+        notes |= dict.fromkeys(_from_elsewhere(planned.software))
         flows += planned.flows
         for name, those in planned.receivers.items():
             assert receivers.setdefault(name, those) == those, f"two sets of receivers called {name}"
@@ -105,6 +106,13 @@ def _gathered(ordered: dict[str, list[Planned]]) -> Programme:
         for node, of_node in ordered.items()
     }
     return Programme(software, ledger.flows, receivers, tuple(notes), relays, shared)
+
+
+def _from_elsewhere(software: Software) -> Iterator[Note]:
+    """Yields the plug-in that a piece of software comes from, so that a run's record has its version."""
+    if (offer := KINDS.origin(software.kind)) is not None:
+        text = f"software `{software.kind}` is of the plug-in {offer.package} {offer.version}, not of vNET"
+        yield Note("software", text, "who repeats the run needs that version, too")
 
 
 def programs_of(software: dict[str, tuple[Software, ...]]) -> tuple[Program, ...]:

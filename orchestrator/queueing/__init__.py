@@ -10,6 +10,7 @@ import functools
 from collections.abc import Mapping
 
 from contract.plan import Band, Discipline, Impairment
+from contract.plugins import Registry
 
 from . import cake, codel, fifo, fq_codel, htb, netem, prio, red, settings, sfq, tbf
 from .discipline import QUEUE, RATE, Part, Room
@@ -17,10 +18,17 @@ from .kind import Entry, Mismatch, Queue
 from .stack import Stack
 
 KINDS: dict[str, Queue] = {queue.kind: queue for queue in (netem.QUEUE, tbf.QUEUE)}
-ROOMS: dict[str, Room] = {
-    room.kind: room
-    for room in (prio.ROOM, htb.ROOM, red.ROOM, fq_codel.ROOM, cake.ROOM, fifo.ROOM, codel.ROOM, sfq.ROOM)
-}
+_OWN: tuple[Room, ...] = (
+    prio.ROOM, htb.ROOM, red.ROOM, fq_codel.ROOM, cake.ROOM, fifo.ROOM, codel.ROOM, sfq.ROOM,
+)  # fmt: skip
+
+
+def _fault(name: str, room: Room) -> str:
+    return "" if room.kind == name else f"its kind is named {room.kind!r}; name the entry point so"
+
+
+# Kinds of queue by name: vNET's own, and those of plug-ins.
+ROOMS = Registry("vnet.queues", {room.kind: room for room in _OWN}, Room, _fault)
 
 
 @functools.cache

@@ -1,14 +1,18 @@
-"""Lists the kinds of software by name. A new kind is a module and a line here."""
+"""Lists the kinds of software by name. A new kind of vNET is a module and a line here; others come from
+plug-ins.
+"""
 
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from contract.plan import Program
+from contract.plugins import Registry
 
 from .kind import Kind
 
@@ -53,36 +57,55 @@ MODULES = {
 }
 
 
-class Kinds(Mapping[str, Kind]):
-    """Maps names to kinds; imports a kind's module on first use, because most files need one or two kinds
-    and all of them are a third of what a command loads.
+class _Own(Mapping[str, Kind]):
+    """Maps names to vNET's own kinds; imports a kind's module on first use, because most files need one or
+    two kinds and all of them are a third of what a command loads.
     """
 
-    def __init__(self, modules: Mapping[str, KindModule]) -> None:
-        self._modules = modules
-        self._entered: dict[str, Kind] = {}
+    def __init__(self) -> None:
+        self.entered: dict[str, Kind] = {}
 
     def __getitem__(self, name: str) -> Kind:
-        if name not in self._entered:
-            self._entered[name] = self._modules[name].enter()
-        return self._entered[name]
+        if name not in self.entered:
+            self.entered[name] = MODULES[name].enter()
+        return self.entered[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
+        return iter(MODULES)
 
     def __len__(self) -> int:
-        return len(self._modules)
+        return len(MODULES)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._modules
+        return name in MODULES
+
+
+_KEYS = Counter(module.key for module in MODULES.values())
+SHARED = frozenset(key for key, kinds in _KEYS.items() if kinds > 1)  # keys whose value selects the kind
+
+
+def _fault(name: str, kind: Kind) -> str:
+    if kind.name != name:
+        return f"its kind is named {kind.name!r}; name the entry point so"
+    if kind.key != name and kind.key not in SHARED:
+        return f"its key in files is {kind.key!r}; make it {name!r} or one of {', '.join(sorted(SHARED))}"
+    return ""
+
+
+class Kinds(Registry[Kind]):
+    """Maps names to kinds of software, vNET's own and those of plug-ins."""
+
+    def __init__(self) -> None:
+        self._own = _Own()
+        super().__init__("vnet.software", self._own, Kind, _fault)
 
     def of(self, model: Any) -> Kind:
         """Returns the kind whose model class this model has; searches kinds already imported first."""
-        at_hand = list(self._entered.values())
+        at_hand = [*self._own.entered.values(), *(kind for _, kind in self.loaded.values())]
         return next(kind for kind in chain(at_hand, self.values()) if type(model) is kind.model)
 
 
-KINDS = Kinds(MODULES)
+KINDS = Kinds()
 
 
 def kind_of(model: Any) -> Kind:

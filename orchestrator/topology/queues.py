@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, create_model
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, create_model, model_validator
 
 from contract.plan import Band as PlanBand
 from contract.plan import Discipline
 
 from ..language.dscp import Dscp
-from ..language.scalars import Base, Duration, Name, Port, Positive, Rate, Share, Size
+from ..language.scalars import Base, Duration, Name, Port, Positive, Rate, Share, Size, fail
 from ..queueing import ROOMS, settings
 from ..queueing.discipline import Room
 from ..queueing.settings import REQUIRED, Form, Key
@@ -76,6 +76,19 @@ def _inside(room: Room) -> Any:
 class _Queue(Base):
     """The queue of packets that the `rate` cannot send at once: one kind. By default first in, first out."""
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _of_a_plugin(cls, value: Any, read: ModelWrapValidatorHandler[Any]) -> Any:
+        """Validates a queue that names a kind of a plug-in with a model that has the kind's key, too."""
+        unknown = [k for k in value if k not in cls.model_fields] if isinstance(value, dict) else []
+        more = {kind: ROOMS[kind] for kind in unknown if kind in ROOMS}
+        if more:
+            return create_model("Queue", __base__=cls, **_fields(more)).model_validate(value)
+        for refused in ROOMS.strangers.refused if unknown else ():
+            if refused.offer.name in unknown:
+                raise fail(f"`{refused.offer.name}` is of a {refused}", "`vnet plugins` lists the plug-ins")
+        return read(value)
+
     @property
     def kinds(self) -> list[str]:
         """The kinds of queue that the file states; the checks require exactly one."""
@@ -97,13 +110,14 @@ def _band(name: str, band: Band, keys: Mapping[str, Key]) -> PlanBand:
     return PlanBand(name, tuple(band.pcp), tuple(band.dscp), tuple(band.port), band.limit, **own)
 
 
+def _fields(rooms: Mapping[str, Room]) -> dict[str, Any]:
+    """Returns the keys of kinds of queue, for pydantic's create_model."""
+    return {
+        kind: (_inside(room) | None, Field(None, description=room.meaning)) for kind, room in rooms.items()
+    }
+
+
 if TYPE_CHECKING:
     Queue = _Queue
 else:
-    Queue = create_model(
-        "Queue", __base__=_Queue, __doc__=_Queue.__doc__,
-        **{
-            kind: (_inside(room) | None, Field(None, description=room.meaning))
-            for kind, room in ROOMS.items()
-        },
-    )  # fmt: skip
+    Queue = create_model("Queue", __base__=_Queue, __doc__=_Queue.__doc__, **_fields(ROOMS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contract.plugins import Registry
 from reports.papers.ccc_2011 import CCC_2011
 from reports.papers.industrial_ethernet import INDUSTRIAL_ETHERNET
 from reports.papers.industrial_ethernet_substation import INDUSTRIAL_ETHERNET_SUBSTATION
@@ -12,18 +13,23 @@ from reports.papers.vnet_2014 import VNET_2014
 from reports.papers.vnet_2014_models import VNET_2014_MODELS
 from reports.study import Study
 
-PAPERS: dict[str, Paper] = {
-    paper.name: paper
-    for paper in (
-        VNET_2014,
-        VNET_2014_MODELS,
-        RESERVE,
-        INDUSTRIAL_ETHERNET,
-        INDUSTRIAL_ETHERNET_SUBSTATION,
-        MIDDLEWARE_2017,
-        CCC_2011,
-    )
-}
+_OWN: tuple[Paper, ...] = (
+    VNET_2014,
+    VNET_2014_MODELS,
+    RESERVE,
+    INDUSTRIAL_ETHERNET,
+    INDUSTRIAL_ETHERNET_SUBSTATION,
+    MIDDLEWARE_2017,
+    CCC_2011,
+)
+
+
+def _fault(name: str, paper: Paper) -> str:
+    return "" if paper.name == name else f"its paper is named {paper.name!r}; name the entry point so"
+
+
+# Papers by name: those that vNET ships, and those of plug-ins.
+PAPERS = Registry("vnet.papers", {paper.name: paper for paper in _OWN}, Paper, _fault)
 
 
 def paper_of(study: Study) -> Paper | None:
@@ -35,9 +41,12 @@ def paper_of(study: Study) -> Paper | None:
 
 
 def unknown(study: Study) -> list[str]:
-    """Returns a sentence for each reference of the runs that names no paper in PAPERS."""
+    """Returns a sentence for each reference of the runs that names no paper in PAPERS, with the error of the
+    plug-in that would have brought it.
+    """
     return [
         f"reference {name!r} is of no paper known here ({', '.join(PAPERS)}), so it is compared with none"
+        + "".join(f"; {one}" for one in PAPERS.strangers.refused if one.offer.name == name)
         for name in _named(study)
         if name not in PAPERS
     ]

@@ -21,11 +21,16 @@ class CommandLine:
     state: Path
     more: dict[str, str] = field(default_factory=dict)
     patience_s: float = 100
+    site: tuple[Path, ...] = ()  # directories with packages beside the installed ones
 
     @property
     def env(self) -> dict[str, str]:
         agent = {} if (PROJECT / "target/release/vnet-agent").exists() else {"VNET_AGENT": "/bin/true"}
         return {**os.environ, "VNET_STATE_DIR": str(self.state), "COLUMNS": "110", **agent, **self.more}
+
+    @property
+    def path(self) -> str:
+        return os.pathsep.join(map(str, (PROJECT, *self.site)))
 
     def argv(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "orchestrator.cli.main", *arguments]
@@ -34,7 +39,7 @@ class CommandLine:
         done = subprocess.run(
             self.argv(*arguments),
             cwd=self.cwd,
-            env=self.env | {"PYTHONPATH": str(PROJECT)},
+            env=self.env | {"PYTHONPATH": self.path},
             capture_output=True,
             text=True,
             timeout=self.patience_s,
@@ -48,7 +53,7 @@ class CommandLine:
         return subprocess.Popen(
             self.argv(*arguments),
             cwd=self.cwd,
-            env=self.env | {"PYTHONPATH": str(PROJECT)},
+            env=self.env | {"PYTHONPATH": self.path},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -47,6 +48,7 @@ OTHERS = {
     "images/hil/machine.sh": "an hour of a nested machine: make test-hil",
     "images/packages.sh": "installs packages: its sets are checked below",
     "open http": "a browser: tests/cli/test_page_browser.py",
+    "pip install ./vnet-line-echo": "tests/cli/test_plugins.py builds and installs it",
     "podman": "make test-container",
     "ssh": "other machines: tests/remote, tests/multi_host",
     "/usr/bin/python3 -m pip install --target": "a program of the registry: docs/hunt.md names its version",
@@ -86,12 +88,17 @@ def parsed(arguments: str) -> click.Context:
     """Returns the context of the command that accepts the line; click's own error if none does."""
     command: click.Command = vnet
     context, words = click.Context(vnet, info_name="vnet"), shlex.split(arguments)
-    while isinstance(command, click.Group):
+    while isinstance(command, click.Group) and not alone(command, words):
         name, found, words = command.resolve_command(context, words)
         assert found is not None and name is not None
         command = found
         context = click.Context(command, info_name=name, parent=context)
     return command.make_context(context.info_name, words, parent=context.parent)
+
+
+def alone(command: click.Group, words: Sequence[str]) -> bool:
+    """Returns whether a group of commands runs by itself: it does so without a command, and none follows."""
+    return command.invoke_without_command and (not words or words[0].startswith("-"))
 
 
 def test_a_block_without_a_language_shows_commands() -> None:
@@ -132,7 +139,8 @@ def unknown_words(text: str) -> list[str]:
     """
     command: click.Command = vnet
     words = VNET.sub("", " ".join(text.split())).split(" -- ")[0].split()
-    while isinstance(command, click.Group) and words and words[0] not in ("COMMAND", "--help"):
+    ends = ("COMMAND", "NAME", "--help")  # NAME: of a plug-in's importer
+    while isinstance(command, click.Group) and words and words[0] not in ends and not alone(command, words):
         found = command.get_command(click.Context(command), words[0])
         if found is None:
             return words[:1]

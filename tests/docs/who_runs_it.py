@@ -39,6 +39,7 @@ NOT_RUN: dict[str, str] = {
     r"^verify results/": "a run of the reader's: tests/virtual/test_verify.py",
     r"^(up mylab\.yaml|inventory mylab)": "a lab of the reader's: tests/ansible",
     r"^down pair$": "the test of `up` types it",
+    r"^new plugin |^plugins$|vnet-line-echo/": "a package made and installed: tests/cli/test_plugins.py",
     r"^new$": "asks its reader: tests/cli/test_first_steps.py",
     r"^doctor$": "judges the machine, and fails where something is missing: tests/doctor",
     r"^calibrate": "two minutes of an idle machine: tests/calibrate",

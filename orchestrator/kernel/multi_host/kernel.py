@@ -20,7 +20,7 @@ from contract import rundir
 from contract.plan import Host, Plan
 from orchestrator.kernel import detached, lab_command, limits
 from orchestrator.kernel.host import HostKernel
-from orchestrator.kernel.needs import netem_placed
+from orchestrator.kernel.needs import netem_placed, plugin_queues
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, NoKernel, Wish
 from orchestrator.kernel.remote import kernel as remote
 from orchestrator.kernel.remote import ssh, stage
@@ -78,8 +78,9 @@ class HostsKernel(LabKernel):
         """Returns the plan as it runs on the hosts and the limits that it exceeds; raises NoKernel, with
         everything that is missing, if a host cannot carry its part.
         """
-        plan = netem_placed(plan, wish.bridged, self.ask(plan).lacks)
-        if missing := self.can(plan):
+        absent = plugin_queues(plan)
+        plan = plan if absent else netem_placed(plan, wish.bridged, self.ask(plan).lacks)
+        if missing := absent or self.can(plan):
             needs = "".join(f"\n  needs {one}" for one in missing)
             raise NoKernel(f"{plan.topology}: its hosts cannot run lab {plan.lab}{needs}")
         named = (f"{host.name} ({host.machine or 'this machine'})" for host in plan.hosts)

@@ -91,6 +91,7 @@ def write_settings(
     directory. shown: paths of the host's /run and /tmp that the guest shows in its own.
     """
     # The guest sees the host's files under /host: /run and /tmp are its own.
+    paths = (str(code), *ROOMS.directories())
     content = {
         "run_dir": str(run_dir),
         "state": str(Path(control).parent),
@@ -100,7 +101,7 @@ def write_settings(
         "limits": LIMITS,
         "code": str(code),
         "python": list(lab),
-        "env": {**env, "PYTHONPATH": f"/host{code}", "HOME": "/root"},
+        "env": {**env, "PYTHONPATH": os.pathsep.join(f"/host{path}" for path in paths), "HOME": "/root"},
         "control": control,
         "serial": SERIAL_IN_GUEST,
     }

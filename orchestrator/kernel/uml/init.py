@@ -148,7 +148,7 @@ def main() -> None:
     except OSError as error:
         # The line the host looks for on the console; then the kernel stops, since process 1 ends.
         sys.exit(f"vnet-boot: failed: {error.filename or ''}: {error.strerror or error}")
-    sys.path[0] = f"/host{settings['code']}"  # not this file's directory
+    sys.path[:1] = settings["env"]["PYTHONPATH"].split(os.pathsep)  # not this file's directory
     from orchestrator.kernel.uml import guest
 
     guest.main(settings)

@@ -23,6 +23,7 @@ from contract.plan import WAYS, Plan
 from orchestrator.images import cpio
 from orchestrator.images.cpio import Entry
 from orchestrator.kernel import detached, lab_command, limits
+from orchestrator.kernel.needs import plugin_queues
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, Wish
 from orchestrator.kernel.uml import boot, needs
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
@@ -111,6 +112,7 @@ class VirtualKernel(LabKernel):
             missing.append(Missing("virtual machines", "they cannot run in virtual time", "use --time real"))
         if uses_nics(plan):
             missing.append(Missing("NICs of the machine", "they run in real time", "use --time real"))
+        missing += plugin_queues(plan)
         return missing + closed.missing(Database()) + needs.missing_xsave() + needs.missing(plan)
 
     def root(self, plan: Plan, agent: Path | None) -> ClosedRoot:
