@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -80,6 +82,7 @@ def reducer() -> Path:
     return Path(found)
 
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 NO_APPS: Mapping[str, tuple[int, ...]] = {}
 
 
@@ -93,7 +96,8 @@ def reduce_pcap(
 
     apps: ports by application protocol, in place of the protocol's usual ones. connections: path for a
     table of TCP connections, or None. CaptureError if the capture is unreadable, a protocol is unknown or a
-    table cannot be written; then no table is left.
+    table cannot be written; then no table is left. OSError that names the table if its disk is full, which is
+    no fault of the capture.
     """
     named = (f"{name}={','.join(map(str, ports))}" for name, ports in apps.items() if ports)
     options = [part for one in named for part in ("--app", one)]
@@ -106,6 +110,10 @@ def reduce_pcap(
             done.stderr.strip().removeprefix("vnet-reduce: ")
             or f"{pcap}: vnet-reduce ended with {done.returncode}"
         )
+        if (number := re.search(r"\(os error (\d+)\)", said)) and int(number[1]) in NO_ROOM:
+            place = said.partition(": ")[0]
+            place = place if place.startswith("/") else str(table)
+            raise OSError(int(number[1]), os.strerror(int(number[1])), place)
         raise CaptureError(said)
     told = json.loads(done.stdout)
     return Counts(**{field.name: told[field.name] for field in fields(Counts)})

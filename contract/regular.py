@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ from typing import IO, Any
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # of writing only
 _DEEPEST = 16  # directories; a run has 4
 _KINDS = {
     stat.S_IFLNK: "a symbolic link", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket",
@@ -38,6 +40,8 @@ def replacing(path: Path, durable: bool = False) -> Iterator[IO[Any]]:
 
     A symbolic link at `path` is replaced, not followed. After an exception the old file stays. `durable`: the
     new contents are on the disk before they replace the old ones, so that a power cut leaves one of both.
+    An OSError of the block that names no file gets the name `path`; so does a library's error in Rust's words
+    that says the disk has no room.
     """
     part = path.with_name(path.name + ".part")
     with suppress(FileNotFoundError):
@@ -49,6 +53,14 @@ def replacing(path: Path, durable: bool = False) -> Iterator[IO[Any]]:
                 file.flush()
                 os.fsync(file.fileno())
         part.replace(path)
+    except OSError as error:
+        if error.filename is None:  # of a write: the kernel names no file
+            error.filename = str(path)
+        raise
+    except Exception as error:
+        if (told := re.search(r"\(os error (\d+)\)", str(error))) and int(told[1]) in _NO_ROOM:
+            raise OSError(int(told[1]), os.strerror(int(told[1])), str(path)) from error
+        raise
     finally:
         with suppress(FileNotFoundError):
             part.unlink()

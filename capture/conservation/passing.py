@@ -18,7 +18,7 @@ CAPTURE_TIMES = Rule(
     "the delays of the links in between",
     "times of the captured packets are wrong, so are figures made of them: repeat the run", "at least",
 )  # fmt: skip
-CLOCK_NS = 10_000_000  # the highest error of the captures' clock in real time (finding `clock-set`)
+CLOCK_NS = 10_000_000  # the highest error of the captures' clock in real time, also between hosts
 OUTLIERS = 100  # of this many messages one is ignored: TCP may repeat it after its receipt
 Least = dict[str, int]  # place: the least delay from or to another
 

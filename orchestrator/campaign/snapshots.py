@@ -59,5 +59,8 @@ def _machines(settings: Settings, topology: Topology) -> set[str]:
 
 
 def _remove(place: Path) -> None:
-    if place.exists():
+    """Removes the directory with its contents; a link or a file in its place is removed, not followed."""
+    if place.is_symlink() or place.is_file():
+        place.unlink()
+    elif place.exists():
         shutil.rmtree(place)

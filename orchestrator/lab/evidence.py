@@ -5,17 +5,17 @@ and queues, sessions that never connected.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from orchestrator.lab.clock import MILLISECOND, SECOND
+from orchestrator.lab.clock import MILLISECOND, SECOND, wall_offset_ns
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 
 LATE_NS = 250 * MILLISECOND
-SET_NS = 10 * MILLISECOND  # what NTP slews in 20 s (500 ppm); by so much captures then err, too
-LOOKS = 5  # readings of both clocks; the quickest one counts
+SET_NS = (
+    MILLISECOND  # by so much captures then err, too; two readings of an unset clock differ by 1 us or less
+)
 LEAST_FREE_BYTES = 1 << 20  # less than a second of captures: stop while the manifest still fits
 
 
@@ -70,15 +70,6 @@ class WallClock:
             "from then on times of captured packets are off by that amount; others are right",
             "repeat the run; do not set the clock meanwhile",
         )]  # fmt: skip
-
-
-def wall_offset_ns() -> int:
-    """Returns Unix time minus CLOCK_MONOTONIC in ns, from the quickest of LOOKS readings of both clocks."""
-    looks = []
-    for _ in range(LOOKS):
-        before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
-        looks.append((after - before, wall - before))
-    return min(looks)[1]
 
 
 def sessions(connected_ever: int, expected: int) -> list[Warning]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from orchestrator.lab import cgroup, cpu_contention
-from orchestrator.lab.clock import MILLISECOND, SECOND
+from orchestrator.lab.clock import MILLISECOND, SECOND, wall_offset_ns
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.stopped_processes import (
@@ -43,7 +43,7 @@ class Heart:
     """Adds up the heartbeats of one second: their number and lateness."""
 
     def __init__(self) -> None:
-        self._suspended, self._set = _suspended_ns(), _set_ns()
+        self._suspended, self._set = _suspended_ns(), wall_offset_ns()
         self.clear()
 
     def clear(self) -> None:
@@ -60,7 +60,7 @@ class Heart:
         suspended, and by how much its time of day was set.
         """
         beats = [t_ns, self.beats, self.late_ns, self.worst_ns, self.stalled_ns]
-        return [*beats, _suspended_ns() - self._suspended, _set_ns() - self._set]
+        return [*beats, _suspended_ns() - self._suspended, wall_offset_ns() - self._set]
 
 
 class Counters:
@@ -190,10 +190,6 @@ class Heartbeat:
 
 def _suspended_ns() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()
-
-
-def _set_ns() -> int:
-    return time.time_ns() - time.monotonic_ns()
 
 
 def of_process(pid: int) -> Callable[[], list[int]]:

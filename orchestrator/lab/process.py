@@ -143,6 +143,13 @@ def watch_lifeline(lab: Lab) -> None:
     lab.loop.watch(0, readable)
 
 
+def said(error: LabError | OSError, run_dir: Path) -> str:
+    """Returns the text of an error, with the run directory if it is of a write that names no file."""
+    if isinstance(error, OSError) and error.filename is None and error.strerror:
+        return f"{run_dir}: {error.strerror}"
+    return str(error)
+
+
 def guarded(lab: Lab, work: Callable[[], str]) -> tuple[str, str | None]:
     """Runs `work` and returns (end state, error text or None). Catches and reports every Exception, so that
     the lab is torn down and the manifest gets the error.
@@ -152,7 +159,7 @@ def guarded(lab: Lab, work: Callable[[], str]) -> tuple[str, str | None]:
     except Interrupted as why:
         return "interrupted", f"interrupted ({why})"
     except (LabError, OSError) as error:
-        text = str(error)
+        text = said(error, lab.run_dir)
     except Exception as error:  # a defect of vNET: the traceback is shown, and the lab is still torn down
         traceback.print_exc()
         text = f"internal error: {type(error).__name__}: {error}; raw/lab.log has the traceback"
@@ -299,3 +306,6 @@ def print_line(message: Message) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         return
+    except OSError as error:  # of a write: the kernel names no file
+        error.filename = error.filename or "raw/progress.jsonl (the lab's standard output)"
+        raise

@@ -185,9 +185,16 @@ def forget_root(root: Path) -> None:
 
 
 def replace(path: Path, text: str) -> None:
-    """Writes a whole file by renaming, so that a reader sees the old or the new content, never a part."""
+    """Writes a whole file by renaming, so that a reader sees the old or the new content, never a part.
+
+    An OSError names the file, also that of a write.
+    """
     part = path.with_name(path.name + ".part")
-    part.write_text(text)
+    try:
+        part.write_text(text)
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
     part.rename(path)
 
 

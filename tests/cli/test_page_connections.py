@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import uvicorn
@@ -14,6 +18,26 @@ from orchestrator.cli.page import connections
 from orchestrator.cli.page.connections import BoundedProtocol, Listener
 
 HEAD = b"GET / HTTP/1.1\r\nHost: here\r\n"
+# Reads a port and whether to ask; connects 200 times, says so, and holds on until its input ends.
+CROWD = """
+import socket, sys
+port, talk = map(int, sys.stdin.readline().split())
+held = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]
+for one in held:
+    try:
+        one.sendall(b"GET / HTTP/1.1\\r\\nHost: here\\r\\n" + (b"\\r\\n" if talk else b"X: "))
+    except OSError:
+        pass
+print("all", flush=True)
+sys.stdin.read()
+"""
+# Reads a port, asks there, and prints the first line of the answer.
+ONE = """
+import socket, sys
+one = socket.create_connection(("127.0.0.1", int(sys.stdin.readline())), timeout=20)
+one.sendall(b"GET / HTTP/1.1\\r\\nHost: here\\r\\nConnection: close\\r\\n\\r\\n")
+print(one.recv(1000).decode().splitlines()[0], flush=True)
+"""
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -91,6 +115,44 @@ def test_a_request_has_to_come_in_time(monkeypatch: pytest.MonkeyPatch, sent: by
         writer.close()
 
     serving(test)
+
+
+def process(code: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+def spoken(client: subprocess.Popen[str], line: str) -> str:
+    """Writes a line to the process and returns the one that it answers."""
+    assert client.stdin and client.stdout
+    client.stdin.write(line)
+    client.stdin.flush()
+    return client.stdout.readline()
+
+
+@pytest.mark.parametrize("talk", [False, True], ids=["silent", "all of them ask"])
+def test_more_clients_than_descriptors_end_nothing(talk: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """Shows that clients which arrive at once, more than the process may have open, keep nobody out. asyncio
+    alone prints a traceback for each and accepts nobody for a second.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    crowd = [process(CROWD) for _ in range(2)]  # with descriptors of their own
+    last = process(ONE)
+
+    async def test(port: int) -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) + 100, hard))
+        said = [await asyncio.to_thread(spoken, client, f"{port} {int(talk)}\n") for client in crowd]
+        assert said == ["all\n"] * 2
+        assert await asyncio.to_thread(spoken, last, f"{port}\n") == "HTTP/1.1 200 OK\n"
+
+    try:
+        serving(test)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for client in (*crowd, last):
+            client.communicate()
+    assert [record.getMessage() for record in caplog.records] == []
 
 
 def test_a_peer_of_the_network_has_so_many_connections_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

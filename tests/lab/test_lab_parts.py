@@ -19,7 +19,7 @@ from lab_plans import MS, make_plan, mqtt_plan, node
 from contract.plan import Impairment
 from orchestrator.lab import apply, cgroup, evidence, limits, mounts, namespaces, readback
 from orchestrator.lab.captures import counts
-from orchestrator.lab.clock import SECOND, JumpingClock
+from orchestrator.lab.clock import SECOND, JumpingClock, wall_offset_ns
 from orchestrator.lab.drivers.fake_tools import netem_options
 from orchestrator.lab.errors import Interrupted, LabError, TimedOut
 from orchestrator.lab.events import Events, Warning
@@ -271,7 +271,7 @@ def test_evidence_that_only_a_running_lab_sees() -> None:
 
 def test_a_clock_that_is_set_marks_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shows that a clock set away and back again marks the run as suspect, with the largest offset."""
-    real = evidence.wall_offset_ns()
+    real = wall_offset_ns()
     wall = evidence.WallClock(real)
     wall.look()
     assert wall.warnings() == []
@@ -280,6 +280,16 @@ def test_a_clock_that_is_set_marks_the_run(monkeypatch: pytest.MonkeyPatch) -> N
         wall.look()
     (warning,) = wall.warnings()
     assert warning.code == "clock-set" and warning.suspect and "set by -3600.0" in warning.text
+
+
+@pytest.mark.parametrize(("by_ns", "marked"), [(400_000, False), (1_000_000, True), (-5_000_000, True)])
+def test_a_clock_set_by_a_millisecond_marks_the_run(
+    monkeypatch: pytest.MonkeyPatch, by_ns: int, marked: bool
+) -> None:
+    wall = evidence.WallClock(10**18)
+    monkeypatch.setattr(evidence, "wall_offset_ns", lambda: 10**18 + by_ns)
+    wall.look()
+    assert [warning.code for warning in wall.warnings()] == ["clock-set"] * marked
 
 
 def test_counts_of_tcpdump() -> None:

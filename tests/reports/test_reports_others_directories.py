@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -90,3 +91,14 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
         new.write(b"half")
         raise ZeroDivisionError
     assert file.read_text() == "old" and list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left"), RuntimeError("parquet: IO error: (os error 28)")]
+)
+def test_a_disk_without_room_is_said_of_the_file(tmp_path: Path, error: Exception) -> None:
+    """Shows that an error of a write, which names no file, gets the name, also one of a library in Rust."""
+    with pytest.raises(OSError, match="No space left") as raised, regular.replacing(tmp_path / "table"):
+        raise error
+    assert (raised.value.errno, raised.value.filename) == (errno.ENOSPC, str(tmp_path / "table"))
+    assert not list(tmp_path.iterdir())

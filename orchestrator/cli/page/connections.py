@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
 import weakref
 from typing import Any
@@ -14,6 +16,8 @@ REQUEST_S = 10.0  # longest time to receive a whole request, from the connection
 MOST_WAITING = 64  # most connections without a whole request; one more ends the oldest
 MOST_OF_A_PEER = 128  # most connections from one address, except those of this machine
 LOOPBACK = ("127.", "::1")
+AT_ONCE = 8  # most connections accepted before those accepted earlier are judged
+_SHORT = (errno.EMFILE, errno.ENFILE)
 
 _RECEIVING = (h11.IDLE, h11.SEND_BODY)
 _waiting: dict[H11Protocol, asyncio.TimerHandle] = {}  # the oldest first
@@ -58,17 +62,35 @@ class BoundedProtocol(H11Protocol):
 class Listener(socket.socket):
     """A listening socket that closes connections from one address beyond MOST_OF_A_PEER, before a TLS
     handshake; addresses of this machine have no limit.
+
+    It never runs out of descriptors, after which asyncio accepts nobody for a second and logs a traceback for
+    each place of its backlog: it accepts AT_ONCE connections in one turn of the loop, so that the oldest
+    silent ones end in between, and with the last descriptor it closes a connection that it has no other for.
     """
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._of: dict[str, list[weakref.ref[socket.socket]]] = {}
+        self._accepted = 0  # in this turn of the loop
+        self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def accept(self) -> tuple[socket.socket, Any]:
         """Accepts a connection as socket.accept does. Raises BlockingIOError, as without a client, if it has
-        closed the connection because its address has too many.
+        closed the connection because its address or the process has too many, and after AT_ONCE connections
+        until the next turn of the loop.
         """
-        connection, address = super().accept()
+        if self._accepted >= AT_ONCE:
+            raise BlockingIOError
+        if not self._accepted:
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        self._accepted += 1
+        try:
+            connection, address = super().accept()
+        except OSError as error:
+            if error.errno in _SHORT:
+                self._refuse()
+                raise BlockingIOError from error
+            raise
         peer = str(address[0])
         if peer.startswith(LOOPBACK):
             return connection, address
@@ -78,3 +100,30 @@ class Listener(socket.socket):
             raise BlockingIOError
         self._of[peer] = [*known, weakref.ref(connection)]
         return connection, address
+
+    def _next_turn(self) -> None:
+        self._accepted = 0
+
+    def _refuse(self) -> None:
+        """Ends the oldest connection without a request, which leaves its descriptor to the next client;
+        without such a one, closes the client that waits longest.
+        """
+        if _waiting:
+            next(iter(_waiting)).transport.abort()
+            return
+        os.close(self._spare)
+        try:
+            super().accept()[0].close()
+        except (
+            OSError
+        ):  # the client has gone, or another thread took the descriptor: the next turn tries again
+            pass
+        finally:
+            self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+    def close(self) -> None:
+        """Closes the socket and the spare descriptor."""
+        super().close()
+        if self._spare >= 0:
+            os.close(self._spare)
+            self._spare = -1

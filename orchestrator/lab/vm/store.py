@@ -8,14 +8,19 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import stat
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract import regular
 from orchestrator.lab.jsonlines import STRANGE
 from orchestrator.lab.state import replace
 
 KEPT = "kept.json"
+MOST_BYTES = 1 << 20  # of kept.json, which has about 200
+OTHER = [-1, -1]  # the stamp of what is no regular file
 MARGIN_BYTES = 256 << 20  # left free for what else is written there
 
 
@@ -37,9 +42,14 @@ class Kept:
 
 
 def stamps(place: Path) -> dict[str, list[int]]:
-    """Returns the size and the modification time (ns) of each file of an entry except kept.json, by name."""
-    found = ((path.name, path.stat()) for path in sorted(place.iterdir()) if path.name != KEPT)
-    return {name: [about.st_size, about.st_mtime_ns] for name, about in found}
+    """Returns the size and the modification time (ns) of each file of an entry except kept.json, by name;
+    OTHER for an entry that is no regular file, such as a link, a pipe or a directory.
+    """
+    found = ((path.name, path.lstat()) for path in sorted(place.iterdir()) if path.name != KEPT)
+    return {
+        name: [about.st_size, about.st_mtime_ns] if stat.S_ISREG(about.st_mode) else OTHER
+        for name, about in found
+    }
 
 
 def difference(then: Mapping[str, Sequence[int]], now: Mapping[str, Sequence[int]]) -> str | None:
@@ -49,6 +59,8 @@ def difference(then: Mapping[str, Sequence[int]], now: Mapping[str, Sequence[int
             return f"its file {name} is gone"
         if name not in then:
             return f"its file {name} is none of those that were stored"
+        if now[name] == OTHER:
+            return f"its file {name} is no regular file"
         if then[name][0] != now[name][0]:
             return f"its file {name} has {now[name][0]} bytes, and had {then[name][0]}"
         if then[name][1] != now[name][1]:
@@ -79,11 +91,14 @@ class Store:
         incomplete or unreadable.
         """
         place = self.directory / key
+        if place.is_symlink():
+            return None
         try:
-            about = json.loads((place / KEPT).read_text())
+            with regular.open_read(place / KEPT) as file:
+                about = json.loads(file.read(MOST_BYTES))
             damage = difference(about.get("files", {}), stamps(place))
             return Kept(place, int(about["boot_ns"]), int(about["restore_ns"]), damage)
-        except (FileNotFoundError, NotADirectoryError, *STRANGE):
+        except (OSError, *STRANGE):
             return None
 
     def begin(self, key: str) -> Path:
@@ -105,9 +120,16 @@ class Store:
         replace(place / KEPT, json.dumps(about) + "\n")
 
     def drop(self, key: str) -> None:
-        """Removes the entry of the key, with everything in its directory; does nothing if it is absent."""
+        """Removes the entry of the key, with everything in its directory; does nothing if it is absent.
+
+        A link in its place is removed, not followed.
+        """
         place = self.directory / key
-        (place / KEPT).unlink(missing_ok=True)
+        if place.is_symlink() or place.is_file():
+            place.unlink()
+            return
+        with suppress(FileNotFoundError, IsADirectoryError):
+            (place / KEPT).unlink()  # first, so that a half removed entry is none
         if place.exists():
             shutil.rmtree(place)
 
