@@ -148,7 +148,7 @@ def rules(example: str) -> dict[str, str]:
 
 def _of_claims(header: list[str]) -> bool:
     """Whether a table's columns are those of the claims; pages of before 2026-11 say `because`."""
-    return "verdict" in header and header[-1] in ("reason", "because") and header[0] == "figure"
+    return "verdict" in header and header[-1] in ("reason", "because")
 
 
 def _claim_table(example: str) -> list[list[str]]:
