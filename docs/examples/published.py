@@ -147,8 +147,8 @@ def rules(example: str) -> dict[str, str]:
 
 
 def _of_claims(header: list[str]) -> bool:
-    """Whether a table's columns are those of the claims; pages of before 2026-11 say `because`."""
-    return "verdict" in header and header[-1] in ("reason", "because")
+    """Whether a table's columns are those of the claims; pages of before 2026-11 have other words."""
+    return "verdict" in header and not {"claim of the paper", "the paper says"}.isdisjoint(header)
 
 
 def _claim_table(example: str) -> list[list[str]]:
