@@ -26,6 +26,7 @@ from shipped import MANY_RUNS  # noqa: E402
 PAIR = str(TOPOLOGIES / "pair.yaml")
 CAMPAIGN = str(TOPOLOGIES / "mqtt-qos-campaign.yaml")
 NEEDS_NICS = ("mqtt-hil.yaml", "mqtt-hil-light.yaml")  # of the nested machine of `make test-hil`, by default
+NEEDS_PROGRAMS = ("amqtt.yaml", "amqtt-link-down.yaml")  # docs/hunt.md says how to install them
 HEAVY = ("rich", "pydantic", "polars", "altair", "scipy", "jinja2", "ruamel", "asyncio", "orchestrator.plan")
 
 BROKEN = """\
@@ -137,7 +138,9 @@ def test_check_of_all_shipped_topologies(capsys: pytest.CaptureFixture[str]) -> 
     for file in sorted(file for file in files if file.stem not in MANY_RUNS):
         status = main(["check", str(file)])
         said = capsys.readouterr()
-        if file.name in NEEDS_NICS:
+        if file.name in NEEDS_PROGRAMS and status:
+            assert status == 3 and "is not on this machine" in said.err
+        elif file.name in NEEDS_NICS:
             assert status == 3 and "no such NIC is in this machine" in said.err
         else:
             assert status == 0 and ": good: " in said.out, said.err
