@@ -46,6 +46,20 @@ def lost(i: Impairment) -> float:
     return 1 - (1 - stationary_loss(i) * (1 - _duplicate(i))) * (1 - hidden)
 
 
+def passing(i: Impairment) -> float:
+    """Returns the share of frames that are on the link, at least 1e-6: those that no loss removes, copies not
+    counted.
+    """
+    return max(1e-6, 1 - stationary_loss(i) * (1 - _duplicate(i)))
+
+
+def shown(i: Impairment) -> float:
+    """Returns the share of the frames on the link whose arrival a probe reports: the first copies without a
+    flipped bit that did not skip the queue.
+    """
+    return (1 - _corrupt(i)) * (1 - reordered(i)) / (1 + _duplicate(i))
+
+
 def duplicated(i: Impairment) -> float:
     """Returns the share of frames that arrive twice: neither copy is lost."""
     return _duplicate(i) * (1 - stationary_loss(i)) ** 2

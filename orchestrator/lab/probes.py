@@ -44,6 +44,13 @@ def directions(links: Sequence[Link]) -> list[tuple[str, str, Direction]]:
     ]
 
 
+def length_ns(probes: Sequence[Probe]) -> int:
+    """Returns the time (ns) until the last frame of the probes is sent, in parallel from their starts; 0
+    without probes.
+    """
+    return max((p["start_ns"] + p["count"] * p["interval_ns"] for p in probes), default=0)
+
+
 def spaced_probes(links: Sequence[Link], longest_ns: int = LONGEST_NS) -> list[Probe]:
     """Returns one probe per direction whose frames are so far apart that they do not queue, for all
     quantities except the rate; few frames for a direction without impairment. The directions of a half-duplex
@@ -113,7 +120,7 @@ def burst_probes(links: Sequence[Link]) -> list[Probe]:
     rated = [way for way in directions(links) if way[2].impairment.rate_bps]
     ways = [way for way in rated if way[2].impairment.slot is None]  # slots hide the frames' spacing
     share = TRAIN_FRAMES_IN_ALL // max(1, len(ways))
-    return in_turns(_staggered([train(link, name, d, share) for link, name, d in ways]), links)
+    return in_turns(staggered([train(link, name, d, share) for link, name, d in ways]), links)
 
 
 def train(link: str, name: str, direction: Direction, share: int) -> Probe:
@@ -155,7 +162,7 @@ def _full_frame(impairment: Impairment) -> int:
     return impairment.frame_bytes - FRAME_BYTES + HEADER
 
 
-def _staggered(trains: list[Probe]) -> list[Probe]:
+def staggered(trains: list[Probe]) -> list[Probe]:
     """Sets the starts of trains, in place: a fast one starts when the fast ones before it have finished
     (sooner if these starts would exceed 2 s), a slow one at once.
     """

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contract.plan import Direction, Impairment
 from contract.proof import Proven
@@ -20,13 +20,14 @@ from orchestrator.lab.intervals import (
     mean_interval,
     median_interval,
     more,
+    needed,
     quartile_range,
     wilson,
 )
 from orchestrator.lab.judgement import ProofResult, Seen, shown, verdict
 from orchestrator.lab.probes import FRAMES_PLAIN, spaced_size
 from orchestrator.lab.tolerance import WIDEST, Noise, Tolerances, of_share
-from orchestrator.lab.train import Untold, measured
+from orchestrator.lab.train import Untold, measured, needed_frames
 from orchestrator.plan.slots import lone_ns
 
 NEAR = 0.1  # largest Kolmogorov-Smirnov distance at which the delays have the table's distribution
@@ -150,7 +151,8 @@ class Quantities:
             self.requested, spaced_size(self.requested)
         )
         if len(values) < FRAMES_PLAIN:
-            return self._too_few("delay", requested, "ns", len(values))
+            needs = self._for_mean(self.requested.jitter_ns, self._delay_tolerance(whole))
+            return self._too_few("delay", requested, "ns", len(values), needs)
         noise = self.within.noise
         if self.requested.jitter_ns:
             found = mean_interval(values, self.z, self.requested.delay_correlation)
@@ -174,12 +176,11 @@ class Quantities:
         if makes is None:
             why = f"what slots make of a {i.distribution} jitter is not known; `delays: FILE` beside them is"
             return self._line("delay", i.delay_ns, None, None, "ns", len(values), "cannot tell", why)
+        tolerance = max(self._delay_tolerance(makes), _of_slots(i, self.within.tolerances))
         if len(values) < ENOUGH:
-            return self._too_few("delay", i.delay_ns, "ns", len(values))
-        noise, tolerance = (
-            self.within.noise,
-            max(self._delay_tolerance(makes), _of_slots(i, self.within.tolerances)),
-        )
+            deviation = i.slot.max_ns / math.sqrt(3) if i.slot is not None else 0.0
+            return self._too_few("delay", i.delay_ns, "ns", len(values), self._for_mean(deviation, tolerance))
+        noise = self.within.noise
         added = abs(noise.mean_ns) if noise else None
         found = mean_interval(values, self.z, i.delay_correlation)
         return self._within("delay", i.delay_ns, makes, found, "ns", len(values), tolerance, added)
@@ -188,7 +189,8 @@ class Quantities:
         """Judges the jitter by the spread of the delays; cannot tell with too few frames."""
         values = self._delays()
         if len(values) < ENOUGH:
-            return self._too_few("jitter", self.requested.jitter_ns, "ns", len(values))
+            needs = self._for_spread(self.within.tolerances.jitter.of(self.requested.jitter_ns))
+            return self._too_few("jitter", self.requested.jitter_ns, "ns", len(values), needs)
         factor, found = self._spread(values)
         spread, low, high = (factor * v for v in found)
         requested = self.requested.jitter_ns
@@ -214,6 +216,26 @@ class Quantities:
             return factor, quartile_range(values, self.z, error, i.delay_correlation)
         return 1.0, deviation_interval(values, self.z, i.delay_correlation)
 
+    def _for_mean(self, deviation: float, tolerance: float) -> int:
+        """Returns how many frames a mean takes whose values have at most this deviation, at least ENOUGH."""
+        return self._frames(deviation / tolerance if tolerance else 0.0)
+
+    def _for_spread(self, tolerance: float) -> int:
+        """Returns how many frames the jitter takes, at least ENOUGH; its interval is `_spread`'s."""
+        i, law = self.requested, self.requested.distribution
+        if self.within.tolerances.exact and law in DEVIATION_TO_JITTER:
+            error = {"uniform": math.sqrt(0.2), "normal": math.sqrt(0.5)}[law]
+        else:
+            _, error = QUARTILES_TO_JITTER.get(law, (1.0, 1.0))
+        return self._frames(error * i.jitter_ns / tolerance if tolerance else 0.0)
+
+    def _frames(self, error: float) -> int:
+        """Returns the number of frames for an error of one standard deviation, in tolerances, of one
+        frame.
+        """
+        memory = self.requested.delay_correlation
+        return max(ENOUGH, math.ceil((self.z * error / ROOM) ** 2 * (1 + memory) / max(1e-3, 1 - memory)))
+
     def _distribution(self, table: Sequence[int]) -> Proven:
         """Judges the delays by their Kolmogorov-Smirnov distance from the user's table; shifts within the
         delay's tolerance do not count. Cannot tell with too few frames, or if the machine adds more than that
@@ -221,7 +243,8 @@ class Quantities:
         """
         values, i = self._delays(), self.requested
         if len(values) < ENOUGH:
-            return self._too_few("distribution", 0.0, "share", len(values))
+            needs = needed(ENOUGH, shape.critical(ENOUGH, self.z), NEAR)
+            return self._too_few("distribution", 0.0, "share", len(values), needs or ENOUGH)
         sending = queueing.sending_ns(i, spaced_size(i))
         wanted = shape.expected_ns(i.delay_ns, i.jitter_ns, table, sending)
         tolerance_ns = self.within.tolerances.delay.of(i.delay_ns + sending)
@@ -275,7 +298,7 @@ class Quantities:
         share, memory = expected.reordered(self.requested), self.requested.reorder_correlation
         return self._share("reorder", self.requested.reorder, share, skipped, len(delays), memory)
 
-    def rate(self, train: Seen | None) -> Proven:
+    def rate(self, direction: Direction, train: Seen | None) -> Proven:
         """Judges the rate by the spacing of a train's frames that waited for one another; the interval is the
         bound on the rate's error. Cannot tell with slots, or if the train does not show the rate.
         """
@@ -287,22 +310,19 @@ class Quantities:
                 "rate", requested, None, None, "bit/s", 0, "cannot tell", why, tolerance=tolerance
             )
         told = measured(self.requested, train)
+        away = 0.0 if isinstance(told, Untold) else abs(told.rate_bps / expects - 1)
+        needs = needed_frames(direction, train, told, tolerance / expects, away)
         if isinstance(told, Untold):
             return self._line(
-                "rate",
-                requested,
-                None,
-                None,
-                "bit/s",
-                told.frames,
-                "cannot tell",
-                told.reason,
-                tolerance=tolerance,
-            )
+                "rate", requested, None, None, "bit/s", told.frames, "cannot tell", told.reason,
+                tolerance=tolerance, needs=needs,
+            )  # fmt: skip
         found = told.rate_bps, told.rate_bps * (1 - told.error), told.rate_bps * (1 + told.error)
-        return self._within(
-            "rate", requested, expects, found, "bit/s", told.frames, tolerance, late_ns=told.late_ns
-        )
+        line = self._within(
+            "rate", requested, expects, found, "bit/s", told.frames, tolerance,
+            late_ns=None if told.holes else told.late_ns,  # holes look like lateness, and are the link's
+        )  # fmt: skip
+        return replace(line, needs=needs) if line.verdict == "cannot tell" else line
 
     def _too_few(self, quantity: str, requested: float, unit: str, n: int, needs: int = ENOUGH) -> Proven:
         """Returns a judgement `cannot tell` because of too few frames."""
@@ -318,8 +338,8 @@ class Quantities:
 
         machine: the machine's addition to the quantity; if that exceeds the tolerance, the result never
         holds, and fails only beyond their sum. late_ns: the machine's lateness for the frames of a train,
-        named in the reason if the rate is undecided. In both cases no further frames are requested; `needs`
-        is their least number else.
+        named in the reason if the rate is undecided. In both cases no further spaced frames are requested;
+        `needs` is their least number else.
         """
         measured, low, high = found
         added = machine or 0.0
@@ -341,9 +361,9 @@ class Quantities:
             reason += f", {n} frames only show {shown(unit, low, high)}, tolerance {shown(unit, tolerance)}"
         elif "makes" not in reason:
             reason = ""
-        needed = None
+        wants = None
         if judged == "cannot tell" and not loud and late_ns is None:
-            needed = more(n, (high - low) / 2, tolerance, abs(measured - expects), needs)
+            wants = more(n, (high - low) / 2, tolerance, abs(measured - expects), needs)
         return self._line(
             quantity,
             requested,
@@ -356,7 +376,7 @@ class Quantities:
             expects,
             tolerance,
             machine,
-            needed,
+            wants,
         )
 
 
