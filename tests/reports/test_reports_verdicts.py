@@ -215,6 +215,16 @@ def test_a_campaign_reads_the_files_of_its_runs(tmp_path: Path) -> None:
     assert counted(directory)["proof"]["fails"] == known(cells[0])["proof"]["fails"]
 
 
+def test_a_campaign_counts_the_checks_that_the_reports_of_its_runs_make(tmp_path: Path) -> None:
+    """It judged before them: three checks of each run, and what they doubt, were in no count."""
+    directory = write_campaign(tmp_path / "campaign", [Shape(qos=qos, hold_s=8) for qos in (0, 1)])
+    lines = [json.loads(line) for line in (directory / "cells.jsonl").read_text().splitlines()]
+    campaign_report(directory)
+    runs = [of_all.judged.read(directory / str(line["run_dir"])) or () for line in lines]
+    found = [one.verdict for run in runs for one in run if one.of == "check"]
+    assert found and sum(known(directory)["check"].values()) == len(found)
+
+
 def test_python_speaks_todays_words(run: Path) -> None:
     _earlier(run)
     found = loaded(run)
