@@ -190,7 +190,7 @@ def line(before: Progress, after: Progress, event: Mapping[str, Any], now_s: flo
     """
     kind = event.get("event")
     if kind == "warning":
-        return f"warning: {warning_text(event)}"
+        return f"{warning_word(event)}: {warning_text(event)}"
     if kind == "signal":
         return signal_text(event)
     if kind == "error":
@@ -218,6 +218,11 @@ def signal_text(event: Mapping[str, Any]) -> str:
     if event.get("press", 1) == 1:
         return "interrupting: the lab is torn down, measurements are kept (Ctrl-C again: stop at once)"
     return "stopped at once; removing the rest of the lab"
+
+
+def warning_word(event: Mapping[str, Any]) -> str:
+    """Returns `note` for a warning that leaves the run's figures as good as they are, else `warning`."""
+    return "warning" if event.get("suspect", True) else "note"
 
 
 def warning_text(event: Mapping[str, Any]) -> str:

@@ -79,6 +79,18 @@ def test_plain_lines_of_a_run() -> None:
     ]
 
 
+def test_a_warning_that_doubts_no_figure_is_a_note() -> None:
+    """What the file asked for, such as paths of the machine, stood as a warning before the reader."""
+    lines: list[str] = []
+    view = PlainView(planned(PLAN), lines.append, Clock())
+    for suspect in (True, False):
+        view({"event": "warning", "text": "reads /srv", "remedy": "look", "suspect": suspect})
+    assert [text.split(" s  ")[1] for text in lines] == [
+        "warning: reads /srv; look",
+        "note: reads /srv; look",
+    ]
+
+
 def test_the_rest_falls_in_every_phase_from_set_up_to_report() -> None:
     progress, now, seen = planned(PLAN), 0.0, list[float]()
     lasts = {**dict.fromkeys(ORDER, 9.0), "ramp": 70.0, "hold": 60.0}  # all slower than expected
