@@ -166,9 +166,10 @@ def traffic(progress: Progress) -> str:
     if progress.sessions and progress.sessions[1]:
         said.append(f"sessions {progress.sessions[0]}/{progress.sessions[1]}")
     if any(progress.messages.values()):
-        names = ("sent", "settled", "received")
-        shown = {name: progress.messages[name] for name in names if name in progress.messages}
-        said += [f"{value:,} {name}".replace(",", " ") for name, value in shown.items()]
+        # Each receiver's and each reply's arrival counts here, unlike the tables' messages received.
+        names = {"sent": "sent", "settled": "settled", "received": "arrivals"}
+        shown = {word: progress.messages[one] for one, word in names.items() if one in progress.messages}
+        said += [f"{value:,} {word}".replace(",", " ") for word, value in shown.items()]
     return ", ".join(said)
 
 
