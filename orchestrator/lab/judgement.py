@@ -55,3 +55,17 @@ def decides(whole_ns: int, most_ns: int) -> str:
     if whole_ns <= most_ns:  # it was looked at as often as a proof looks at most
         return "it lies near the edge of the tolerance: another seed may decide"
     return f"a longer proof decides: `proof: {{at_most: {math.ceil(whole_ns / 1e9)} s}}`"
+
+
+def loud_reason(unit: str, tolerance: float, adds: str) -> str:
+    """Returns the reason of a machine that adds more (`adds`, in words) than the tolerance."""
+    return (
+        f"this machine adds {adds}, more than the tolerance of {shown(unit, tolerance)}; "
+        "prove again when it is idle, use `--time virtual`, or allow more: `proof:`"
+    )
+
+
+def wanted_reason(unit: str, requested: float, expects: float) -> str:
+    """Returns the requested value as text, and the expected one if it differs."""
+    text, makes = f"requested {shown(unit, requested)}", shown(unit, expects)
+    return text if makes == shown(unit, requested) else f"{text}, which makes {makes}"

@@ -11,20 +11,9 @@ from dataclasses import dataclass, replace
 from contract.plan import Direction, Impairment
 from contract.proof import Proven
 from orchestrator import queueing
-from orchestrator.lab import expected, shape
-from orchestrator.lab.intervals import (
-    ENOUGH,
-    ROOM,
-    deviation_interval,
-    effective,
-    mean_interval,
-    median_interval,
-    more,
-    needed,
-    quartile_range,
-    wilson,
-)
-from orchestrator.lab.judgement import ProofResult, Seen, shown, verdict
+from orchestrator.lab import expected, intervals, shape
+from orchestrator.lab.intervals import ENOUGH, ROOM
+from orchestrator.lab.judgement import ProofResult, Seen, loud_reason, shown, verdict, wanted_reason
 from orchestrator.lab.probes import FRAMES_PLAIN, spaced_size
 from orchestrator.lab.tolerance import WIDEST, Noise, Tolerances, of_share
 from orchestrator.lab.train import Untold, measured, needed_frames
@@ -88,7 +77,10 @@ class Quantities:
             yield self._delay()
         if i.jitter_ns and i.slot is None:
             table = self.within.tables.get(i.distribution)
-            yield self._jitter() if table is None else self._distribution(table)
+            if self._mixed():
+                yield self._hidden_by_reordering("jitter" if table is None else "distribution")
+            else:
+                yield self._jitter() if table is None else self._distribution(table)
         seen = self.seen
         if expected.requested_loss(i):
             yield self._loss()
@@ -136,10 +128,15 @@ class Quantities:
 
     def _delays(self) -> list[float]:
         """Returns the delays of frames; if reordering is requested, only of those longer than a quarter of
-        the delay, which did not skip the queue.
+        the delay, which did not skip the queue, unless the jitter hides those.
         """
-        least = self.requested.delay_ns / 4 if self.requested.reorder else -1
+        least = self.requested.delay_ns / 4 if self.requested.reorder and not self._mixed() else -1
         return [float(d) for d in self.seen.delays_ns if d > least]
+
+    def _mixed(self) -> bool:
+        """Returns whether the jitter hides which frames skipped the queue: it reaches down to their delay."""
+        i = self.requested
+        return bool(i.reorder) and 3 * i.jitter_ns > i.delay_ns / 2
 
     def _delay(self) -> Proven:
         """Judges the delay by the mean if there is jitter, else by the median, which a few late frames do not
@@ -147,18 +144,19 @@ class Quantities:
         """
         values = self._delays()
         requested = self.requested.delay_ns
-        whole = expected.mean_ns(self.requested) + queueing.sending_ns(
-            self.requested, spaced_size(self.requested)
-        )
+        sending = queueing.sending_ns(self.requested, spaced_size(self.requested))
+        # A frame that skips the queue has no delay (netem_enqueue), and cannot be left out of a mixture.
+        kept = 1 - expected.reordered(self.requested) if self._mixed() else 1.0
+        whole = kept * expected.mean_ns(self.requested) + sending
         if len(values) < FRAMES_PLAIN:
             needs = self._for_mean(self.requested.jitter_ns, self._delay_tolerance(whole))
             return self._too_few("delay", requested, "ns", len(values), needs)
         noise = self.within.noise
         if self.requested.jitter_ns:
-            found = mean_interval(values, self.z, self.requested.delay_correlation)
+            found = intervals.mean_interval(values, self.z, self.requested.delay_correlation)
             added = abs(noise.mean_ns) if noise else None
         else:
-            found = median_interval(values, self.z)
+            found = intervals.median_interval(values, self.z)
             added = abs(noise.median_ns) if noise else None
         tolerance = self._delay_tolerance(whole)
         return self._within("delay", requested, whole, found, "ns", len(values), tolerance, added)
@@ -182,7 +180,7 @@ class Quantities:
             return self._too_few("delay", i.delay_ns, "ns", len(values), self._for_mean(deviation, tolerance))
         noise = self.within.noise
         added = abs(noise.mean_ns) if noise else None
-        found = mean_interval(values, self.z, i.delay_correlation)
+        found = intervals.mean_interval(values, self.z, i.delay_correlation)
         return self._within("delay", i.delay_ns, makes, found, "ns", len(values), tolerance, added)
 
     def _jitter(self) -> Proven:
@@ -209,12 +207,12 @@ class Quantities:
         i = self.requested
         whole = i.distribution == "uniform" or TAIL * i.jitter_ns <= i.delay_ns
         if self.within.tolerances.exact and whole and i.distribution in DEVIATION_TO_JITTER:
-            found = deviation_interval(values, self.z, i.delay_correlation)
+            found = intervals.deviation_interval(values, self.z, i.delay_correlation)
             return DEVIATION_TO_JITTER[i.distribution], found
         if i.distribution in QUARTILES_TO_JITTER:
             factor, error = QUARTILES_TO_JITTER[i.distribution]
-            return factor, quartile_range(values, self.z, error, i.delay_correlation)
-        return 1.0, deviation_interval(values, self.z, i.delay_correlation)
+            return factor, intervals.quartile_range(values, self.z, error, i.delay_correlation)
+        return 1.0, intervals.deviation_interval(values, self.z, i.delay_correlation)
 
     def _for_mean(self, deviation: float, tolerance: float) -> int:
         """Returns how many frames a mean takes whose values have at most this deviation, at least ENOUGH."""
@@ -243,7 +241,7 @@ class Quantities:
         """
         values, i = self._delays(), self.requested
         if len(values) < ENOUGH:
-            needs = needed(ENOUGH, shape.critical(ENOUGH, self.z), NEAR)
+            needs = intervals.needed(ENOUGH, shape.critical(ENOUGH, self.z), NEAR)
             return self._too_few("distribution", 0.0, "share", len(values), needs or ENOUGH)
         sending = queueing.sending_ns(i, spaced_size(i))
         wanted = shape.expected_ns(i.delay_ns, i.jitter_ns, table, sending)
@@ -256,7 +254,7 @@ class Quantities:
         low, high = max(0.0, shifted - told), min(1.0, shifted + told)
         judged = verdict(low, high, 0.0, NEAR)
         reason = shape.quantiles(values, wanted)
-        needs = more(len(values), told, NEAR, shifted, None) if judged == "cannot tell" else None
+        needs = intervals.more(len(values), told, NEAR, shifted, None) if judged == "cannot tell" else None
         if added > tolerance_ns:
             judged, needs = "cannot tell", None
             allowed = shown("ns", tolerance_ns)
@@ -278,8 +276,8 @@ class Quantities:
         needs = max(ENOUGH, math.ceil(needs * (1 + correlation) / (1 - correlation)))
         if n < ENOUGH:
             return self._too_few(quantity, requested, "share", n, needs)
-        worth = effective(n, correlation)
-        low, high = wilson(hits / n * worth, worth, self.z)
+        worth = intervals.effective(n, correlation)
+        low, high = intervals.wilson(hits / n * worth, worth, self.z)
         return self._within(
             quantity, requested, share, (hits / n, low, high), "share", n, tolerance, needs=needs
         )
@@ -289,7 +287,7 @@ class Quantities:
         the jitter is too large to distinguish them.
         """
         delays = self.seen.delays_ns
-        if 3 * self.requested.jitter_ns > self.requested.delay_ns / 2:
+        if self._mixed():
             why = "the jitter hides which frames skipped the queue"
             return self._line(
                 "reorder", self.requested.reorder, None, None, "share", len(delays), "cannot tell", why
@@ -324,6 +322,12 @@ class Quantities:
         )  # fmt: skip
         return replace(line, needs=needs) if line.verdict == "cannot tell" else line
 
+    def _hidden_by_reordering(self, quantity: str) -> Proven:
+        """Returns a judgement `cannot tell` for a spread in which frames that skipped the queue stand."""
+        why = "frames that skipped the queue are among the delays, and the jitter hides which"
+        wanted, unit = (self.requested.jitter_ns, "ns") if quantity == "jitter" else (0.0, "share")
+        return self._line(quantity, wanted, None, None, unit, len(self.seen.delays_ns), "cannot tell", why)
+
     def _too_few(self, quantity: str, requested: float, unit: str, n: int, needs: int = ENOUGH) -> Proven:
         """Returns a judgement `cannot tell` because of too few frames."""
         why = f"{n} frames are too few to judge"
@@ -348,13 +352,13 @@ class Quantities:
         judged = verdict(low, high, expects - reach, expects + reach)
         if judged == "holds" and loud:
             judged = "cannot tell"
-        reason = _wanted(unit, requested, expects)
+        reason = wanted_reason(unit, requested, expects)
         if judged == "fails":
             reason += f", measured {shown(unit, low, high)} ({n} frames)"
         elif loud:
-            reason = _loud(unit, tolerance, shown(unit, added))
+            reason = loud_reason(unit, tolerance, shown(unit, added))
         elif judged == "cannot tell" and late_ns is not None:
-            reason = _loud(
+            reason = loud_reason(
                 unit, tolerance, f"{shown('ns', late_ns)}, which is up to {shown(unit, (high - low) / 2)}"
             )
         elif judged == "cannot tell":
@@ -363,7 +367,7 @@ class Quantities:
             reason = ""
         wants = None
         if judged == "cannot tell" and not loud and late_ns is None:
-            wants = more(n, (high - low) / 2, tolerance, abs(measured - expects), needs)
+            wants = intervals.more(n, (high - low) / 2, tolerance, abs(measured - expects), needs)
         return self._line(
             quantity,
             requested,
@@ -385,16 +389,3 @@ def _of_slots(requested: Impairment, tolerances: Tolerances) -> float:
     width.
     """
     return tolerances.of_jitter * (requested.slot.max_ns / 2 if requested.slot is not None else 0.0)
-
-
-def _loud(unit: str, tolerance: float, adds: str) -> str:
-    return (
-        f"this machine adds {adds}, more than the tolerance of {shown(unit, tolerance)}; "
-        "prove again when it is idle, use `--time virtual`, or allow more: `proof:`"
-    )
-
-
-def _wanted(unit: str, requested: float, expects: float) -> str:
-    """Returns the requested value as text, and the expected one if it differs."""
-    text, makes = f"requested {shown(unit, requested)}", shown(unit, expects)
-    return text if makes == shown(unit, requested) else f"{text}, which makes {makes}"

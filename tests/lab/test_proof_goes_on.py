@@ -201,3 +201,25 @@ def test_a_machine_that_is_late_is_told_in_the_rates_own_unit() -> None:
     assert (
         " ms, which is up to " in line.reason and "bit/s, more than the tolerance of 50 kbit/s" in line.reason
     )
+
+
+def test_a_jitter_that_hides_reordered_frames_does_not_fail_for_them() -> None:
+    """Delays of less than a quarter of the mean were left out as reordered: a right link failed twice."""
+    asked = Impairment(delay_ns=10 * MS, jitter_ns=9 * MS, reorder=0.02, limit_packets=1000)
+    draw = random.Random(4)
+
+    def judged(mean_ns: int) -> dict[str, Proven]:
+        delays = [
+            0 if draw.random() < 0.02 else round(mean_ns + draw.uniform(-9, 9) * MS) for _ in range(30_000)
+        ]
+        seen = Seen(30_000, 30_000, 0, 0, delays, [])
+        of = [access("p", "wire", node("p", 0, "a"), asked, PLAIN)]
+        spaced = {("wire", "forward"): seen, ("wire", "reverse"): Seen(5, 5, 0, 0, [0] * 5, [])}
+        found = judge(of, spaced, {}, HOST)
+        return {j.quantity: j for j in found if j.direction == "forward"}
+
+    lines = judged(10 * MS)
+    assert lines["delay"].verdict == "holds" and lines["delay"].expected == pytest.approx(9.8 * MS)
+    assert {lines[name].verdict for name in ("jitter", "reorder")} == {"cannot tell"}
+    assert all("hides which" in lines[name].reason for name in ("jitter", "reorder"))
+    assert judged(12 * MS)["delay"].verdict == "fails"
