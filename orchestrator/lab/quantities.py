@@ -88,8 +88,9 @@ class Quantities:
             share, memory = expected.duplicated(i), i.duplicate_correlation
             yield self._share("duplicate", i.duplicate, share, seen.duplicates, seen.sent, memory)
         if i.corrupt:
-            share, memory = expected.corrupted(i), i.corrupt_correlation
-            yield self._share("corrupt", i.corrupt, share, seen.corrupted, seen.sent, memory)
+            each, memory = expected.judged_copies(i), i.corrupt_correlation
+            share, n = expected.corrupted(i) / each, round(seen.sent * each)
+            yield self._share("corrupt", i.corrupt, share, min(seen.corrupted, n), n, memory)
         if i.reorder:
             yield self._reorder()
 
@@ -109,7 +110,9 @@ class Quantities:
         """Judges the share of lost frames."""
         i, seen = self.requested, self.seen
         requested, memory = expected.requested_loss(i), expected.loss_memory(i)
-        return self._share("loss", requested, expected.lost(i), seen.sent - seen.received, seen.sent, memory)
+        missing = seen.sent - seen.received + expected.counted_twice(i) * seen.sent
+        hits = min(float(seen.sent), max(0.0, missing))
+        return self._share("loss", requested, expected.lost(i), hits, seen.sent, memory)
 
     def _reach(self) -> Proven:
         """Judges whether frames arrive: all must if neither loss nor corruption is requested, else at least
@@ -124,7 +127,10 @@ class Quantities:
             reason = (
                 "" if received == sent else f"{sent - received} of {sent} frames lost where none should be"
             )
-        return self._line("reach", 1.0, received / sent if sent else None, None, "share", sent, found, reason)
+        share = received / sent if sent else None
+        if share is not None and (twice := expected.counted_twice(self.requested)):
+            share = min(1.0, max(0.0, share - twice))
+        return self._line("reach", 1.0, share, None, "share", sent, found, reason)
 
     def _delays(self) -> list[float]:
         """Returns the delays of frames; if reordering is requested, only of those longer than a quarter of
@@ -266,7 +272,7 @@ class Quantities:
         )  # fmt: skip
 
     def _share(
-        self, quantity: str, requested: float, share: float, hits: int, n: int, correlation: float
+        self, quantity: str, requested: float, share: float, hits: float, n: int, correlation: float
     ) -> Proven:
         """Judges a share: `hits` of `n` frames, with the correlation of successive frames. Cannot tell with
         too few frames.

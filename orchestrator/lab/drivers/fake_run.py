@@ -19,7 +19,7 @@ from orchestrator.lab.drivers.fake_capture import HEADERS, FakeCapture
 from orchestrator.lab.drivers.fake_frames import FakePath, FakeTrials
 from orchestrator.lab.drivers.fake_traffic import Sent, Traffic
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.expected import corrupted, duplicated, lost
+from orchestrator.lab.expected import corrupted, counted_twice, duplicated, lost
 from orchestrator.lab.intervals import normal_quantile
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Operation, Outstanding, Probe, Probed, Totals
@@ -101,7 +101,8 @@ class FakeRun:
         if probe.get("counts_only"):
             delays, arrivals = [], []
         return {
-            "link": probe["link"], "direction": probe["direction"], "sent": count, "received": len(kept),
+            "link": probe["link"], "direction": probe["direction"], "sent": count,
+            "received": len(kept) + round(counted_twice(i) * count),
             "duplicates": round(duplicated(i) * count), "reordered": 0,
             "corrupted": round(corrupted(i) * count),
             "delays_ns": delays, "arrivals_ns": arrivals,
