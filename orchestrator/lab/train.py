@@ -206,7 +206,9 @@ def _line(requested: Impairment, waited: Sequence[int], train: Seen) -> _Line:
     hidden = _unseen(train)
     if not hidden and not requested.corrupt:
         return _straight(waited, range(len(waited)), 0.0)
-    most = train.sent + train.duplicates - len(train.arrivals_ns)  # a bit of the address may be flipped, too
+    # A bit of the address may be flipped, too; a damaged copy of a frame that arrived takes its time as well.
+    copies = train.duplicates + (train.corrupted if requested.duplicate else 0)
+    most = train.sent + copies - len(train.arrivals_ns)
     if (places := _places(waited, most)) is not None:
         return _straight(waited, places, 0.0)
     share = hidden / (hidden + len(train.arrivals_ns))

@@ -14,8 +14,10 @@ from contract.plan import Impairment, Link
 from contract.plan.tolerance import ProofSettings, Tolerance
 from contract.proof import Proven
 from orchestrator.lab.driver import Driver
+from orchestrator.lab.judgement import Seen
 from orchestrator.lab.operations import Prove
 from orchestrator.lab.proof import Prover
+from orchestrator.lab.train import Realised, measured
 
 SECOND = 1000 * MS
 MBIT = 1_000_000
@@ -192,3 +194,26 @@ def test_a_half_duplex_rate_that_is_open_names_the_time_and_goes_on() -> None:
     (told,) = re.findall(r"a longer proof decides: `proof: \{at_most: (\d+) s\}`", short.reason)
     whole = Netem(asked, shared=True)
     assert rates(whole, of, at_most_ns=int(told) * SECOND)["both"].verdict == "holds"
+
+
+def test_damaged_copies_leave_holes_whose_places_are_known() -> None:
+    """Their holes were more than the frames that could be missing, and the rate stayed open."""
+    asked = replace(ASKED, duplicate=0.2, corrupt=0.05)
+    draw, slot, places, arrived, copies, damaged = random.Random(5), 0, list[int](), 0, 0, 0
+    for _ in range(60):
+        intact = 0
+        for _ in range(1 + (draw.random() < asked.duplicate)):
+            if draw.random() < asked.corrupt:
+                damaged += 1
+            else:
+                places += [] if intact else [slot]
+                intact += 1
+            slot += 1
+        arrived, copies = arrived + bool(intact), copies + (intact == 2)
+    arrivals = [n * 12_112_000 for n in places]
+    train = Seen(60, arrived + damaged, copies, damaged, [at + SECOND for at in arrivals], arrivals)
+    found = measured(asked, train)
+    assert slot - arrived > 60 + copies - arrived, "more holes than lost frames and second copies"
+    assert (
+        isinstance(found, Realised) and found.holes == 0 and found.rate_bps == pytest.approx(MBIT, rel=1e-3)
+    )
