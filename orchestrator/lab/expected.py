@@ -7,6 +7,8 @@ They differ from the topology's values: netem's correlation changes the frequenc
 
 from __future__ import annotations
 
+import math
+
 from contract.plan import Impairment
 from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
@@ -129,15 +131,41 @@ def _corrupt(i: Impairment) -> float:
 TABLES = {"normal": (-0.0008, 1.0001), "pareto": (-0.0335, 0.8197), "paretonormal": (-0.0253, 0.8339)}
 
 
+# What a second copy that may overtake the first does to the delay of the one that arrives first, in jitters:
+# by how much the mean falls, the deviation of one copy, that of the earlier of two. Of a uniform and a normal
+# law by calculation (David and Nagaraja, Order Statistics, 2003, 3.1), of the others by 30,000 frames.
+FIRST = {
+    "uniform": (1 / 3, math.sqrt(1 / 3), math.sqrt(2 / 9)),
+    "normal": (1 / math.sqrt(math.pi), 1.0, math.sqrt(1 - 1 / math.pi)),
+    "pareto": (0.369, 0.8197, 0.33),
+    "paretonormal": (0.409, 0.8339, 0.44),
+}
+
+
+def overtaking(i: Impairment) -> float:
+    """Returns the share of frames of which the earlier of two copies arrives, whatever their order; 0 where
+    netem keeps packets in order, or without jitter.
+    """
+    ordered = i.rate_bps or i.netem_stays or i.slot is not None
+    return 0.0 if ordered or not i.jitter_ns else duplicated(i)
+
+
 def mean_ns(i: Impairment) -> float:
-    """Returns the mean of the delays (ns) that netem draws."""
+    """Returns the mean of the delays (ns) that frames have: that of the delays which netem draws, and less
+    where copies overtake.
+    """
     mean, _ = TABLES.get(i.distribution, (0.0, 1.0))
-    return i.delay_ns + mean * i.jitter_ns
+    fall = FIRST[i.distribution][0] if i.distribution in FIRST else 0.0
+    return i.delay_ns + (mean - overtaking(i) * fall) * i.jitter_ns
 
 
 def jitter_ns(i: Impairment) -> float:
-    """Returns the standard deviation (ns) of the delays that netem draws."""
+    """Returns the standard deviation (ns) of the delays that frames have, of a uniform law in its jitters."""
     _, deviation = TABLES.get(i.distribution, (0.0, 1.0))
+    if (twice := overtaking(i)) and i.distribution in FIRST:
+        fall, one, first = FIRST[i.distribution]
+        both = (1 - twice) * one**2 + twice * first**2 + twice * (1 - twice) * fall**2
+        deviation *= math.sqrt(both) / one
     return deviation * i.jitter_ns
 
 

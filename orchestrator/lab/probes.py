@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from contract.plan import Direction, Impairment, Link
@@ -32,6 +33,7 @@ STAGGER_NS = 2 * SECOND  # longest sum of the fast trains' starts
 JITTER_TAIL = 4  # jitters that the published distributions reach beyond the delay
 
 
+ANSWERED_MOST = 1_500_000  # delays in one answer: some 50 MB, and a message has 64 MiB at most
 BOTH = "both"  # directions of half duplex, in samples and proofs
 
 
@@ -49,6 +51,20 @@ def length_ns(probes: Sequence[Probe]) -> int:
     without probes.
     """
     return max((p["start_ns"] + p["count"] * p["interval_ns"] for p in probes), default=0)
+
+
+def in_calls(probes: list[Probe], most: int = ANSWERED_MOST) -> list[list[Probe]]:
+    """Returns the probes in one list, or in several of equal length if their answers would have more than
+    `most` delays.
+    """
+    timed = sum(p["count"] for p in probes if not p.get("counts_only"))
+    parts = max(1, math.ceil(timed / most))
+
+    def part(probe: Probe, k: int) -> Probe:
+        return {**probe, "count": probe["count"] * (k + 1) // parts - probe["count"] * k // parts}
+
+    cut = [[part(probe, k) for probe in probes] for k in range(parts)]
+    return [[p for p in one if p["count"]] for one in cut] if parts > 1 else [probes]
 
 
 def spaced_probes(links: Sequence[Link], longest_ns: int = LONGEST_NS) -> list[Probe]:

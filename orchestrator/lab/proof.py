@@ -16,7 +16,7 @@ from orchestrator.lab.judge import judge
 from orchestrator.lab.judgement import Seen
 from orchestrator.lab.operations import Probe, Probed, Prove
 from orchestrator.lab.pooling import Way, added
-from orchestrator.lab.probes import SPACING_NS, burst_probes, in_turns, length_ns, spaced_probes
+from orchestrator.lab.probes import SPACING_NS, burst_probes, in_calls, in_turns, length_ns, spaced_probes
 from orchestrator.lab.proving import (
     JITTERED,
     LOOKS,
@@ -140,6 +140,9 @@ class Prover:
         """Sends the probes, with the reference wire's if `beside`; returns the answers and the machine's
         added delay, None if it is not measured.
         """
+        if len(parts := in_calls(probes)) > 1:
+            several = [self._spaced(part, beside) for part in parts]
+            return [one for answers, _ in several for one in answers], several[-1][1]
         if not beside:
             return self._call(probes), None
         longest = max(p["count"] * p["interval_ns"] for p in probes)

@@ -73,14 +73,8 @@ class Quantities:
         yield self._reach()
         if i.slot is not None:
             yield self._slotted()
-        elif i.delay_ns:
-            yield self._delay()
-        if i.jitter_ns and i.slot is None:
-            table = self.within.tables.get(i.distribution)
-            if self._mixed():
-                yield self._hidden_by_reordering("jitter" if table is None else "distribution")
-            else:
-                yield self._jitter() if table is None else self._distribution(table)
+        else:
+            yield from self._times()
         seen = self.seen
         if expected.requested_loss(i):
             yield self._loss()
@@ -93,6 +87,17 @@ class Quantities:
             yield self._share("corrupt", i.corrupt, share, min(seen.corrupted, n), n, memory)
         if i.reorder:
             yield self._reorder()
+
+    def _times(self) -> Iterator[Proven]:
+        """Yields the judgements of delay and jitter, as far as each is requested."""
+        i, table = self.requested, self.within.tables.get(self.requested.distribution)
+        copies = table is not None and expected.overtaking(i) > expected.MINGLED
+        if i.delay_ns:
+            yield self._hidden("delay") if copies else self._delay()
+        if i.jitter_ns and (self._mixed() or copies):
+            yield self._hidden("jitter" if table is None else "distribution")
+        elif i.jitter_ns:
+            yield self._jitter() if table is None else self._distribution(table)
 
     def _line(
         self, quantity: str, requested: float, measured: float | None, interval: tuple[float, float] | None,
@@ -328,10 +333,14 @@ class Quantities:
         )  # fmt: skip
         return replace(line, needs=needs) if line.verdict == "cannot tell" else line
 
-    def _hidden_by_reordering(self, quantity: str) -> Proven:
-        """Returns a judgement `cannot tell` for a spread in which frames that skipped the queue stand."""
-        why = "frames that skipped the queue are among the delays, and the jitter hides which"
-        wanted, unit = (self.requested.jitter_ns, "ns") if quantity == "jitter" else (0.0, "share")
+    def _hidden(self, quantity: str) -> Proven:
+        """Returns a judgement `cannot tell` for a spread in which frames that skipped the queue stand, or
+        the earlier ones of two copies.
+        """
+        which = "skipped the queue" if self._mixed() else "overtook their copies"
+        why = f"frames that {which} are among the delays, and the jitter hides which"
+        wanted = {"delay": self.requested.delay_ns, "jitter": self.requested.jitter_ns}.get(quantity, 0.0)
+        unit = "share" if quantity == "distribution" else "ns"
         return self._line(quantity, wanted, None, None, unit, len(self.seen.delays_ns), "cannot tell", why)
 
     def _too_few(self, quantity: str, requested: float, unit: str, n: int, needs: int = ENOUGH) -> Proven:
@@ -375,19 +384,9 @@ class Quantities:
         if judged == "cannot tell" and not loud and late_ns is None:
             wants = intervals.more(n, (high - low) / 2, tolerance, abs(measured - expects), needs)
         return self._line(
-            quantity,
-            requested,
-            measured,
-            (low, high),
-            unit,
-            n,
-            judged,
-            reason,
-            expects,
-            tolerance,
-            machine,
+            quantity, requested, measured, (low, high), unit, n, judged, reason, expects, tolerance, machine,
             wants,
-        )
+        )  # fmt: skip
 
 
 def _of_slots(requested: Impairment, tolerances: Tolerances) -> float:

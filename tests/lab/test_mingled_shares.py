@@ -94,3 +94,29 @@ def test_no_count_ends_the_proof_with_an_error(
 ) -> None:
     found = Seen(sent, received, min(duplicates, sent), corrupted, [], [])
     assert {j.verdict for j in judged(asked, found).values()} <= {"holds", "fails", "cannot tell"}
+
+
+@pytest.mark.parametrize("law", ["uniform", "normal"])
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_a_copy_that_overtakes_makes_delays_shorter(law: str, share: float) -> None:
+    """The earlier of two copies counts: with 20 % of duplicates a right link's delay was said to fail."""
+    ms, draw = 1_000_000, random.Random(3)
+    asked = Impairment(
+        delay_ns=100 * ms, jitter_ns=10 * ms, distribution=law, duplicate=share, limit_packets=1000
+    )
+
+    def delay() -> int:
+        spread = draw.uniform(-1, 1) if law == "uniform" else draw.gauss(0, 1)
+        return round(asked.delay_ns + asked.jitter_ns * spread)
+
+    delays = [min(delay(), delay()) if n < share * N else delay() for n in range(N)]
+    found = Seen(N, N, round(share * N), 0, delays, delays)
+    lines = judged(asked, found)
+    assert {lines[name].verdict for name in ("delay", "jitter", "duplicate")} == {"holds"}
+    for name, part in (("delay", 0.002), ("jitter", 0.01)):
+        assert lines[name].measured == pytest.approx(lines[name].expected, rel=part)
+    assert lines["delay"].expected < asked.delay_ns - 0.3 * share * asked.jitter_ns
+    in_order = Impairment(
+        delay_ns=100 * ms, jitter_ns=10 * ms, distribution=law, duplicate=share, rate_bps=10**9
+    )
+    assert expected.mean_ns(in_order) == pytest.approx(asked.delay_ns, rel=0.001), "a rate keeps the order"

@@ -15,6 +15,7 @@ from lab_plans import MS, access, node
 from contract.plan import Impairment, Link
 from contract.plan.tolerance import ProofSettings, Tolerance
 from contract.proof import Proven
+from orchestrator.lab import probes
 from orchestrator.lab.judge import judge
 from orchestrator.lab.judgement import Seen, verdict
 from orchestrator.lab.operations import Prove
@@ -134,6 +135,21 @@ def test_all_trains_fit_the_bound() -> None:
     assert len(lengths) > 1 and sum(lengths) <= 20 * SECOND
     frames = sum(p["count"] for c in wires.calls for p in c if p["link"] != "ref.a")
     assert frames <= 20 * 4000 + 8000
+
+
+def test_more_frames_than_a_message_holds_are_sent_in_several_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A jitter of 0.6 % took two million frames, whose answer was longer than a message may be."""
+    whole = Wires(JITTERY)
+    proven(whole, links(JITTERY))
+    sent = [sum(p["count"] for p in call) for call in whole.calls]
+    assert max(sent) > 3000
+    monkeypatch.setattr(probes, "ANSWERED_MOST", 3000)
+    monkeypatch.setattr(probes.in_calls, "__defaults__", (3000,))
+    wires = Wires(JITTERY)
+    assert {line.verdict for line in proven(wires, links(JITTERY))} == {"holds"}
+    assert max(sum(p["count"] for p in call) for call in wires.calls) <= 3000 < sum(sent)
 
 
 def test_equal_directions_are_pooled_but_a_bad_one_does_not_hide_among_them() -> None:
