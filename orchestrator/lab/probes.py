@@ -115,8 +115,20 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
     if impairment.slot is not None:  # each frame finds a slot of its own
         longest = impairment.delay_ns + _spread(impairment) * impairment.jitter_ns
         interval = max(interval, longest + 2 * impairment.slot.max_ns + SPACING_NS)
+    interval = max(interval, _with_room_ns(impairment, interval))
     count = max(FRAMES_PLAIN, min(count, longest_ns // interval))
     return probe_of(link, name, direction, count, size, interval)
+
+
+def _with_room_ns(i: Impairment, interval_ns: int) -> int:
+    """Returns the interval (ns) at which the frames that are delayed at a time, and their copies, fit into
+    netem's limit; 0 if they fit at `interval_ns`.
+    """
+    room, copies = max(1, i.limit_packets - 1), 1 + i.duplicate
+    fits = (i.delay_ns + i.jitter_ns) * copies < room * interval_ns
+    if fits or i.queue is not None or not i.limit_packets:
+        return 0
+    return round(1.25 * longest_delay_ns(i) * copies / room)
 
 
 def spaced_size(impairment: Impairment) -> int:
