@@ -13,7 +13,7 @@ from contract.plan import Impairment
 from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.probes import HEADER, spaced_size, train_size, transmission_ns
-from orchestrator.plan.correlation import effective_share
+from orchestrator.plan.correlation import effective_share, spared_twice
 from orchestrator.plan.netem import queue_limit
 
 # Bytes of a frame in which a flipped bit hides it: those of its destination and its type. Probes of earlier
@@ -109,8 +109,14 @@ def _mingled(i: Impairment) -> bool:
 
 
 def _twice(i: Impairment) -> float:
-    """Returns the share of frames of which both copies pass the loss: netem draws for the copy again."""
-    return _duplicate(i) * (1 - stationary_loss(i)) ** 2
+    """Returns the share of frames of which both copies pass the loss: netem draws for the copy next."""
+    if i.gemodel is None:
+        return _duplicate(i) * spared_twice(i.loss, i.loss_correlation)
+    p, r, bad_loss, good_loss = i.gemodel
+    bad = p / (p + r) if p + r else 0.0
+    after_bad = (1 - r) * (1 - bad_loss) + r * (1 - good_loss)
+    after_good = p * (1 - bad_loss) + (1 - p) * (1 - good_loss)
+    return _duplicate(i) * (bad * (1 - bad_loss) * after_bad + (1 - bad) * (1 - good_loss) * after_good)
 
 
 def reordered(i: Impairment) -> float:

@@ -16,6 +16,7 @@ from orchestrator.lab.judge import judge
 from orchestrator.lab.judgement import Seen
 from orchestrator.lab.probes import spaced_size
 from orchestrator.lab.tolerance import VIRTUAL
+from orchestrator.plan.correlation import effective_share, spared_twice
 
 N = 200_000
 MINGLED = [
@@ -120,3 +121,23 @@ def test_a_copy_that_overtakes_makes_delays_shorter(law: str, share: float) -> N
         delay_ns=100 * ms, jitter_ns=10 * ms, distribution=law, duplicate=share, rate_bps=10**9
     )
     assert expected.mean_ns(in_order) == pytest.approx(asked.delay_ns, rel=0.001), "a rate keeps the order"
+
+
+@pytest.mark.parametrize(("chance", "memory"), [(0.6, 0.25), (0.6, 0.75), (0.2, 0.5), (0.3, 0.0)])
+def test_a_copy_shares_the_fate_of_its_frame_as_far_as_losses_are_correlated(
+    chance: float, memory: float
+) -> None:
+    """netem draws for the copy next: at 60 % and 25 % a fifth more pairs pass than by chance."""
+    draw, x, before, passed, both = random.Random(1), 0.5, False, 0, 0
+    for _ in range(N):
+        x = (1 - memory) * draw.random() + memory * x
+        passed, both, before = passed + (x >= chance), both + (before and x >= chance), x >= chance
+    assert spared_twice(chance, memory) == pytest.approx(both / N, abs=0.004)
+    assert effective_share(chance, memory) == pytest.approx(1 - passed / N, abs=0.004)
+    asked = Impairment(loss=chance, loss_correlation=memory, duplicate=0.1, limit_packets=1000)
+    assert expected.duplicated(asked) == pytest.approx(0.1 * both / N, rel=0.04)
+
+
+def test_a_copy_meets_the_burst_of_its_frame() -> None:
+    asked = Impairment(gemodel=(0.2, 0.2, 1.0, 0.0), duplicate=0.3, limit_packets=1000)
+    assert expected.duplicated(asked) == pytest.approx(0.3 * 0.5 * 0.8)
