@@ -34,6 +34,10 @@ USED = (
 REMEDY = "figures made of these records are wrong: correct the program that wrote them (docs/accounting.md)"
 AWAY = "The run ended early, or its timeline stopped their senders, whose last records went with them."
 UNRECORDED = "correct the program (docs/accounting.md): a message without an S record is in no figure"
+CUT = (
+    "the drain took all of its length, so the program may have been at work still: write a longer "
+    "`run.drain`, or " + UNRECORDED
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Run:
 
     begin_ns: the scenario's start. end_ns: 10 s after its last phase; both None if unknown. stamped_ns: the
     error that a due time may have. preempted_ns: by which a time of sending may be late. corrupts,
-    duplicates: an impairment of the plan does so.
+    duplicates: an impairment of the plan does so. cut: the drain took all of its length.
     """
 
     records: Records
@@ -65,6 +69,7 @@ class Run:
     preempted_ns: int
     corrupts: bool
     duplicates: bool
+    cut: bool = False
 
 
 def check(records: Records, table: pl.DataFrame, plan: Plan, manifest: Manifest) -> list[Warned]:
@@ -91,6 +96,7 @@ def _run(records: Records, table: pl.DataFrame, plan: Plan, manifest: Manifest) 
     t0_ns = manifest.t0_ns or min((begin for begin, _ in phases.values()), default=None)
     end_ns = max((end for _, end in phases.values()), default=None)
     asked = [one for _, _, one in plan.impairments()]
+    drain_begin, drain_end = phases.get("drain", (0, 0))
     known = clocks.known_ns(table, plan, manifest) if manifest.hosts else pl.lit(0)
     return Run(
         records,
@@ -102,6 +108,7 @@ def _run(records: Records, table: pl.DataFrame, plan: Plan, manifest: Manifest) 
         PREEMPTED_NS["virtual" if manifest.virtual else "real"],
         corrupts=any(one.corrupt for one in asked),
         duplicates=any(one.duplicate for one in asked),
+        cut=bool(plan.drain_ns) and drain_end - drain_begin >= plan.drain_ns,
     )
 
 
@@ -295,7 +302,8 @@ def _unrecorded(run: Run) -> Iterator[Warned]:
         pl.col("unrecorded", "refused", "sent", "missing", "due").sum(), pl.col("flow_name", "first").first()
     )
     for row in of.iter_rows(named=True):
-        yield Warned(f"{TRUST}unrecorded", _owed(row), UNRECORDED, suspect=True)
+        remedy = CUT if run.cut and row["missing"] + row["sent"] else UNRECORDED
+        yield Warned(f"{TRUST}unrecorded", _owed(row), remedy, suspect=True)
 
 
 def _owed(row: dict[str, Any]) -> str:

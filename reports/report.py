@@ -59,8 +59,10 @@ def campaign_report(campaign_dir: Path) -> Path:
     """
     with told(campaign_dir):
         study = study_of_campaign(campaign_dir)
+        links, written = _links(study)
+        if written:  # a run's report adds checks and findings to its manifest
+            study = study_of_campaign(campaign_dir)
         rundir.write_summary(study.root, study.compared.to_dicts())
-        links = _links(study)
         verdicts.write(study)
         return _write(study, links, _silent)
 
@@ -87,14 +89,15 @@ def _offered(page: Path) -> set[str]:
     return set(FILES.findall(page.read_text(encoding="utf-8", errors="replace"))) if page.exists() else set()
 
 
-def _links(study: Study) -> dict[str, str]:
-    """Returns the relative path of each run's page by cell; writes the reports of runs whose page is missing
-    or older than the manifest.
+def _links(study: Study) -> tuple[dict[str, str], bool]:
+    """Returns the relative path of each run's page by cell, and whether reports of runs were written: of
+    those whose page is missing or older than the manifest.
     """
-    found = {}
+    found, written = {}, False
     for cell in study.cells:
         page, manifest = cell.run.path / "report" / "index.html", cell.run.path / "manifest.json"
         if not page.exists() or (manifest.exists() and page.stat().st_mtime < manifest.stat().st_mtime):
             report(cell.run.path)
+            written = True
         found[cell.name] = os.path.relpath(page, study.root / "report")
-    return found
+    return found, written

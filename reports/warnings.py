@@ -15,7 +15,7 @@ from reports.metrics.programs import REMEDY, unread
 from reports.papers import unknown
 from reports.study import Study
 
-Level = Literal["suspect", "warning", "missing"]
+Level = Literal["suspect", "warning", "note", "missing"]
 SIDE_BY_SIDE = "see the section Comparison of the machines; compare runs of one machine, or of equal machines"
 MOST_NAMED = 3  # runs named in one notice
 MOST_MISSING = 12  # sentences of one kind; a campaign's cells often miss the same thing
@@ -32,7 +32,7 @@ class Notice:
 
 
 def notices(study: Study) -> list[Notice]:
-    """Returns all notices of a study: those that make a run suspect first, then warnings, then at most
+    """Returns all notices of a study: those that make a run suspect first, then warnings, notes, and at most
     MOST_MISSING sentences about missing data and the number of the others.
     """
     found: list[Notice] = []
@@ -47,7 +47,7 @@ def notices(study: Study) -> list[Notice]:
     found += [Notice("missing", "", text) for text in study.missing[:MOST_MISSING]]
     if len(study.missing) > MOST_MISSING:
         found.append(Notice("missing", "", f"and {len(study.missing) - MOST_MISSING} more of this kind"))
-    order = {"suspect": 0, "warning": 1, "missing": 2}
+    order = {"suspect": 0, "warning": 1, "note": 2, "missing": 3}
     return sorted(_joined(found), key=lambda n: order[n.level])
 
 
@@ -97,7 +97,7 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
         text = f"the run's state is {m.state!r}{why}"
         yield Notice(level, place, text, "figures cover only what was measured")
     for warning in m.warnings:
-        level = "suspect" if warning.get("suspect") else "warning"
+        level = "suspect" if warning.get("suspect") else "note"
         yield Notice(level, place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
     for log in unread(cell.run.path, cell.run.plan):
         yield Notice("warning", place, log.text, REMEDY)

@@ -50,10 +50,11 @@ class Answer:
     sender: str
     receiver: str | None
     scheduled_ns: int
-    latency_ns: int | None  # None: it never arrived
+    latency_ns: int | None  # None: it never arrived; of a request, or its reply did not
     parts: tuple[Part, ...]
     lost: Lost | None
     notes: tuple[str, ...]
+    received: bool = True  # by its receiver; a request that was may still lack its reply
 
     @property
     def message(self) -> str:
@@ -169,7 +170,7 @@ class Run:
             name=row["name"], seq=row["seq"], traffic_class=row["class"], sender=row["sender"],
             receiver=row["receiver"], scheduled_ns=row["scheduled_ns"], latency_ns=row["total_ns"],
             parts=tuple(line.parts) if line else (), lost=lost,
-            notes=tuple(self._notes(row, there, line, lost)),
+            notes=tuple(self._notes(row, there, line, lost)), received=row["received_ns"] is not None,
         )  # fmt: skip
 
     def _legs(self, row: dict[str, Any], source: str, to: str | None, *, reply: bool) -> tuple[Leg, ...]:

@@ -30,7 +30,10 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class OfClass:
-    """Where the time of a class's messages went; `slow` are those from the 99th percentile on."""
+    """Where the time of a class's messages went; `slow` are those from the 99th percentile on.
+
+    lost: messages that were not received; unanswered: requests without a reply, with those that were lost.
+    """
 
     traffic_class: str
     messages: int
@@ -38,7 +41,8 @@ class OfClass:
     p99_ns: int | None
     parts: tuple[Sum, ...]
     slow: tuple[Sum, ...]
-    owners: dict[str, int]  # of lost messages: number by owner; "cannot tell" where it is not certain
+    owners: dict[str, int]  # of what was lost or unanswered, by owner; "cannot tell" if it is not certain
+    unanswered: int = 0
 
     @property
     def text(self) -> str:
@@ -64,16 +68,17 @@ def _of_class(run: Run, rows: pl.DataFrame) -> OfClass:
     arrived = rows.filter(pl.col("total_ns").is_not_null()).sort("total_ns", descending=True)
     slowest = arrived.head(math.ceil(SLOW * arrived.height))
     owners: dict[str, int] = {}
-    lost = rows.filter(pl.col("total_ns").is_null())
-    for answer in run.answers(lost):
+    gone = rows.filter(pl.col("total_ns").is_null())
+    for answer in run.answers(gone):
         name = _owner(answer)
         owners[name] = owners.get(name, 0) + 1
     p99 = None if slowest.is_empty() else int(slowest["total_ns"][-1])
     groups = {node.name: node.group for node in run.plan.nodes if node.group != node.name}
     return OfClass(
-        rows["class"][0], rows.height, lost.height, p99, sums(run.answers(arrived), groups),
-        sums(run.answers(slowest, behind=True), groups),
+        rows["class"][0], rows.height, gone["received_ns"].null_count(), p99,
+        sums(run.answers(arrived), groups), sums(run.answers(slowest, behind=True), groups),
         dict(sorted(owners.items(), key=lambda one: -one[1])),
+        int((gone["pattern"] == "request").sum()),
     )  # fmt: skip
 
 

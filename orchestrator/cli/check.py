@@ -5,7 +5,7 @@ and warnings if it has none.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,7 @@ def check_command(
     from orchestrator.topology import TopologyError
 
     problems: Sequence[Problem] = ()
-    notes: Sequence[Note] = ()
+    notes: Mapping[Note, str] = {}
     said = ""
     try:
         said, notes = _examine(file, parameters, time_mode, hosts)
@@ -59,15 +59,16 @@ def check_command(
         note(f"{file}: {len(problems)} mistake{'s' if len(problems) > 1 else ''}")
     else:
         say(f"{file}: good: {said}")
-        for one in notes:
-            note(f"warning: {one.place}: {one.text}; {one.remedy}")
+        for one, word in notes.items():
+            note(f"{word}: {one.place}: {one.text}; {one.remedy}")
     return REFUSED if problems else DONE
 
 
 def _examine(
     file: Path, parameters: dict[str, str], time_mode: str, hosts: tuple[str, ...]
-) -> tuple[str, Sequence[Note]]:
-    """Returns the contents of a correct file in words (`3 nodes, 1 segment, ...`), and warnings on it.
+) -> tuple[str, Mapping[Note, str]]:
+    """Returns the contents of a correct file in words (`3 nodes, 1 segment, ...`), and what to look at, each
+    with its word: `note` on what the file asks for, `warning` on what this machine can do.
 
     Raises TopologyError if the file has mistakes or does not fit this machine.
     """
@@ -86,14 +87,14 @@ def _examine(
                 "--hosts: applies to one lab; the topologies of a campaign name their own hosts", USAGE
             )
         campaign = load_campaign(file, parameters)
-        found: dict[Note, None] = {}
+        found: dict[Note, str] = {}
         for cell in campaign.cells:
             if cell.repetition > 1:  # the same plan with another seed
                 break
             plan = make_plan(cell.loaded, None, cell.seed)
             insist_it_fits(plan)
-            found |= dict.fromkeys([*plan.notes, *_of_machines(plan), *of_calibration(plan, time_mode)])
-        return _runs(campaign), list(found)
+            found |= _notes(plan, time_mode)
+        return _runs(campaign), found
     try:
         topology = load(file, parameters, hosts)
     except TopologyError as error:
@@ -110,7 +111,12 @@ def _examine(
     if topology.campaign is not None:
         fixed = {name: value for name, value in parameters.items() if name not in topology.campaign.factors}
         said.append(_runs(load_campaign(file, fixed)))
-    return ", ".join(said), [*plan.notes, *_of_machines(plan), *of_calibration(plan, time_mode)]
+    return ", ".join(said), _notes(plan, time_mode)
+
+
+def _notes(plan: Plan, time_mode: str) -> dict[Note, str]:
+    of_machine = [*_of_machines(plan), *of_calibration(plan, time_mode)]
+    return dict.fromkeys(plan.notes, "note") | dict.fromkeys(of_machine, "warning")
 
 
 def _of_machines(plan: Plan) -> list[Note]:

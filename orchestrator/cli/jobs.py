@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from orchestrator.cli.output import note
-from orchestrator.cli.progress import Progress, duration, fold, planned, timed, warning_text
+from orchestrator.cli.progress import Progress, duration, fold, planned, timed, warning_text, warning_word
 from orchestrator.cli.views import View, view
 
 EVERY_S = 10.0
@@ -85,7 +85,7 @@ class JobsView:
         name, progress, began = self._runs[number]
         self._runs[number] = (name, fold(progress, event, self._clock() - began), began)
         if event.get("event") == "warning":
-            self._say(f"{name}: warning: {warning_text(event)}")
+            self._say(f"{name}: {warning_word(event)}: {warning_text(event)}")
         elif event.get("event") == "straggler":
             self._say(f"{name}: {event['text']}")
         elif event.get("event") == "error":

@@ -166,9 +166,10 @@ def traffic(progress: Progress) -> str:
     if progress.sessions and progress.sessions[1]:
         said.append(f"sessions {progress.sessions[0]}/{progress.sessions[1]}")
     if any(progress.messages.values()):
-        names = ("sent", "settled", "received")
-        shown = {name: progress.messages[name] for name in names if name in progress.messages}
-        said += [f"{value:,} {name}".replace(",", " ") for name, value in shown.items()]
+        # Each receiver's and each reply's arrival counts here, unlike the tables' messages received.
+        names = {"sent": "sent", "settled": "settled", "received": "arrivals"}
+        shown = {word: progress.messages[one] for one, word in names.items() if one in progress.messages}
+        said += [f"{value:,} {word}".replace(",", " ") for word, value in shown.items()]
     return ", ".join(said)
 
 
@@ -190,7 +191,7 @@ def line(before: Progress, after: Progress, event: Mapping[str, Any], now_s: flo
     """
     kind = event.get("event")
     if kind == "warning":
-        return f"warning: {warning_text(event)}"
+        return f"{warning_word(event)}: {warning_text(event)}"
     if kind == "signal":
         return signal_text(event)
     if kind == "error":
@@ -218,6 +219,11 @@ def signal_text(event: Mapping[str, Any]) -> str:
     if event.get("press", 1) == 1:
         return "interrupting: the lab is torn down, measurements are kept (Ctrl-C again: stop at once)"
     return "stopped at once; removing the rest of the lab"
+
+
+def warning_word(event: Mapping[str, Any]) -> str:
+    """Returns `note` for a warning that leaves the run's figures as good as they are, else `warning`."""
+    return "warning" if event.get("suspect", True) else "note"
 
 
 def warning_text(event: Mapping[str, Any]) -> str:

@@ -82,16 +82,20 @@ def report_command(
 
 
 def doubted(directory: Path) -> list[str]:
-    """Returns a line for each finding that makes the run, or a complete run of the campaign, suspect."""
+    """Returns a line for each finding that makes the run, or a complete run of the campaign, suspect, and for
+    each run of the campaign that is not complete.
+    """
     from contract import findings
     from reports.study import cell_lines
 
-    runs = {"": directory}
+    runs, found = {"": directory}, list[str]()
     if (directory / "campaign.json").exists():
         lines, _ = cell_lines(directory / "cells.jsonl")
         complete = [line for line in lines if line.get("state") == "complete"]
         runs = {f"{line.get('cell')}: ": directory / str(line["run_dir"]) for line in complete}
-    found = []
+        for line in (line for line in lines if line not in complete):
+            why = f": {line['error']}" if line.get("error") else ""
+            found.append(f"suspect: {line.get('cell')}: the run's state is {line.get('state')!r}{why}")
     for place, run_dir in runs.items():
         found += [f"suspect: {place}{reason}" for reason in findings.reasons(findings.read(run_dir))]
     return found

@@ -125,10 +125,10 @@ def conclusion(outcome: Outcome, keep: bool, lab: str, shown: Progress) -> str:
     """Returns lines on the end of the run, with the warnings and errors that `shown` has not printed; "" if
     there is nothing to state. keep: the lab stays up.
     """
-    from orchestrator.cli.progress import warning_text
+    from orchestrator.cli.progress import warning_text, warning_word
 
-    texts = dict.fromkeys(map(warning_text, outcome.warnings))
-    lines = [f"warning: {text}" for text in texts if text not in shown.warnings]
+    texts = {warning_text(one): warning_word(one) for one in outcome.warnings}
+    lines = [f"{word}: {text}" for text, word in texts.items() if text not in shown.warnings]
     if outcome.suspect:
         lines.append("suspect: look at the warnings before you trust these figures")
     if outcome.state != "complete":

@@ -82,7 +82,8 @@ def why_command(
     for of in classes:
         say("\n".join(_class_lines(of)) + "\n")
     say("\n\n".join("\n".join(_lines(one)) for one in answers))
-    say("\n" + "\n".join([*cause_lines(found_causes), *(effect_lines(effect) if effect else ())]))
+    gone = "lost or unanswered" if (chosen["pattern"] == "request").any() else "lost"
+    say("\n" + "\n".join([*cause_lines(found_causes, gone), *(effect_lines(effect, gone) if effect else ())]))
 
 
 def _object(answer: Answer) -> dict[str, Any]:
@@ -90,13 +91,15 @@ def _object(answer: Answer) -> dict[str, Any]:
 
 
 def _class_lines(of: OfClass) -> Iterator[str]:
-    yield f"class {of.traffic_class}: {of.messages} messages, {of.lost} lost"
+    unanswered = f", {of.unanswered} requests unanswered" if of.unanswered else ""
+    yield f"class {of.traffic_class}: {of.messages} messages, {of.lost} lost{unanswered}"
     if of.text:
         yield f"  {of.text}"
     yield from _sums("all that arrived", of.parts)
     yield from _sums("from p99 on", of.slow)
     for owner, number in of.owners.items():
-        yield f"  lost: {number}, " + (owner if owner == OPEN else f"dropped by {owner}")
+        gone = "unanswered" if of.unanswered else "lost"
+        yield f"  {gone}: {number}, " + (owner if owner == OPEN else f"dropped by {owner}")
 
 
 def _sums(title: str, parts: Sequence[Sum]) -> Iterator[str]:
@@ -111,7 +114,8 @@ def _sums(title: str, parts: Sequence[Sum]) -> Iterator[str]:
 def _lines(answer: Answer) -> Iterator[str]:
     """Yields the lines of a message: a heading, then its waterfall, or who dropped it."""
     total = answer.latency_ns
-    fate = "never arrived" if total is None else f"{total / 1e6:,.6f} ms"
+    missing = "no reply" if answer.received else "never arrived"
+    fate = missing if total is None else f"{total / 1e6:,.6f} ms"
     yield f"{answer.message} ({answer.traffic_class}) to {answer.receiver or 'nobody'}: {fate}"
     for note in answer.notes:
         yield f"  note: {note}"

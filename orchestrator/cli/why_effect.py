@@ -18,23 +18,25 @@ if TYPE_CHECKING:
 WORDS: dict[str, str] = {HOLDS: "confirmed", FAILS: "not confirmed"}
 
 
-def cause_lines(found: Causes) -> Iterator[str]:
-    """Yields a line for each cause, the most important first, then what has none; or that there is none."""
+def cause_lines(found: Causes, gone: str = "lost") -> Iterator[str]:
+    """Yields a line for each cause, the most important first, then what has none; or that there is none.
+
+    gone: the word for messages that never arrived, and requests without a reply.
+    """
     from capture.why.causes import MEANING
 
     if not found.named and not found.untold:
         yield "causes: none; the messages took what the lab's delays and rates take"
     for place, one in enumerate(found.named, 1):
         time = f"{one.share:.0%} of the slowest messages' time" if one.foretold_ns else ""
-        lost = f"{one.lost} lost" if one.lost else ""
+        lost = f"{one.lost} {gone}" if one.lost else ""
         amount = ", ".join(text for text in (time, lost) if text)
         yield f"cause {place}: {one.cause} ({MEANING[one.cause.kind]}): {amount}"
     if found.untold:
         share = found.unexplained_share
         time = f"{share:.0%} of the slowest messages' time is unexplained" if share else ""
-        lost = (
-            f"who dropped {found.lost_untold} of the lost messages is not known" if found.lost_untold else ""
-        )
+        untold = f"who dropped {found.lost_untold} of the {gone} messages is not known"
+        lost = untold if found.lost_untold else ""
         amount = "; ".join(text for text in (time, lost) if text)
         yield f"{'more causes' if found.named else 'causes'}: {OPEN}: {amount}"
 
@@ -58,8 +60,10 @@ def effect_of(run_dir: Path, rows: pl.DataFrame, cause: str, found: Sequence[Nam
         raise CliError(str(error)) from error
 
 
-def effect_lines(of: Effect) -> Iterator[str]:
-    """Yields the lines on an effect: the verdict with its reason, the slowest messages, all, and the lost."""
+def effect_lines(of: Effect, gone: str = "lost") -> Iterator[str]:
+    """Yields the lines on an effect: the verdict with its reason, the slowest messages, all, and the lost.
+    gone: as in `cause_lines`.
+    """
     yield f"without {of.cause}: {WORDS.get(of.verdict, OPEN)}: {of.text}"
     if of.slow_before_ns is not None and of.slow_after_ns is not None:
         before, after = of.slow_before_ns / 1e6, of.slow_after_ns / 1e6
@@ -72,6 +76,6 @@ def effect_lines(of: Effect) -> Iterator[str]:
             else " (a single message; the run repeats to the byte, so the fall has no spread)"
         )
         yield f"  all {of.messages} together: {one.value / 1e6:,.3f} ms faster on average{between}"
-    yield f"  lost: {of.lost_before} with it, {of.lost_after} without"
+    yield f"  {gone}: {of.lost_before} with it, {of.lost_after} without"
     if of.differing:
         yield f"  note: not equal to the recorded run's: {', '.join(of.differing)}; that may change it too"

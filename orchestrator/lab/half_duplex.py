@@ -6,27 +6,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from contract.plan import Link
 from contract.proof import Proven
 from orchestrator.lab import expected
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.judgement import ProofResult, Seen, shown, verdict
+from orchestrator.lab.intervals import AGAIN, NEARLY
+from orchestrator.lab.judgement import ProofResult, Seen, decides, shown, verdict
 from orchestrator.lab.operations import Probe
 from orchestrator.lab.probes import (
     BOTH,
     FRAMES_LEAST,
+    TRAIN_FRAMES_LEAST,
     TRAIN_FRAMES_MOST,
     at_once,
+    length_ns,
     probe_of,
     train,
     train_size,
     transmission_ns,
 )
 from orchestrator.lab.tolerance import Tolerances
-from orchestrator.lab.train import OFFER_FACTOR, offered_bps, too_slow
+from orchestrator.lab.train import OFFER_FACTOR, offered_bps, paced, too_lossy, too_slow
 
 Results = Mapping[tuple[str, str], Seen]
+UNBOUNDED_NS = 10**6 * SECOND
+AHEAD = 1.5  # each direction offers so many times the rate
 LONGER = 4  # trains are so many times as long as those of one direction, since two share the rate
 FINER = 3  # the error of the measured rate is at most this part of the tolerance, if time allows
 
@@ -38,79 +44,138 @@ def probes(links: Sequence[Link], tolerances: Tolerances, most_ns: int) -> list[
     They are long enough for an error of a third of the tolerance of the rate, but take at most `most_ns`.
     """
     found: list[Probe] = []
-    for link in links:
+    for link in _shared(links):
         requested = link.forward.impairment
-        if not link.half_duplex or not requested.rate_bps:
-            continue
         expects = expected.rate_bps(requested)
         steps = math.ceil(FINER * expects / tolerances.rate.of(expects))
-        paced = max(1, transmission_ns(train_size(requested), requested) * 2 // 3)
+        interval = max(1, transmission_ns(train_size(requested), requested) * 2 // 3)
         for way, direction in (("forward", link.forward), ("reverse", link.reverse)):
             alone = train(link.name, way, direction, TRAIN_FRAMES_MOST)
-            count = max(LONGER * alone["count"], min(at_once(requested) + steps * 3 // 2, most_ns // paced))
-            sent = probe_of(link.name, way, direction, count, alone["size"], paced)
+            count = max(
+                LONGER * alone["count"], min(at_once(requested) + steps * 3 // 2, most_ns // interval)
+            )
+            sent = probe_of(link.name, way, direction, count, alone["size"], interval)
             found.append({**sent, "timeout_ns": 2 * sent["timeout_ns"]})
     return found
 
 
+def further(links: Sequence[Link], judged: Sequence[Proven], left_ns: int) -> list[Probe]:
+    """Returns longer trains for the undecided rates, as far as they take at most `left_ns`."""
+    found = [_longer(link, line) for line in judged for link in links if link.name == line.link]
+    return [probe for trains in found if trains and length_ns(trains) <= left_ns for probe in trains]
+
+
+def _longer(link: Link, line: Proven) -> list[Probe]:
+    """Returns trains for both directions of a link that together carry the frames that its undecided rate
+    needs; empty for a decided one, or if no number of frames decides it.
+
+    What passes the loss is sent at 1.5 times the rate in each direction.
+    """
+    if line.verdict != "cannot tell" or line.needs is None:
+        return []
+    found: list[Probe] = []
+    for way, direction in (("forward", link.forward), ("reverse", link.reverse)):
+        requested = direction.impairment
+        size, carried = train_size(requested), at_once(requested) + line.needs
+        spacing = max(1, transmission_ns(size, requested))
+        interval = max(1, round(spacing * expected.passing(requested) / AHEAD))
+        count = max(2, math.ceil(carried * spacing / expected.shown(requested) / interval))
+        sent = probe_of(link.name, way, direction, carried, size, interval)
+        found.append({**sent, "count": count, "timeout_ns": 2 * sent["timeout_ns"]})
+    return found
+
+
+def told(line: Proven, links: Sequence[Link], tolerances: Tolerances, most_ns: int) -> Proven:
+    """Adds to the reason of an undecided judgement what would decide it; returns others unchanged. most_ns:
+    the time that the trains may take.
+    """
+    of = [link for link in links if link.name == line.link]
+    trains = [probe for link in of for probe in _longer(link, line)]
+    if not trains:
+        return line
+    longer_ns, first_ns = length_ns(trains), length_ns(probes(of, tolerances, UNBOUNDED_NS))
+    # With enough time the first trains are longer, and decide where the loss leaves enough of them.
+    enough = all(2 * AHEAD * expected.passing(link.forward.impairment) >= OFFER_FACTOR for link in of)
+    whole_ns = longer_ns if enough and longer_ns <= first_ns else first_ns + longer_ns
+    return replace(line, reason=f"{line.reason}; {decides(whole_ns, most_ns)}")
+
+
 def judge(links: Sequence[Link], together: Results, tolerances: Tolerances) -> Iterator[Proven]:
     """Yields a judgement (quantity `rate`, direction `both`) for each half-duplex link with a rate."""
-    for link in links:
-        if link.half_duplex and link.forward.impairment.rate_bps:
-            yield _rate(link, [together.get((link.name, way)) for way in ("forward", "reverse")], tolerances)
+    for link in _shared(links):
+        yield _rate(link, [together.get((link.name, way)) for way in ("forward", "reverse")], tolerances)
+
+
+def _shared(links: Sequence[Link]) -> list[Link]:
+    return [link for link in links if link.half_duplex and link.forward.impairment.rate_bps]
 
 
 def _rate(link: Link, trains: Sequence[Seen | None], tolerances: Tolerances) -> Proven:
     """Judges the rate of both directions together, from the arrivals while both were sending. The verdict is
-    "cannot tell" if the link has slots, if too few frames arrived (in that time, too), or if the senders were
-    too slow.
+    "cannot tell" if the link has slots, if too few frames arrived (in that time, too), if the senders were
+    too slow, or if the loss left too little of the trains.
     """
     requested = link.forward.impairment
-    whole, expects = float(requested.rate_bps), expected.rate_bps(requested)
+    expects = expected.rate_bps(requested)
     tolerance = tolerances.rate.of(expects)
+
+    def untold(why: str, n: int, needs: int | None = None) -> Proven:
+        return _line(link, expects, None, n, "cannot tell", why, tolerance, needs)
+
     if requested.slot is not None:
-        why = "slots let frames go together, which hides the rate's spacing"
-        return _line(link, whole, expects, None, 0, "cannot tell", why, tolerance)
-    arrivals = [sorted(seen.arrivals_ns)[at_once(requested) :] for seen in trains if seen is not None]
-    if len(arrivals) < 2 or min(map(len, arrivals)) < FRAMES_LEAST:
-        few = min(map(len, arrivals), default=0)
-        return _line(link, whole, expects, None, few, "cannot tell", f"{few} frames are too few", tolerance)
+        return untold("slots let frames go together, which hides the rate's spacing", 0)
+    seen = [one for one in trains if one is not None]
+    least = max(TRAIN_FRAMES_LEAST, math.ceil(FINER * expects / tolerance)) if tolerance else None
+    arrivals = [sorted(one.arrivals_ns)[at_once(requested) :] for one in seen]
+    offered = sum(offered_bps(one, train_size(requested)) for one in seen if len(one.arrivals_ns) > 1)
+    passed = offered * expected.passing(requested)
+    few = min(map(len, arrivals), default=0)
+    if len(arrivals) < 2 or few < FRAMES_LEAST:
+        return untold(f"{few} frames are too few", few, least and _again(link, seen, least))
     begin, end = max(a[0] for a in arrivals), min(a[-1] for a in arrivals)
     inside = sorted(at for a in arrivals for at in a if begin <= at <= end)
     if len(inside) < FRAMES_LEAST:
         why = "the two directions did not send at the same time; prove again when the machine is idle"
-        return _line(link, whole, expects, None, len(inside), "cannot tell", why, tolerance)
-    offered = sum(offered_bps(seen, train_size(requested)) for seen in trains if seen is not None)
+        return untold(why, len(inside))
     if offered < OFFER_FACTOR * expects:
-        return _line(link, whole, expects, None, len(inside), "cannot tell", too_slow(offered), tolerance)
-    steps, span = len(inside) - 1, inside[-1] - inside[0]
-    rate = steps * train_size(requested) * 8 * SECOND / span
-    error = rate / steps  # where the window cuts a frame
+        return untold(too_slow(offered), len(inside))
+    if passed < OFFER_FACTOR * expects:
+        return untold(too_lossy(passed), len(inside), least and _again(link, seen, least))
+    steps = len(inside) - 1
+    rate, error = paced(requested, inside, _sum(seen))
     interval = (rate - error, rate + error)
     judged = verdict(*interval, expects - tolerance, expects + tolerance)
     got = f"both directions together got {shown('bit/s', *interval)}, tolerance {shown('bit/s', tolerance)}"
+    needs = None
+    if judged == "cannot tell" and tolerance:  # the error shrinks with the number of steps
+        edge = max(abs(tolerance - abs(rate - expects)), error / 4)
+        needs = max(math.ceil(AGAIN * steps), math.ceil(steps * error / (NEARLY * edge)))
     reason = "" if judged == "holds" else got
-    return _line(link, whole, expects, (rate, interval), len(inside), judged, reason, tolerance)
+    return _line(link, expects, (rate, interval), len(inside), judged, reason, tolerance, needs)
+
+
+def _sum(seen: Sequence[Seen]) -> Seen:
+    arrivals = sorted(at for one in seen for at in one.arrivals_ns)
+    sent, received, copies, damaged = (
+        sum(values)
+        for values in zip(*((o.sent, o.received, o.duplicates, o.corrupted) for o in seen), strict=True)
+    )
+    return Seen(sent, received, copies, damaged, arrivals, arrivals)
+
+
+def _again(link: Link, seen: Sequence[Seen], needs: int) -> int | None:
+    """Returns `needs`; None if trains as long as that were sent before."""
+    line = _line(link, 0.0, None, 0, "cannot tell", "", 0.0, needs)
+    longer = max(probe["count"] for probe in _longer(link, line))
+    return None if any(one.sent >= longer for one in seen) else needs
 
 
 def _line(
-    link: Link, requested: float, expects: float, found: tuple[float, tuple[float, float]] | None, n: int,
-    verdict: ProofResult, reason: str, tolerance: float,
+    link: Link, expects: float, found: tuple[float, tuple[float, float]] | None, n: int,
+    verdict: ProofResult, reason: str, tolerance: float, needs: int | None = None,
 ) -> Proven:  # fmt: skip
     rate, (low, high) = found if found is not None else (None, (None, None))
     return Proven(
-        link.name,
-        BOTH,
-        "rate",
-        requested,
-        expects,
-        rate,
-        low,
-        high,
-        "bit/s",
-        n,
-        verdict,
-        reason,
-        tolerance,
-        None,
-    )
+        link.name, BOTH, "rate", float(link.forward.impairment.rate_bps), expects, rate, low, high, "bit/s",
+        n, verdict, reason, tolerance, None, needs,
+    )  # fmt: skip

@@ -62,4 +62,4 @@ def _judge(
         judged = Quantities(link, name, direction.impairment, result, z, within.through(direction))
         yield from judged.all()
         if direction.impairment.rate_bps:
-            yield judged.rate(burst.get((link, name)))
+            yield judged.rate(direction, burst.get((link, name)))

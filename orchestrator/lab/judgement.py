@@ -1,11 +1,15 @@
-"""Defines the results of probe frames, the verdict on an interval, and quantities as short texts."""
+"""Defines the results of probe frames, the verdict on an interval, and quantities and remedies as short
+texts.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+RATE = "rate"  # the quantity that trains show, and spaced frames do not
 ProofResult = Literal["holds", "fails", "cannot tell"]
 # Sizes from which a unit is written in, largest first.
 _UNITS: dict[str, tuple[tuple[float, str], ...]] = {
@@ -42,3 +46,26 @@ def shown(unit: str, *values: float) -> str:
     sizes = _UNITS[unit]
     size, name = next(((s, n) for s, n in sizes if most >= s), sizes[-1])
     return " to ".join(f"{v / size:.3g}" for v in values) + f" {name}"
+
+
+def decides(whole_ns: int, most_ns: int) -> str:
+    """Returns the remedy for an undecided quantity that takes `whole_ns` to decide, of which `most_ns` were
+    allowed.
+    """
+    if whole_ns <= most_ns:  # it was looked at as often as a proof looks at most
+        return "it lies near the edge of the tolerance: another seed may decide"
+    return f"a longer proof decides: `proof: {{at_most: {math.ceil(whole_ns / 1e9)} s}}`"
+
+
+def loud_reason(unit: str, tolerance: float, adds: str) -> str:
+    """Returns the reason of a machine that adds more (`adds`, in words) than the tolerance."""
+    return (
+        f"this machine adds {adds}, more than the tolerance of {shown(unit, tolerance)}; "
+        "prove again when it is idle, use `--time virtual`, or allow more: `proof:`"
+    )
+
+
+def wanted_reason(unit: str, requested: float, expects: float) -> str:
+    """Returns the requested value as text, and the expected one if it differs."""
+    text, makes = f"requested {shown(unit, requested)}", shown(unit, expects)
+    return text if makes == shown(unit, requested) else f"{text}, which makes {makes}"

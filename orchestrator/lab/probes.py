@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from contract.plan import Direction, Impairment, Link
@@ -32,6 +33,7 @@ STAGGER_NS = 2 * SECOND  # longest sum of the fast trains' starts
 JITTER_TAIL = 4  # jitters that the published distributions reach beyond the delay
 
 
+ANSWERED_MOST = 1_500_000  # delays in one answer: some 50 MB, and a message has 64 MiB at most
 BOTH = "both"  # directions of half duplex, in samples and proofs
 
 
@@ -42,6 +44,27 @@ def directions(links: Sequence[Link]) -> list[tuple[str, str, Direction]]:
         for link in links
         for name, direction in (("forward", link.forward), ("reverse", link.reverse))
     ]
+
+
+def length_ns(probes: Sequence[Probe]) -> int:
+    """Returns the time (ns) until the last frame of the probes is sent, in parallel from their starts; 0
+    without probes.
+    """
+    return max((p["start_ns"] + p["count"] * p["interval_ns"] for p in probes), default=0)
+
+
+def in_calls(probes: list[Probe], most: int = ANSWERED_MOST) -> list[list[Probe]]:
+    """Returns the probes in one list, or in several of equal length if their answers would have more than
+    `most` delays.
+    """
+    timed = sum(p["count"] for p in probes if not p.get("counts_only"))
+    parts = max(1, math.ceil(timed / most))
+
+    def part(probe: Probe, k: int) -> Probe:
+        return {**probe, "count": probe["count"] * (k + 1) // parts - probe["count"] * k // parts}
+
+    cut = [[part(probe, k) for probe in probes] for k in range(parts)]
+    return [[p for p in one if p["count"]] for one in cut] if parts > 1 else [probes]
 
 
 def spaced_probes(links: Sequence[Link], longest_ns: int = LONGEST_NS) -> list[Probe]:
@@ -92,8 +115,20 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
     if impairment.slot is not None:  # each frame finds a slot of its own
         longest = impairment.delay_ns + _spread(impairment) * impairment.jitter_ns
         interval = max(interval, longest + 2 * impairment.slot.max_ns + SPACING_NS)
+    interval = max(interval, _with_room_ns(impairment, interval))
     count = max(FRAMES_PLAIN, min(count, longest_ns // interval))
     return probe_of(link, name, direction, count, size, interval)
+
+
+def _with_room_ns(i: Impairment, interval_ns: int) -> int:
+    """Returns the interval (ns) at which the frames that are delayed at a time, and their copies, fit into
+    netem's limit; 0 if they fit at `interval_ns`.
+    """
+    room, copies = max(1, i.limit_packets - 1), 1 + i.duplicate
+    fits = (i.delay_ns + i.jitter_ns) * copies < room * interval_ns
+    if fits or i.queue is not None or not i.limit_packets:
+        return 0
+    return round(1.25 * longest_delay_ns(i) * copies / room)
 
 
 def spaced_size(impairment: Impairment) -> int:
@@ -113,7 +148,7 @@ def burst_probes(links: Sequence[Link]) -> list[Probe]:
     rated = [way for way in directions(links) if way[2].impairment.rate_bps]
     ways = [way for way in rated if way[2].impairment.slot is None]  # slots hide the frames' spacing
     share = TRAIN_FRAMES_IN_ALL // max(1, len(ways))
-    return in_turns(_staggered([train(link, name, d, share) for link, name, d in ways]), links)
+    return in_turns(staggered([train(link, name, d, share) for link, name, d in ways]), links)
 
 
 def train(link: str, name: str, direction: Direction, share: int) -> Probe:
@@ -155,7 +190,7 @@ def _full_frame(impairment: Impairment) -> int:
     return impairment.frame_bytes - FRAME_BYTES + HEADER
 
 
-def _staggered(trains: list[Probe]) -> list[Probe]:
+def staggered(trains: list[Probe]) -> list[Probe]:
     """Sets the starts of trains, in place: a fast one starts when the fast ones before it have finished
     (sooner if these starts would exceed 2 s), a slow one at once.
     """

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contract.plan import Link
 from contract.plan.tolerance import ProofSettings
 from contract.proof import Proven
-from orchestrator.lab import half_duplex, noise_floor
+from orchestrator.lab import half_duplex, noise_floor, train
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Driver
 from orchestrator.lab.judge import judge
 from orchestrator.lab.judgement import Seen
 from orchestrator.lab.operations import Probe, Probed, Prove
-from orchestrator.lab.pooling import added
-from orchestrator.lab.probes import SPACING_NS, burst_probes, in_turns, spaced_probes
+from orchestrator.lab.pooling import Way, added
+from orchestrator.lab.probes import SPACING_NS, burst_probes, in_calls, in_turns, length_ns, spaced_probes
 from orchestrator.lab.proving import (
     JITTERED,
     LOOKS,
@@ -24,7 +24,6 @@ from orchestrator.lab.proving import (
     brief,
     further,
     in_time,
-    length_ns,
     more,
     most_ns,
     told,
@@ -60,15 +59,14 @@ class Prover:
             if not links:
                 return [], tolerances
             judged = self._until_told(links, tolerances, beside, LOOKS if not once else 1)
-        shared = half_duplex.probes(links, tolerances, most_ns(self.requested, virtual=self.virtual))
-        together = _by_way(self._call(self._offered(shared)))
-        return [*judged, *half_duplex.judge(links, together, tolerances)], tolerances
+        return [*judged, *self._shared(links, tolerances, LOOKS if not once else 1)], tolerances
 
     def _until_told(
         self, links: Sequence[Link], tolerances: Tolerances, beside: bool, looks: int
     ) -> list[Proven]:
-        """Sends spaced frames and trains through all directions, then further frames through undecided ones;
-        returns the judgements. A jitter or delay that lacks time is judged with the rough tolerance.
+        """Sends spaced frames and trains through all directions, then further frames and longer trains
+        through undecided ones; returns the judgements. A jitter or delay that lacks time is judged with the
+        rough tolerance.
         """
         first = spaced_probes(links, self.requested.longest_ns)
         if self.virtual:
@@ -77,23 +75,57 @@ class Prover:
         answers, noise = self._spaced(probes, beside)
         spaced = _by_way(answers)
         burst = _by_way(self._call(self._offered(burst_probes(links))))
-        left_ns = most_ns(self.requested, virtual=self.virtual) - length_ns(probes)
+        most = most_ns(self.requested, virtual=self.virtual)
+        left_ns = most - length_ns(probes)
         for look in range(looks):
             fine = judge(links, spaced, burst, tolerances, noise, self.tables, LOOKS)
             rough = fine
             if any(more(line) for line in fine if line.quantity in JITTERED):
                 rough = judge(links, spaced, burst, tolerances.rough(), noise, self.tables, LOOKS)
+            last = look == looks - 1
+            trains = [] if last else train.further(links, fine, left_ns)
+            burst |= _by_way(self._call(self._offered(trains)))
+            left_ns -= length_ns(trains)
             judged = in_time(fine, rough, first, left_ns, dense=self.virtual)
-            probes = further(first, judged, left_ns, links, dense=self.virtual) if look < looks - 1 else []
+            probes = [] if last else further(first, judged, left_ns, links, dense=self.virtual)
             probes = in_turns(probes, links)
-            if not probes:
+            if not probes and not trains:
                 break
-            answers, later = self._spaced(probes, beside)
-            noise = later or noise
-            for way, seen in _by_way(answers).items():
-                spaced[way] = added(spaced[way], seen)
+            if probes:
+                answers, later = self._spaced(probes, beside)
+                noise = later or noise
+                for way, seen in _by_way(answers).items():
+                    spaced[way] = added(spaced[way], seen)
             left_ns -= length_ns(probes)
-        return [told(line, first) for line in in_time(fine, rough, first, 0, dense=self.virtual)]
+        lines = in_time(fine, rough, first, 0, dense=self.virtual)
+        return [_served(line) for line in lines] if looks == 1 else self._told(lines, links, first, left_ns)
+
+    def _told(
+        self, lines: Sequence[Proven], links: Sequence[Link], first: Sequence[Probe], left_ns: int
+    ) -> list[Proven]:
+        """Returns the judgements with the time that would decide the undecided ones: the trains of rates
+        first, then the spaced frames.
+        """
+        most = most_ns(self.requested, virtual=self.virtual)
+        trains = train.trains(links, lines)
+        whole_ns = most - left_ns + length_ns(trains)
+        rated = [train.told(line, whole_ns, most) for line in lines]
+        return told(rated, first, whole_ns, most, dense=self.virtual)
+
+    def _shared(self, links: Sequence[Link], tolerances: Tolerances, looks: int) -> list[Proven]:
+        """Sends trains through both directions of half-duplex links at once, and longer ones through those
+        whose rate is undecided; returns the judgements.
+        """
+        most = most_ns(self.requested, virtual=self.virtual)
+        trains, together, spent_ns = half_duplex.probes(links, tolerances, most), dict[Way, Seen](), 0
+        for look in range(looks):
+            together |= _by_way(self._call(self._offered(trains)))
+            spent_ns += length_ns(trains)
+            judged = list(half_duplex.judge(links, together, tolerances))
+            trains = half_duplex.further(links, judged, most - spent_ns) if look < looks - 1 else []
+            if not trains:
+                break
+        return [_served(j) if looks == 1 else half_duplex.told(j, links, tolerances, most) for j in judged]
 
     def _offered(self, trains: list[Probe]) -> list[Probe]:
         return at_once(trains) if self.virtual else trains
@@ -108,6 +140,9 @@ class Prover:
         """Sends the probes, with the reference wire's if `beside`; returns the answers and the machine's
         added delay, None if it is not measured.
         """
+        if len(parts := in_calls(probes)) > 1:
+            several = [self._spaced(part, beside) for part in parts]
+            return [one for answers, _ in several for one in answers], several[-1][1]
         if not beside:
             return self._call(probes), None
         longest = max(p["count"] * p["interval_ns"] for p in probes)
@@ -121,6 +156,16 @@ class Prover:
             return []
         longest = max(p["start_ns"] + p["timeout_ns"] + p["count"] * p["interval_ns"] for p in probes)
         return self.driver.call(Prove(probes), patience_ns=longest + 20 * SECOND)["probes"]
+
+
+def _served(line: Proven) -> Proven:
+    """Adds to the reason of an undecided judgement in a lab that serves that only the first trains were
+    sent.
+    """
+    if line.verdict != "cannot tell" or line.needs is None:
+        return line
+    why = "a lab that serves waits for the first trains only; a lab that begins with this link proves it"
+    return replace(line, reason=f"{line.reason}; {why}")
 
 
 def _by_way(probed: Sequence[Probed]) -> dict[tuple[str, str], Seen]:

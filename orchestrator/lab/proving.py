@@ -12,6 +12,8 @@ from contract.plan import Impairment, Link
 from contract.plan.tolerance import ProofSettings
 from contract.proof import Proven
 from orchestrator.lab.clock import MILLISECOND, SECOND
+from orchestrator.lab.intervals import ENOUGH
+from orchestrator.lab.judgement import RATE, decides
 from orchestrator.lab.operations import Probe
 from orchestrator.lab.probes import (
     SMALLEST,
@@ -28,6 +30,7 @@ TOGETHER, DENSE_NS = 64, MILLISECOND // 5
 CALLS_NS = 10_000  # virtual time of two system calls
 CERTAIN = 100  # enough frames for an impairment without a random part
 JITTERED = ("delay", "jitter")  # judged with a wider tolerance if time is short
+SPREAD = (*JITTERED, "distribution")  # their first frames tell how many more they need
 COUNTED = ("loss", "duplicate")  # judged by the number of arriving frames; their size and delay do not matter
 Way = tuple[str, str]
 
@@ -41,18 +44,12 @@ def most_ns(requested: ProofSettings, *, virtual: bool) -> int:
     return AT_MOST_VIRTUAL_NS if virtual else AT_MOST_NS
 
 
-def length_ns(probes: Sequence[Probe]) -> int:
-    """Returns the time (ns) until the last frame of the probes is sent, in parallel from their starts; 0
-    without probes.
-    """
-    return max((p["start_ns"] + p["count"] * p["interval_ns"] for p in probes), default=0)
-
-
 def further(
     first: Sequence[Probe], judged: Sequence[Proven], left_ns: int, links: Sequence[Link], *, dense: bool
 ) -> list[Probe]:
     """Returns probes with the frames that undecided quantities need, if all frames of a quantity fit into the
-    remaining time; those that need the shortest time first. Empty if none fits.
+    remaining time; those that need the shortest time first. Empty if none fits. Rates have trains of their
+    own (train.py).
 
     In real time the frame rate of all directions together is limited, too. dense: in virtual time, without
     that limit and with frames closer together.
@@ -63,7 +60,8 @@ def further(
         probe_of = {way: _denser(p, requested[way]) for way, p in probe_of.items()}
     frames: dict[Way, int] = {}
     timed: dict[Way, int] = {}  # of these, those whose delays are requested
-    for line in sorted(judged, key=lambda j: more(j) * _interval(probe_of, j)):
+    spaced = [line for line in judged if line.quantity != RATE]
+    for line in sorted(spaced, key=lambda j: more(j) * _interval(probe_of, j)):
         way = line.link, line.direction
         missing = more(line) - frames.get(way, 0)
         if missing <= 0 or way not in probe_of:
@@ -159,17 +157,32 @@ def _longer(probe_of: Mapping[Way, Probe], frames: Mapping[Way, int], *, dense: 
         yield {**probe, "count": count, "interval_ns": interval, "start_ns": 0}
 
 
-def told(line: Proven, first: Sequence[Probe]) -> Proven:
-    """Adds to the reason of an undecided judgement the duration of a proof that would decide it; returns
-    other judgements, and those without a known number of frames, unchanged.
+def told(
+    lines: Sequence[Proven], first: Sequence[Probe], spent_ns: int, most: int, *, dense: bool
+) -> list[Proven]:
+    """Adds to the reason of undecided judgements what would decide them: a longer proof, with its duration,
+    or, if the allowed time (`most`, ns) was enough for that, another proof. Returns other judgements, those
+    without a known number of frames, and rates unchanged.
+
+    spent_ns: the time that the proof took. In real time the frame rate of all directions together is
+    limited, so that those that need the shortest time come first.
     """
-    if line.verdict != "cannot tell" or line.needs is None:
-        return line
-    probe = next((p for p in first if (p["link"], p["direction"]) == (line.link, line.direction)), None)
-    if probe is None:
-        return line
-    whole_s = math.ceil(line.needs / line.directions * probe["interval_ns"] / SECOND)
-    return replace(line, reason=f"{line.reason}; a longer proof decides: `proof: {{at_most: {whole_s} s}}`")
+    probe_of = {(p["link"], p["direction"]): p for p in first}
+    frames: dict[Way, int] = {}
+    whole_ns: dict[int, int] = {}  # by id of the line
+    for line in sorted(lines, key=lambda j: _missing(j) * _interval(probe_of, j)):
+        way = line.link, line.direction
+        if line.quantity == RATE or way not in probe_of or not (missing := _missing(line)):
+            continue
+        frames[way] = max(frames.get(way, 0), missing)
+        together_ns = 0 if dense else sum(frames.values()) * SECOND // FRAMES_PER_S
+        whole_ns[id(line)] = spent_ns + max(missing * _interval(probe_of, line), together_ns)
+    return [
+        replace(line, reason=f"{line.reason}; {decides(whole_ns[id(line)], most)}")
+        if id(line) in whole_ns
+        else line
+        for line in lines
+    ]
 
 
 def in_time(
@@ -193,9 +206,17 @@ def in_time(
 
 
 def more(line: Proven) -> int:
-    """Returns the frames that one direction still needs; 0 for a decided quantity, or if no number of frames
-    would decide it.
+    """Returns the frames that one direction gets next; 0 for a decided quantity, or if no number of frames
+    would decide it. A quantity with too few frames for a spread gets those first, which then tell how many it
+    needs.
     """
+    if line.quantity in SPREAD and line.measured is None and line.needs is not None:
+        line = replace(line, needs=min(line.needs, ENOUGH))
+    return _missing(line)
+
+
+def _missing(line: Proven) -> int:
+    """Returns the frames that one direction still needs; 0 as in `more`."""
     if line.verdict != "cannot tell" or line.needs is None:
         return 0
     return max(0, math.ceil((line.needs - line.n) / line.directions))

@@ -6,27 +6,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contract.plan import Direction, Impairment
 from contract.proof import Proven
 from orchestrator import queueing
-from orchestrator.lab import expected, shape
-from orchestrator.lab.intervals import (
-    ENOUGH,
-    ROOM,
-    deviation_interval,
-    effective,
-    mean_interval,
-    median_interval,
-    more,
-    quartile_range,
-    wilson,
-)
-from orchestrator.lab.judgement import ProofResult, Seen, shown, verdict
+from orchestrator.lab import expected, intervals, shape
+from orchestrator.lab.intervals import ENOUGH, ROOM
+from orchestrator.lab.judgement import ProofResult, Seen, loud_reason, shown, verdict, wanted_reason
 from orchestrator.lab.probes import FRAMES_PLAIN, spaced_size
 from orchestrator.lab.tolerance import WIDEST, Noise, Tolerances, of_share
-from orchestrator.lab.train import Untold, measured
+from orchestrator.lab.train import Untold, measured, needed_frames
 from orchestrator.plan.slots import lone_ns
 
 NEAR = 0.1  # largest Kolmogorov-Smirnov distance at which the delays have the table's distribution
@@ -83,11 +73,8 @@ class Quantities:
         yield self._reach()
         if i.slot is not None:
             yield self._slotted()
-        elif i.delay_ns:
-            yield self._delay()
-        if i.jitter_ns and i.slot is None:
-            table = self.within.tables.get(i.distribution)
-            yield self._jitter() if table is None else self._distribution(table)
+        else:
+            yield from self._times()
         seen = self.seen
         if expected.requested_loss(i):
             yield self._loss()
@@ -95,10 +82,22 @@ class Quantities:
             share, memory = expected.duplicated(i), i.duplicate_correlation
             yield self._share("duplicate", i.duplicate, share, seen.duplicates, seen.sent, memory)
         if i.corrupt:
-            share, memory = expected.corrupted(i), i.corrupt_correlation
-            yield self._share("corrupt", i.corrupt, share, seen.corrupted, seen.sent, memory)
+            each, memory = expected.judged_copies(i), i.corrupt_correlation
+            share, n = expected.corrupted(i) / each, round(seen.sent * each)
+            yield self._share("corrupt", i.corrupt, share, min(seen.corrupted, n), n, memory)
         if i.reorder:
             yield self._reorder()
+
+    def _times(self) -> Iterator[Proven]:
+        """Yields the judgements of delay and jitter, as far as each is requested."""
+        i, table = self.requested, self.within.tables.get(self.requested.distribution)
+        copies = table is not None and expected.overtaking(i) > expected.MINGLED
+        if i.delay_ns:
+            yield self._hidden("delay") if copies else self._delay()
+        if i.jitter_ns and (self._mixed() or copies):
+            yield self._hidden("jitter" if table is None else "distribution")
+        elif i.jitter_ns:
+            yield self._jitter() if table is None else self._distribution(table)
 
     def _line(
         self, quantity: str, requested: float, measured: float | None, interval: tuple[float, float] | None,
@@ -116,7 +115,9 @@ class Quantities:
         """Judges the share of lost frames."""
         i, seen = self.requested, self.seen
         requested, memory = expected.requested_loss(i), expected.loss_memory(i)
-        return self._share("loss", requested, expected.lost(i), seen.sent - seen.received, seen.sent, memory)
+        missing = seen.sent - seen.received + expected.counted_twice(i) * seen.sent
+        hits = min(float(seen.sent), max(0.0, missing))
+        return self._share("loss", requested, expected.lost(i), hits, seen.sent, memory)
 
     def _reach(self) -> Proven:
         """Judges whether frames arrive: all must if neither loss nor corruption is requested, else at least
@@ -131,14 +132,22 @@ class Quantities:
             reason = (
                 "" if received == sent else f"{sent - received} of {sent} frames lost where none should be"
             )
-        return self._line("reach", 1.0, received / sent if sent else None, None, "share", sent, found, reason)
+        share = received / sent if sent else None
+        if share is not None and (twice := expected.counted_twice(self.requested)):
+            share = min(1.0, max(0.0, share - twice))
+        return self._line("reach", 1.0, share, None, "share", sent, found, reason)
 
     def _delays(self) -> list[float]:
         """Returns the delays of frames; if reordering is requested, only of those longer than a quarter of
-        the delay, which did not skip the queue.
+        the delay, which did not skip the queue, unless the jitter hides those.
         """
-        least = self.requested.delay_ns / 4 if self.requested.reorder else -1
+        least = self.requested.delay_ns / 4 if self.requested.reorder and not self._mixed() else -1
         return [float(d) for d in self.seen.delays_ns if d > least]
+
+    def _mixed(self) -> bool:
+        """Returns whether the jitter hides which frames skipped the queue: it reaches down to their delay."""
+        i = self.requested
+        return bool(i.reorder) and 3 * i.jitter_ns > i.delay_ns / 2
 
     def _delay(self) -> Proven:
         """Judges the delay by the mean if there is jitter, else by the median, which a few late frames do not
@@ -146,17 +155,19 @@ class Quantities:
         """
         values = self._delays()
         requested = self.requested.delay_ns
-        whole = expected.mean_ns(self.requested) + queueing.sending_ns(
-            self.requested, spaced_size(self.requested)
-        )
+        sending = queueing.sending_ns(self.requested, spaced_size(self.requested))
+        # A frame that skips the queue has no delay (netem_enqueue), and cannot be left out of a mixture.
+        kept = 1 - expected.reordered(self.requested) if self._mixed() else 1.0
+        whole = kept * expected.mean_ns(self.requested) + sending
         if len(values) < FRAMES_PLAIN:
-            return self._too_few("delay", requested, "ns", len(values))
+            needs = self._for_mean(self.requested.jitter_ns, self._delay_tolerance(whole))
+            return self._too_few("delay", requested, "ns", len(values), needs)
         noise = self.within.noise
         if self.requested.jitter_ns:
-            found = mean_interval(values, self.z, self.requested.delay_correlation)
+            found = intervals.mean_interval(values, self.z, self.requested.delay_correlation)
             added = abs(noise.mean_ns) if noise else None
         else:
-            found = median_interval(values, self.z)
+            found = intervals.median_interval(values, self.z)
             added = abs(noise.median_ns) if noise else None
         tolerance = self._delay_tolerance(whole)
         return self._within("delay", requested, whole, found, "ns", len(values), tolerance, added)
@@ -174,21 +185,21 @@ class Quantities:
         if makes is None:
             why = f"what slots make of a {i.distribution} jitter is not known; `delays: FILE` beside them is"
             return self._line("delay", i.delay_ns, None, None, "ns", len(values), "cannot tell", why)
+        tolerance = max(self._delay_tolerance(makes), _of_slots(i, self.within.tolerances))
         if len(values) < ENOUGH:
-            return self._too_few("delay", i.delay_ns, "ns", len(values))
-        noise, tolerance = (
-            self.within.noise,
-            max(self._delay_tolerance(makes), _of_slots(i, self.within.tolerances)),
-        )
+            deviation = i.slot.max_ns / math.sqrt(3) if i.slot is not None else 0.0
+            return self._too_few("delay", i.delay_ns, "ns", len(values), self._for_mean(deviation, tolerance))
+        noise = self.within.noise
         added = abs(noise.mean_ns) if noise else None
-        found = mean_interval(values, self.z, i.delay_correlation)
+        found = intervals.mean_interval(values, self.z, i.delay_correlation)
         return self._within("delay", i.delay_ns, makes, found, "ns", len(values), tolerance, added)
 
     def _jitter(self) -> Proven:
         """Judges the jitter by the spread of the delays; cannot tell with too few frames."""
         values = self._delays()
         if len(values) < ENOUGH:
-            return self._too_few("jitter", self.requested.jitter_ns, "ns", len(values))
+            needs = self._for_spread(self.within.tolerances.jitter.of(self.requested.jitter_ns))
+            return self._too_few("jitter", self.requested.jitter_ns, "ns", len(values), needs)
         factor, found = self._spread(values)
         spread, low, high = (factor * v for v in found)
         requested = self.requested.jitter_ns
@@ -207,12 +218,32 @@ class Quantities:
         i = self.requested
         whole = i.distribution == "uniform" or TAIL * i.jitter_ns <= i.delay_ns
         if self.within.tolerances.exact and whole and i.distribution in DEVIATION_TO_JITTER:
-            found = deviation_interval(values, self.z, i.delay_correlation)
+            found = intervals.deviation_interval(values, self.z, i.delay_correlation)
             return DEVIATION_TO_JITTER[i.distribution], found
         if i.distribution in QUARTILES_TO_JITTER:
             factor, error = QUARTILES_TO_JITTER[i.distribution]
-            return factor, quartile_range(values, self.z, error, i.delay_correlation)
-        return 1.0, deviation_interval(values, self.z, i.delay_correlation)
+            return factor, intervals.quartile_range(values, self.z, error, i.delay_correlation)
+        return 1.0, intervals.deviation_interval(values, self.z, i.delay_correlation)
+
+    def _for_mean(self, deviation: float, tolerance: float) -> int:
+        """Returns how many frames a mean takes whose values have at most this deviation, at least ENOUGH."""
+        return self._frames(deviation / tolerance if tolerance else 0.0)
+
+    def _for_spread(self, tolerance: float) -> int:
+        """Returns how many frames the jitter takes, at least ENOUGH; its interval is `_spread`'s."""
+        i, law = self.requested, self.requested.distribution
+        if self.within.tolerances.exact and law in DEVIATION_TO_JITTER:
+            error = {"uniform": math.sqrt(0.2), "normal": math.sqrt(0.5)}[law]
+        else:
+            _, error = QUARTILES_TO_JITTER.get(law, (1.0, 1.0))
+        return self._frames(error * i.jitter_ns / tolerance if tolerance else 0.0)
+
+    def _frames(self, error: float) -> int:
+        """Returns the number of frames for an error of one standard deviation, in tolerances, of one
+        frame.
+        """
+        memory = self.requested.delay_correlation
+        return max(ENOUGH, math.ceil((self.z * error / ROOM) ** 2 * (1 + memory) / max(1e-3, 1 - memory)))
 
     def _distribution(self, table: Sequence[int]) -> Proven:
         """Judges the delays by their Kolmogorov-Smirnov distance from the user's table; shifts within the
@@ -221,7 +252,8 @@ class Quantities:
         """
         values, i = self._delays(), self.requested
         if len(values) < ENOUGH:
-            return self._too_few("distribution", 0.0, "share", len(values))
+            needs = intervals.needed(ENOUGH, shape.critical(ENOUGH, self.z), NEAR)
+            return self._too_few("distribution", 0.0, "share", len(values), needs or ENOUGH)
         sending = queueing.sending_ns(i, spaced_size(i))
         wanted = shape.expected_ns(i.delay_ns, i.jitter_ns, table, sending)
         tolerance_ns = self.within.tolerances.delay.of(i.delay_ns + sending)
@@ -233,7 +265,7 @@ class Quantities:
         low, high = max(0.0, shifted - told), min(1.0, shifted + told)
         judged = verdict(low, high, 0.0, NEAR)
         reason = shape.quantiles(values, wanted)
-        needs = more(len(values), told, NEAR, shifted, None) if judged == "cannot tell" else None
+        needs = intervals.more(len(values), told, NEAR, shifted, None) if judged == "cannot tell" else None
         if added > tolerance_ns:
             judged, needs = "cannot tell", None
             allowed = shown("ns", tolerance_ns)
@@ -245,7 +277,7 @@ class Quantities:
         )  # fmt: skip
 
     def _share(
-        self, quantity: str, requested: float, share: float, hits: int, n: int, correlation: float
+        self, quantity: str, requested: float, share: float, hits: float, n: int, correlation: float
     ) -> Proven:
         """Judges a share: `hits` of `n` frames, with the correlation of successive frames. Cannot tell with
         too few frames.
@@ -255,8 +287,8 @@ class Quantities:
         needs = max(ENOUGH, math.ceil(needs * (1 + correlation) / (1 - correlation)))
         if n < ENOUGH:
             return self._too_few(quantity, requested, "share", n, needs)
-        worth = effective(n, correlation)
-        low, high = wilson(hits / n * worth, worth, self.z)
+        worth = intervals.effective(n, correlation)
+        low, high = intervals.wilson(hits / n * worth, worth, self.z)
         return self._within(
             quantity, requested, share, (hits / n, low, high), "share", n, tolerance, needs=needs
         )
@@ -266,7 +298,7 @@ class Quantities:
         the jitter is too large to distinguish them.
         """
         delays = self.seen.delays_ns
-        if 3 * self.requested.jitter_ns > self.requested.delay_ns / 2:
+        if self._mixed():
             why = "the jitter hides which frames skipped the queue"
             return self._line(
                 "reorder", self.requested.reorder, None, None, "share", len(delays), "cannot tell", why
@@ -275,7 +307,7 @@ class Quantities:
         share, memory = expected.reordered(self.requested), self.requested.reorder_correlation
         return self._share("reorder", self.requested.reorder, share, skipped, len(delays), memory)
 
-    def rate(self, train: Seen | None) -> Proven:
+    def rate(self, direction: Direction, train: Seen | None) -> Proven:
         """Judges the rate by the spacing of a train's frames that waited for one another; the interval is the
         bound on the rate's error. Cannot tell with slots, or if the train does not show the rate.
         """
@@ -287,22 +319,29 @@ class Quantities:
                 "rate", requested, None, None, "bit/s", 0, "cannot tell", why, tolerance=tolerance
             )
         told = measured(self.requested, train)
+        away = 0.0 if isinstance(told, Untold) else abs(told.rate_bps / expects - 1)
+        needs = needed_frames(direction, train, told, tolerance / expects, away)
         if isinstance(told, Untold):
             return self._line(
-                "rate",
-                requested,
-                None,
-                None,
-                "bit/s",
-                told.frames,
-                "cannot tell",
-                told.reason,
-                tolerance=tolerance,
-            )
+                "rate", requested, None, None, "bit/s", told.frames, "cannot tell", told.reason,
+                tolerance=tolerance, needs=needs,
+            )  # fmt: skip
         found = told.rate_bps, told.rate_bps * (1 - told.error), told.rate_bps * (1 + told.error)
-        return self._within(
-            "rate", requested, expects, found, "bit/s", told.frames, tolerance, late_ns=told.late_ns
-        )
+        line = self._within(
+            "rate", requested, expects, found, "bit/s", told.frames, tolerance,
+            late_ns=None if told.holes else told.late_ns,  # holes look like lateness, and are the link's
+        )  # fmt: skip
+        return replace(line, needs=needs) if line.verdict == "cannot tell" else line
+
+    def _hidden(self, quantity: str) -> Proven:
+        """Returns a judgement `cannot tell` for a spread in which frames that skipped the queue stand, or
+        the earlier ones of two copies.
+        """
+        which = "skipped the queue" if self._mixed() else "overtook their copies"
+        why = f"frames that {which} are among the delays, and the jitter hides which"
+        wanted = {"delay": self.requested.delay_ns, "jitter": self.requested.jitter_ns}.get(quantity, 0.0)
+        unit = "share" if quantity == "distribution" else "ns"
+        return self._line(quantity, wanted, None, None, unit, len(self.seen.delays_ns), "cannot tell", why)
 
     def _too_few(self, quantity: str, requested: float, unit: str, n: int, needs: int = ENOUGH) -> Proven:
         """Returns a judgement `cannot tell` because of too few frames."""
@@ -318,8 +357,8 @@ class Quantities:
 
         machine: the machine's addition to the quantity; if that exceeds the tolerance, the result never
         holds, and fails only beyond their sum. late_ns: the machine's lateness for the frames of a train,
-        named in the reason if the rate is undecided. In both cases no further frames are requested; `needs`
-        is their least number else.
+        named in the reason if the rate is undecided. In both cases no further spaced frames are requested;
+        `needs` is their least number else.
         """
         measured, low, high = found
         added = machine or 0.0
@@ -328,36 +367,26 @@ class Quantities:
         judged = verdict(low, high, expects - reach, expects + reach)
         if judged == "holds" and loud:
             judged = "cannot tell"
-        reason = _wanted(unit, requested, expects)
+        reason = wanted_reason(unit, requested, expects)
         if judged == "fails":
             reason += f", measured {shown(unit, low, high)} ({n} frames)"
         elif loud:
-            reason = _loud(unit, tolerance, shown(unit, added))
+            reason = loud_reason(unit, tolerance, shown(unit, added))
         elif judged == "cannot tell" and late_ns is not None:
-            reason = _loud(
+            reason = loud_reason(
                 unit, tolerance, f"{shown('ns', late_ns)}, which is up to {shown(unit, (high - low) / 2)}"
             )
         elif judged == "cannot tell":
             reason += f", {n} frames only show {shown(unit, low, high)}, tolerance {shown(unit, tolerance)}"
         elif "makes" not in reason:
             reason = ""
-        needed = None
+        wants = None
         if judged == "cannot tell" and not loud and late_ns is None:
-            needed = more(n, (high - low) / 2, tolerance, abs(measured - expects), needs)
+            wants = intervals.more(n, (high - low) / 2, tolerance, abs(measured - expects), needs)
         return self._line(
-            quantity,
-            requested,
-            measured,
-            (low, high),
-            unit,
-            n,
-            judged,
-            reason,
-            expects,
-            tolerance,
-            machine,
-            needed,
-        )
+            quantity, requested, measured, (low, high), unit, n, judged, reason, expects, tolerance, machine,
+            wants,
+        )  # fmt: skip
 
 
 def _of_slots(requested: Impairment, tolerances: Tolerances) -> float:
@@ -365,16 +394,3 @@ def _of_slots(requested: Impairment, tolerances: Tolerances) -> float:
     width.
     """
     return tolerances.of_jitter * (requested.slot.max_ns / 2 if requested.slot is not None else 0.0)
-
-
-def _loud(unit: str, tolerance: float, adds: str) -> str:
-    return (
-        f"this machine adds {adds}, more than the tolerance of {shown(unit, tolerance)}; "
-        "prove again when it is idle, use `--time virtual`, or allow more: `proof:`"
-    )
-
-
-def _wanted(unit: str, requested: float, expects: float) -> str:
-    """Returns the requested value as text, and the expected one if it differs."""
-    text, makes = f"requested {shown(unit, requested)}", shown(unit, expects)
-    return text if makes == shown(unit, requested) else f"{text}, which makes {makes}"

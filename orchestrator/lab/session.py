@@ -356,7 +356,8 @@ def end_state(expected: str, state: str, status: int | None) -> str:
     """Returns a text such as `still running expected at the end of the hold; it had failed (status 3)`."""
     wanted = "still running" if expected == "running" else "ended"
     code = "" if status is None else f" (status {status})"
-    return f"{wanted} expected at the end of the hold; {ENDS.get(state, f'it was {state}')}{code}"
+    ended = "exited" if state == "failed" and status == 0 else state
+    return f"{wanted} expected at the end of the hold; {ENDS.get(ended, f'it was {ended}')}{code}"
 
 
 def start_software(lab: Lab) -> None:

@@ -3,7 +3,7 @@
 netem sends a frame when its delay is over and the frame before has been sent (net/sched/sch_netem.c). Once
 more frames wait than the longest delay and jitter explain, they leave at the rate's exact spacing, whatever
 the jitter. The remaining error comes from the machine's own lateness: the distance of arrivals from a
-straight line, in relation to the train's length.
+straight line, in relation to the train's length. A rate that a train leaves undecided gets a longer one.
 """
 
 from __future__ import annotations
@@ -11,14 +11,32 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from contract.plan import Impairment
+from contract.plan import Direction, Impairment, Link
+from contract.proof import Proven
 from orchestrator import queueing
+from orchestrator.lab import expected
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.judgement import Seen, shown
-from orchestrator.lab.probes import FRAMES_LEAST, at_once, longest_delay_ns, train_size, transmission_ns
+from orchestrator.lab.intervals import AGAIN, NEARLY, ROOM
+from orchestrator.lab.judgement import RATE, Seen, decides, shown
+from orchestrator.lab.operations import Probe
+from orchestrator.lab.probes import (
+    FRAMES_LEAST,
+    JITTER_TAIL,
+    TRAIN_FRAMES_LEAST,
+    TRAIN_FRAMES_SHORT,
+    at_once,
+    directions,
+    in_turns,
+    length_ns,
+    longest_delay_ns,
+    probe_of,
+    staggered,
+    train_size,
+    transmission_ns,
+)
 
 OFFER_FACTOR = 1.1  # a rate shows only if more than the rate was offered
 LATE_SHARE = 0.95  # share of the arrivals that counts for their distance from the line; the rest were late
@@ -29,6 +47,7 @@ PLAIN = 0.25  # largest distance of a gap from a multiple of the frame's time, a
 class Realised:
     """A measured rate. error: the most by which it may be wrong, as a share; frames, span_ns: number and time
     span of the frames used; late_ns: distance of arrivals from the straight line, without the latest 5 %.
+    holes: the part of the error that comes from missing frames whose places are unknown.
     """
 
     rate_bps: float
@@ -36,14 +55,18 @@ class Realised:
     frames: int
     span_ns: int
     late_ns: float
+    holes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """The reason why a train measures no rate, and the number of its usable frames."""
+    """The reason why a train measures no rate, the number of its usable frames, and whether a longer train
+    may show the rate.
+    """
 
     reason: str
     frames: int
+    more: bool = False
 
 
 def measured(requested: Impairment, train: Seen | None) -> Realised | Untold:
@@ -52,10 +75,11 @@ def measured(requested: Impairment, train: Seen | None) -> Realised | Untold:
     """
     if train is None or len(train.arrivals_ns) < FRAMES_LEAST:
         count = 0 if train is None else len(train.arrivals_ns)
-        return Untold(f"{count} frames are too few to judge; a rate shows from {FRAMES_LEAST}", count)
+        few = f"{count} frames are too few to judge; a rate shows from {FRAMES_LEAST}"
+        return Untold(few, count, more=True)
     waited = _waited(requested, train)
     if len(waited) < FRAMES_LEAST:
-        return Untold(_why_none(requested, train), len(waited))
+        return _why_none(requested, train, len(waited))
     size, found = train_size(requested), _line(requested, waited, train)
     rate = size * 8 * SECOND / found.spacing_ns
     offered = offered_bps(train, size)
@@ -63,9 +87,28 @@ def measured(requested: Impairment, train: Seen | None) -> Realised | Untold:
         return Untold(too_slow(offered), len(waited))
     late, span = found.late_ns, waited[-1] - waited[0]
     # Where the queue is hardly longer than the delay, frames that were late look like frames that waited.
-    if requested.limit_packets * transmission_ns(size, requested) - longest_delay_ns(requested) <= 2 * late:
-        return Untold(_why_none(requested, train), len(waited))
-    return Realised(rate, 2 * late / (span / 2) + found.holes, len(waited), span, late)
+    if _held_ns(requested) - longest_delay_ns(requested) <= 2 * late:
+        return Untold(_hidden(requested), len(waited))
+    error = 2 * late / (span / 2) + found.holes
+    return Realised(rate, error, len(waited), span, late, found.holes)
+
+
+def paced(requested: Impairment, arrivals: Sequence[int], train: Seen) -> tuple[float, float]:
+    """Returns the rate (bit/s) of frames that all waited for one another, in order of arrival, and the most
+    by which it may be wrong (bit/s): one frame, or more if frames of the train bear no arrival.
+    """
+    bits, steps, span = train_size(requested) * 8 * SECOND, len(arrivals) - 1, arrivals[-1] - arrivals[0]
+    if not _unseen(train) and not requested.corrupt:
+        rate = steps * bits / span
+        return rate, rate / steps  # where the window cuts a frame
+    found = _line(requested, arrivals, train)
+    rate = bits / found.spacing_ns
+    return rate, rate * (2 * found.late_ns / (span / 2) + found.holes + found.spacing_ns / span)
+
+
+def _unseen(train: Seen) -> int:
+    """Returns the number of frames that took their time on the link, and whose arrival is not reported."""
+    return train.received + train.duplicates - len(train.arrivals_ns)
 
 
 def _pairs(train: Seen) -> list[tuple[int, int]]:
@@ -85,20 +128,40 @@ def _waited(requested: Impairment, train: Seen) -> list[int]:
     return [at for at, _ in pairs[first:]]
 
 
-def _why_none(requested: Impairment, train: Seen) -> str:
-    """Returns the reason why no frames waited long enough: too low an offered rate, or a queue that is too
-    short.
+def _why_none(requested: Impairment, train: Seen, waited: int) -> Untold:
+    """Returns the reason why only `waited` frames waited long enough: too low an offered rate, a loss that
+    leaves too little of it, a queue that is too short, or too short a train.
     """
-    size = train_size(requested)
-    offered = offered_bps(train, size)
-    if offered < OFFER_FACTOR * queueing.lone_bps(requested):
-        return too_slow(offered)
-    held = shown("ns", requested.limit_packets * transmission_ns(size, requested))
+    offered, least = offered_bps(train, train_size(requested)), OFFER_FACTOR * queueing.lone_bps(requested)
+    if offered < least:
+        return Untold(too_slow(offered), waited)
+    if offered * expected.passing(requested) < least:
+        return Untold(too_lossy(offered * expected.passing(requested)), waited, more=True)
+    if _held_ns(requested) <= longest_delay_ns(requested):
+        return Untold(_hidden(requested), waited)
+    few = f"only {waited} frames waited longer than delay and jitter take; a rate shows from {FRAMES_LEAST}"
+    return Untold(few, waited, more=True)
+
+
+def _held_ns(requested: Impairment) -> int:
+    """Returns the transmission time (ns) of all frames that the queue holds."""
+    return requested.limit_packets * transmission_ns(train_size(requested), requested)
+
+
+def _hidden(requested: Impairment) -> str:
+    """Returns the reason for a queue that is too short."""
     return (
         f"delay and jitter hide the rate: no {FRAMES_LEAST} frames waited longer than they take; the queue "
-        f"holds {held}, "
-        "a longer one (`limit`) shows it"
+        f"holds {shown('ns', _held_ns(requested))}, a longer one (`limit`) shows it"
     )
+
+
+def too_lossy(passed: float) -> str:
+    """Returns the reason for a train of which the requested loss left too little; `passed`: the rate that it
+    left (bit/s).
+    """
+    left = f"the requested loss left {shown('bit/s', passed)} of the train"
+    return f"{left}, and a rate shows where more than it is offered"
 
 
 def too_slow(rate: float) -> str:
@@ -140,10 +203,12 @@ def _line(requested: Impairment, waited: Sequence[int], train: Seen) -> _Line:
     each leaves a hole. If the holes can be recognised, each frame gets its place in the train; else the
     average number of holes in the whole train is assumed.
     """
-    hidden = train.received + train.duplicates - len(train.arrivals_ns)
+    hidden = _unseen(train)
     if not hidden and not requested.corrupt:
         return _straight(waited, range(len(waited)), 0.0)
-    most = train.sent + train.duplicates - len(train.arrivals_ns)  # a bit of the address may be flipped, too
+    # A bit of the address may be flipped, too; a damaged copy of a frame that arrived takes its time as well.
+    copies = train.duplicates + (train.corrupted if requested.duplicate else 0)
+    most = train.sent + copies - len(train.arrivals_ns)
     if (places := _places(waited, most)) is not None:
         return _straight(waited, places, 0.0)
     share = hidden / (hidden + len(train.arrivals_ns))
@@ -154,12 +219,16 @@ def _line(requested: Impairment, waited: Sequence[int], train: Seen) -> _Line:
 
 def _places(arrivals: Sequence[int], most: int) -> list[int] | None:
     """Returns each frame's place in the train, if the times between arrivals are near whole multiples of
-    their median.
+    their median or, where most frames are missing, of the shortest.
 
     None if they are not, or if the places would have more holes than `most`.
     """
     gaps = [b - a for a, b in itertools.pairwise(arrivals)]
-    one = statistics.median(gaps)  # most frames follow the one before them
+    return _multiples(gaps, statistics.median(gaps), most) or _multiples(gaps, min(gaps), most)
+
+
+def _multiples(gaps: Sequence[int], one: float, most: int) -> list[int] | None:
+    """Returns the places of frames whose distances are whole multiples of `one` (ns); None as `_places`."""
     steps = [round(gap / one) for gap in gaps] if one > 0 else [0]
     if any(step < 1 or abs(gap - step * one) > PLAIN * one for gap, step in zip(gaps, steps, strict=False)):
         return None
@@ -189,3 +258,73 @@ def _late(arrivals: Sequence[int], places: Sequence[int], spacing: float) -> flo
     middle = statistics.median(away)
     distances = sorted(abs(d - middle) for d in away)
     return distances[min(len(distances) - 1, int(LATE_SHARE * len(distances)))]
+
+
+def needed_frames(
+    direction: Direction, seen: Seen | None, told: Realised | Untold, tolerance: float, away: float
+) -> int | None:
+    """Returns the number of usable frames of a train that would decide a rate; None if no train would.
+
+    tolerance, away: of the rate, and the distance of the measured rate from the expected one, as shares.
+    """
+    if not tolerance:
+        return None
+    if isinstance(told, Untold):
+        longer = lengthened("", "", direction, TRAIN_FRAMES_LEAST)
+        sent = seen.sent if seen is not None else 0
+        return TRAIN_FRAMES_LEAST if told.more and sent < longer["count"] else None
+    times = told.error / (ROOM * tolerance)
+    if times <= AGAIN:
+        times = min(4.0, max(AGAIN, told.error / (NEARLY * max(abs(tolerance - away), told.error / 4))))
+    # Holes whose number is estimated are a statistical error, lateness is not.
+    frames = math.ceil(told.frames * (times**2 if told.holes else times))
+    return frames if frames <= TRAIN_FRAMES_SHORT else None
+
+
+def lengthened(link: str, name: str, direction: Direction, needs: int) -> Probe:
+    """Returns a train with `needs` usable frames. What passes the loss is sent at 1.5 times the rate, so that
+    drops of the queue do not shorten the train.
+    """
+    requested = direction.impairment
+    size = train_size(requested)
+    spacing = max(1, transmission_ns(size, requested))
+    head = 3 * (at_once(requested) + 2 * requested.jitter_ns * JITTER_TAIL // spacing + 1)
+    carried = head + math.ceil(needs / max(1e-3, expected.shown(requested)))
+    interval = max(1, round(spacing * expected.passing(requested) * 2 / 3))
+    count = math.ceil(carried * spacing / interval)
+    # What waits at the end of the train is a third of what passed.
+    sent = probe_of(link, name, direction, max(2, carried // 2), size, interval)
+    return {**sent, "count": count}
+
+
+def further(links: Sequence[Link], judged: Sequence[Proven], left_ns: int) -> list[Probe]:
+    """Returns the longer trains of undecided rates that end within the remaining time."""
+    return [probe for probe in trains(links, judged) if length_ns([probe]) <= left_ns]
+
+
+def trains(links: Sequence[Link], judged: Sequence[Proven]) -> list[Probe]:
+    """Returns the longer trains of all undecided rates. The fast ones start one after another, and the
+    directions of a half-duplex link take turns.
+    """
+    return in_turns(staggered(list(_of(links, judged))), links)
+
+
+def _of(links: Sequence[Link], judged: Sequence[Proven]) -> Iterator[Probe]:
+    needs: Mapping[tuple[str, str], int] = {
+        (line.link, line.direction): line.needs
+        for line in judged
+        if line.quantity == RATE and line.verdict == "cannot tell" and line.needs is not None
+    }
+    for link, name, direction in directions(links):
+        if (link, name) in needs:
+            yield lengthened(link, name, direction, needs[link, name])
+
+
+def told(line: Proven, whole_ns: int, most_ns: int) -> Proven:
+    """Adds to the reason of an undecided rate what would decide it; returns others unchanged.
+
+    whole_ns, most_ns: the time that the proof takes with the longer trains, and that it may take.
+    """
+    if line.quantity != RATE or line.verdict != "cannot tell" or line.needs is None:
+        return line
+    return replace(line, reason=f"{line.reason}; {decides(whole_ns, most_ns)}")

@@ -23,13 +23,36 @@ def effective_share(chance: float, correlation: float) -> float:
     """
     if correlation == 0 or chance in (0.0, 1.0):
         return chance
+    return _at(_stationary(correlation), chance)
+
+
+@cache
+def spared_twice(chance: float, correlation: float) -> float:
+    """Returns the share of successive draws of which neither affects its packet; arguments as of
+    `effective_share`.
+    """
+    if correlation == 0 or chance in (0.0, 1.0):
+        return (1 - chance) ** 2
+    below, total = _stationary(correlation), 0.0
+    for cell in range(int(chance * _CELLS), _CELLS):
+        first = max(chance, cell / _CELLS)
+        here = _at(below, (cell + 1) / _CELLS) - _at(below, first)
+        middle = (first + (cell + 1) / _CELLS) / 2
+        least = (chance - correlation * middle) / (1 - correlation)
+        total += here * (1 - min(max(least, 0.0), 1.0))
+    return total
+
+
+@cache
+def _stationary(correlation: float) -> list[float]:
+    """Returns the distribution function of x in the long run, at equal distances."""
     below = [cell / _CELLS for cell in range(_CELLS + 1)]  # P(x < cell / _CELLS), first of a uniform x
     for _ in range(_ROUNDS):
         after = _mixed(below, correlation)
         if max(abs(a - b) for a, b in zip(after, below, strict=True)) < _SMALL:
             break
         below = after
-    return _at(below, chance)
+    return below
 
 
 def _at(values: list[float], place: float) -> float:

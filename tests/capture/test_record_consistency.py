@@ -145,5 +145,15 @@ def test_a_send_without_a_record_a_refused_record_and_a_missing_one_are_told_apa
     )
 
 
+@pytest.mark.parametrize(("drain_s", "blamed"), [(2, False), (30, True)])
+def test_a_drain_that_was_too_short_is_named_before_the_program(
+    tmp_path: Path, drain_s: int, blamed: bool
+) -> None:
+    """The program was told to be wrong where the drain had ended before it could write."""
+    (one,) = reduced(tmp_path, [said(1), "D,0,2,5,missing\n"], plan={"drain_ns": drain_s * S})
+    assert one["remedy"].startswith("correct the program") == blamed
+    assert ("write a longer `run.drain`" in one["remedy"]) != blamed
+
+
 def test_a_debt_that_a_later_life_of_the_agent_did_not_know_of_is_none(tmp_path: Path) -> None:
     assert reduced(tmp_path, [said(1), said(2), "D,0,1,2,missing\n"]) == []

@@ -94,6 +94,8 @@ def test_a_campaign_has_a_suite_a_run_and_claims(vnet: CommandLine) -> None:
     vnet("report", "results/c", "--junit", str(file))
     ended = [way for (_, name), way in cases(file).items() if name == "complete"]
     assert sorted(ended) == ["error", "skipped"]
+    strict = vnet("report", "results/c", "--strict", status=5)
+    assert "the run's state is 'failed': no room" in strict.stderr
 
 
 def test_what_xml_cannot_hold_is_left_out() -> None:

@@ -72,10 +72,22 @@ def test_plain_lines_of_a_run() -> None:
         "     8.0 s  ramp  sessions 35/350  about 2 min 10 s left",
         "    71.0 s  hold  sessions 35/350  about 67 s left",
         "    81.0 s  event: link-down a, b, c and 1 more",
-        "   130.0 s  hold  sessions 35/350, 11 999 sent, 11 990 received  about 8 s left",
-        "   131.0 s  drain  waiting for 10 messages  sessions 35/350, 11 999 sent, 11 990 received  "
+        "   130.0 s  hold  sessions 35/350, 11 999 sent, 11 990 arrivals  about 8 s left",
+        "   131.0 s  drain  waiting for 10 messages  sessions 35/350, 11 999 sent, 11 990 arrivals  "
         "about 7 s left",
         "   131.5 s  error: line one\n            line two",
+    ]
+
+
+def test_a_warning_that_doubts_no_figure_is_a_note() -> None:
+    """What the file asked for, such as paths of the machine, stood as a warning before the reader."""
+    lines: list[str] = []
+    view = PlainView(planned(PLAN), lines.append, Clock())
+    for suspect in (True, False):
+        view({"event": "warning", "text": "reads /srv", "remedy": "look", "suspect": suspect})
+    assert [text.split(" s  ")[1] for text in lines] == [
+        "warning: reads /srv; look",
+        "note: reads /srv; look",
     ]
 
 

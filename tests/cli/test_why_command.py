@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "capture"))
-from why_runs import at, counted, message, why_run
+from why_runs import at, counted, message, planned, why_run
 
 from orchestrator.cli.errors import CliError
 from orchestrator.cli.why import why_command
@@ -56,6 +56,22 @@ def test_without_a_message_classes_are_summed_and_the_slowest_is_shown(run: str)
     said = "p99 of meter is 20.4 ms: 50% of the slowest messages' time is queue (link way forward, behind a)"
     assert said in text
     assert "lost: 1, dropped by link way forward: full queue (limit 50 packets)" in text
+
+
+def test_a_request_that_arrived_is_not_lost_but_unanswered(tmp_path: Path) -> None:
+    """All 27 without a reply were named lost, where the tables have 10 lost and 27 unanswered."""
+    asked = {"sent": 0, "pattern": "request"}
+    rows = [
+        {**asked, "received": 20_400, "replied": 41_000},
+        {**asked, "received": 20_400, "replied": None, "seq": 1},
+        {**asked, "received": None, "replied": None, "seq": 2},
+    ]
+    path = str(why_run(tmp_path, {"a": [], "c": []}, rows, planned("request")))
+    text = why(path).stdout
+    assert "class meter: 3 messages, 1 lost, 2 requests unanswered" in text
+    assert "\n  unanswered: 1, " in text and ": 1 lost or unanswered\n" in text and " lost: " not in text
+    assert "(meter) to c: no reply" in why(path, "a.meter:1").stdout
+    assert "(meter) to c: never arrived" in why(path, "a.meter:2").stdout
 
 
 def test_the_worst_begin_with_what_was_lost(run: str) -> None:

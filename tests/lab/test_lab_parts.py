@@ -269,6 +269,22 @@ def test_evidence_that_only_a_running_lab_sees() -> None:
     assert "2 of 5" in evidence.sessions(3, 5)[0].text
 
 
+def test_drops_of_the_proof_are_none_of_the_run(tmp_path: Path) -> None:
+    """A half-duplex link without any traffic was suspect: the trains of its proof had overrun its queue."""
+    rows = [
+        (1, "way", "both", 0, 0, 201), (2, "way", "both", 0, 0, 201), (1, "full", "forward", 0, 0, 3),
+        (2, "full", "forward", 0, 0, 10), (1, "anew", "forward", 0, 0, 9), (2, "anew", "forward", 0, 0, 4),
+    ]  # fmt: skip
+    file = tmp_path / "links.csv"
+    heads = "t_ns,link,direction,bytes,packets,dropped,overlimits,backlog_bytes,backlog_packets"
+    file.write_text("\n".join([heads, *(",".join(map(str, (*row, 0, 0, 0))) for row in rows)]))
+    found = [warning.text.split(" packets")[0] for warning in evidence.queue_drops(file, set())]
+    assert found == ["link full forward: its queue dropped 7", "link anew forward: its queue dropped 4"]
+    assert [w.text.split(":")[0] for w in evidence.queue_drops(file, {("full", "forward")})] == [
+        "link anew forward"
+    ]
+
+
 def test_a_clock_that_is_set_marks_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shows that a clock set away and back again marks the run as suspect, with the largest offset."""
     real = wall_offset_ns()

@@ -304,6 +304,17 @@ def test_a_loud_machine_does_not_judge_what_it_may_have_done_itself(
         assert line.reason.startswith("this machine adds 700 us, more than the tolerance of 200 us")
 
 
+def test_the_probe_does_not_overrun_the_limit_by_itself() -> None:
+    """2 ms apart, 150 frames are under way for 300 ms: behind a limit of 100 a right link lost a seventh."""
+    short = Impairment(delay_ns=300 * MS, reorder=0.25, limit_packets=100)
+    wide = Impairment(delay_ns=300 * MS, reorder=0.25, limit_packets=1000)
+    for asked, interval in ((short, 3.7 * MS), (wide, probes.SPACING_NS)):
+        of = [access("p", "way", node("p", 0, "n"), asked, PLAIN)]
+        spaced = next(p for p in probes.spaced_probes(of) if p["direction"] == "forward")
+        assert spaced["interval_ns"] == pytest.approx(interval, rel=0.05)
+        assert asked.delay_ns / spaced["interval_ns"] < asked.limit_packets
+
+
 def test_probes_are_bounded_however_many_links() -> None:
     wire = Impairment(delay_ns=MS, loss=0.01, limit_packets=1000)
     links = [access("p", f"l{n}", node("p", n, f"n{n}"), wire, wire) for n in range(250)]

@@ -121,6 +121,7 @@ def test_programs_that_do_not_start_are_named_with_their_errors() -> None:
     ("expected", "state", "status", "text"),
     [
         ("running", "failed", 3, "still running expected at the end of the hold; it had failed (status 3)"),
+        ("running", "failed", 0, "still running expected at the end of the hold; it had ended (status 0)"),
         ("exited", "ready", None, "ended expected at the end of the hold; it was still running"),
     ],
 )

@@ -15,6 +15,7 @@ from lab_plans import MS, access, node
 from contract.plan import Impairment, Link
 from contract.plan.tolerance import ProofSettings, Tolerance
 from contract.proof import Proven
+from orchestrator.lab import probes
 from orchestrator.lab.judge import judge
 from orchestrator.lab.judgement import Seen, verdict
 from orchestrator.lab.operations import Prove
@@ -136,6 +137,21 @@ def test_all_trains_fit_the_bound() -> None:
     assert frames <= 20 * 4000 + 8000
 
 
+def test_more_frames_than_a_message_holds_are_sent_in_several_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A jitter of 0.6 % took two million frames, whose answer was longer than a message may be."""
+    whole = Wires(JITTERY)
+    proven(whole, links(JITTERY))
+    sent = [sum(p["count"] for p in call) for call in whole.calls]
+    assert max(sent) > 3000
+    monkeypatch.setattr(probes, "ANSWERED_MOST", 3000)
+    monkeypatch.setattr(probes.in_calls, "__defaults__", (3000,))
+    wires = Wires(JITTERY)
+    assert {line.verdict for line in proven(wires, links(JITTERY))} == {"holds"}
+    assert max(sum(p["count"] for p in call) for call in wires.calls) <= 3000 < sum(sent)
+
+
 def test_equal_directions_are_pooled_but_a_bad_one_does_not_hide_among_them() -> None:
     of = links(LOSSY, 6)
     lines = [j for j in proven(Wires(LOSSY), of) if j.quantity == "loss"]
@@ -201,3 +217,25 @@ def test_a_machine_that_is_late_is_told_in_the_rates_own_unit() -> None:
     assert (
         " ms, which is up to " in line.reason and "bit/s, more than the tolerance of 50 kbit/s" in line.reason
     )
+
+
+def test_a_jitter_that_hides_reordered_frames_does_not_fail_for_them() -> None:
+    """Delays of less than a quarter of the mean were left out as reordered: a right link failed twice."""
+    asked = Impairment(delay_ns=10 * MS, jitter_ns=9 * MS, reorder=0.02, limit_packets=1000)
+    draw = random.Random(4)
+
+    def judged(mean_ns: int) -> dict[str, Proven]:
+        delays = [
+            0 if draw.random() < 0.02 else round(mean_ns + draw.uniform(-9, 9) * MS) for _ in range(30_000)
+        ]
+        seen = Seen(30_000, 30_000, 0, 0, delays, [])
+        of = [access("p", "wire", node("p", 0, "a"), asked, PLAIN)]
+        spaced = {("wire", "forward"): seen, ("wire", "reverse"): Seen(5, 5, 0, 0, [0] * 5, [])}
+        found = judge(of, spaced, {}, HOST)
+        return {j.quantity: j for j in found if j.direction == "forward"}
+
+    lines = judged(10 * MS)
+    assert lines["delay"].verdict == "holds" and lines["delay"].expected == pytest.approx(9.8 * MS)
+    assert {lines[name].verdict for name in ("jitter", "reorder")} == {"cannot tell"}
+    assert all("hides which" in lines[name].reason for name in ("jitter", "reorder"))
+    assert judged(12 * MS)["delay"].verdict == "fails"

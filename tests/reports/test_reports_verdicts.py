@@ -20,7 +20,7 @@ from orchestrator.cli import report as report_module
 from orchestrator.cli.headlines import others, verdicts
 from orchestrator.cli.run import judged_status
 from reports import verdicts as of_all
-from reports.judged import Judged, known, summary, untold
+from reports.judged import Judged, known, read, summary, untold
 from reports.junit import junit
 from reports.report import campaign_report, report
 from reports.rundir import read_run
@@ -213,6 +213,16 @@ def test_a_campaign_reads_the_files_of_its_runs(tmp_path: Path) -> None:
     assert [c.find("failure") is not None for c in cases if c.get("name") == name].count(True) == 1
     (directory / VERDICTS).unlink()
     assert counted(directory)["proof"]["fails"] == known(cells[0])["proof"]["fails"]
+
+
+def test_a_campaign_counts_the_checks_that_the_reports_of_its_runs_make(tmp_path: Path) -> None:
+    """It judged before them: three checks of each run, and what they doubt, were in no count."""
+    directory = write_campaign(tmp_path / "campaign", [Shape(qos=qos, hold_s=8) for qos in (0, 1)])
+    lines = [json.loads(line) for line in (directory / "cells.jsonl").read_text().splitlines()]
+    campaign_report(directory)
+    runs = [read(directory / str(line["run_dir"])) or () for line in lines]
+    found = [one.verdict for run in runs for one in run if one.of == "check"]
+    assert found and sum(known(directory)["check"].values()) == len(found)
 
 
 def test_python_speaks_todays_words(run: Path) -> None:
