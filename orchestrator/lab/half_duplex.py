@@ -27,7 +27,7 @@ from orchestrator.lab.tolerance import Tolerances
 from orchestrator.lab.train import OFFER_FACTOR, offered_bps, too_slow
 
 Results = Mapping[tuple[str, str], Seen]
-LONGER = 4  # trains are so many times as long as those of one direction, since two share the rate
+LONGER = 4  # length of a train, in trains of one direction, since two directions share the rate
 FINER = 3  # the error of the measured rate is at most this part of the tolerance, if time allows
 
 
@@ -85,7 +85,7 @@ def _rate(link: Link, trains: Sequence[Seen | None], tolerances: Tolerances) -> 
         return _line(link, whole, expects, None, len(inside), "cannot tell", too_slow(offered), tolerance)
     steps, span = len(inside) - 1, inside[-1] - inside[0]
     rate = steps * train_size(requested) * 8 * SECOND / span
-    error = rate / steps  # where the window cuts a frame
+    error = rate / steps  # the edges of the window can each cut a frame
     interval = (rate - error, rate + error)
     judged = verdict(*interval, expects - tolerance, expects + tolerance)
     got = f"both directions together got {shown('bit/s', *interval)}, tolerance {shown('bit/s', tolerance)}"

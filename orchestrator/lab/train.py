@@ -21,7 +21,7 @@ from orchestrator.lab.judgement import Seen, shown
 from orchestrator.lab.probes import FRAMES_LEAST, at_once, longest_delay_ns, train_size, transmission_ns
 
 OFFER_FACTOR = 1.1  # a rate shows only if more than the rate was offered
-LATE_SHARE = 0.95  # share of the arrivals that counts for their distance from the line; the rest were late
+LATE_SHARE = 0.95  # share of the arrivals whose distance from the line counts; the rest were late
 PLAIN = 0.25  # largest distance of a gap from a multiple of the frame's time, as a share of that time
 
 
@@ -62,7 +62,7 @@ def measured(requested: Impairment, train: Seen | None) -> Realised | Untold:
     if offered < OFFER_FACTOR * queueing.lone_bps(requested):
         return Untold(too_slow(offered), len(waited))
     late, span = found.late_ns, waited[-1] - waited[0]
-    # Where the queue is hardly longer than the delay, frames that were late look like frames that waited.
+    # If the queue is hardly longer than the delay, late frames look like frames that waited.
     if requested.limit_packets * transmission_ns(size, requested) - longest_delay_ns(requested) <= 2 * late:
         return Untold(_why_none(requested, train), len(waited))
     return Realised(rate, 2 * late / (span / 2) + found.holes, len(waited), span, late)
