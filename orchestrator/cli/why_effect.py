@@ -19,7 +19,9 @@ WORDS: dict[str, str] = {HOLDS: "confirmed", FAILS: "not confirmed"}
 
 
 def cause_lines(found: Causes) -> Iterator[str]:
-    """Yields a line for each cause, the most important first, then what has none; or that there is none."""
+    """Yields a line for each cause, the most important first, then one for messages without a cause; or a
+    line that no cause was found.
+    """
     from capture.why.causes import MEANING
 
     if not found.named and not found.untold:
@@ -32,9 +34,7 @@ def cause_lines(found: Causes) -> Iterator[str]:
     if found.untold:
         share = found.unexplained_share
         time = f"{share:.0%} of the slowest messages' time is unexplained" if share else ""
-        lost = (
-            f"who dropped {found.lost_untold} of the lost messages is not known" if found.lost_untold else ""
-        )
+        lost = f"lost at an unknown place: {found.lost_untold}" if found.lost_untold else ""
         amount = "; ".join(text for text in (time, lost) if text)
         yield f"{'more causes' if found.named else 'causes'}: {OPEN}: {amount}"
 
