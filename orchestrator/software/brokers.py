@@ -33,7 +33,11 @@ Reconnect = Annotated[
 ]
 ClientPcp = Annotated[
     Pcp | None,
-    Field(description="Priority (IEEE 802.1Q, 0 to 6) in the tags of its frames; its node has a `vlan`."),
+    Field(
+        description=(
+            "Priority (IEEE 802.1Q, 0 to 6) in the tags of the client's frames; needs a `vlan` of its node."
+        )
+    ),
 ]
 PayloadSize = Annotated[Size, Field(description="Exact length of the payload.")]
 Queue = Annotated[
@@ -58,10 +62,14 @@ class Serving(Base):
     """The base of all models of broker software in a topology file."""
 
     config: str | None = Field(
-        None, min_length=1, description="Its whole configuration (a template), in place of the rendered one."
+        None,
+        min_length=1,
+        description="The broker's whole configuration (a template), in place of the rendered one.",
     )
     program: str | None = Field(
-        None, min_length=1, description="Its program: a name, or the absolute path of your own build."
+        None,
+        min_length=1,
+        description="The broker's program: a name, or the absolute path of your own build.",
     )
     files: dict[str, str] = Field(
         default_factory=dict,

@@ -25,13 +25,15 @@ class Encoded(Base):
 
     encoding: Literal["villas-json", "protobuf"] | None = Field(
         None,
-        description="Each message is one sample of so many `signals` in a format of VILLASnode, in place of "
-        "another payload.",
+        description=(
+            "Each message is one sample of `signals` numbers in a format of VILLASnode, in place of "
+            "another payload."
+        ),
     )
     signals: Positive | None = Field(
         None,
         le=MOST_SIGNALS,
-        description="Numbers (double) in a message with an `encoding`; its length follows.",
+        description="Numbers (double) in a message with an `encoding`; they determine its length.",
     )
 
 

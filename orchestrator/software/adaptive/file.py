@@ -19,18 +19,21 @@ LONGEST_SCHEDULE = 10_000  # messages of a flow, whose times a program gets as a
 class Messages(Sending):
     """Messages of one size without an answer."""
 
-    size: Size = Field(description=f"Of each message, {HEADER_BYTES} to {LARGEST_BYTES} B.")
+    size: Size = Field(description=f"Size of each message, {HEADER_BYTES} to {LARGEST_BYTES} B.")
 
 
 class Policy(Base):
-    """When the sender chooses what. Probes are datagrams that the receiver returns."""
+    """Rules by which the sender chooses the transport. Probes are datagrams that the receiver returns."""
 
-    probe_every: Span = Field(text("50 ms"), description="From one probe to the next.")
-    window: Span = Field(text("2 s"), description="How far back probes count.")
-    loss: Share = Field(text("5 %"), description="Of probes that do not return; above it: twice.")
+    probe_every: Span = Field(text("50 ms"), description="Time from one probe to the next.")
+    window: Span = Field(text("2 s"), description="Age up to which probes count.")
+    loss: Share = Field(text("5 %"), description="Share of lost probes above which the sender uses `twice`.")
     queue: Span = Field(
         text("100 ms"),
-        description="What the last probes took longer than the fastest of the window; above it: once.",
+        description=(
+            "Excess of the last probes' time over the fastest of the window, above which the sender uses "
+            "`once`."
+        ),
     )
     stay: Span = Field(text("1 s"), description="Least time from one change to the next.")
 
@@ -41,11 +44,13 @@ class AdaptiveOptions(Peer):
     push: Messages | None = Field(None, description="to: the messages.")
     use: Literal["adaptive", "stream", "once", "twice"] = Field(
         "adaptive",
-        description="to: how messages go. stream: over one TCP connection; once: a datagram each; twice: two "
-        "datagrams each; adaptive: the sender measures the path and chooses one of these by `policy`.",
+        description=(
+            "to: transport of messages. stream: over one TCP connection; once: a datagram each; twice: two "
+            "datagrams each; adaptive: the sender measures the path and chooses one of these by `policy`."
+        ),
     )
     policy: Policy = Field(
-        default_factory=lambda: Policy.model_validate({}), description="to: of `use: adaptive`."
+        default_factory=lambda: Policy.model_validate({}), description="to: policy of `use: adaptive`."
     )
 
 

@@ -30,13 +30,13 @@ class DnsOptions(Base):
 
     domain: Domain | None = Field(None, description="Every node has the name NODE.DOMAIN.")
     names: dict[Domain, Name] = Field(
-        default_factory=dict, description="Further names: the node that each is the address of."
+        default_factory=dict, description="Further names, each with the node whose address it has."
     )
     forward: Name | None = Field(
-        None, description="The node whose `dns` is asked for all other names; without it they do not exist."
+        None, description="The node whose `dns` resolves all other names; without it they do not exist."
     )
     ttl: Duration = Field(
-        text("0 s"), description="How long an answer of its own may be kept, in whole seconds."
+        text("0 s"), description="Time to live of the server's own answers, in whole seconds."
     )
 
 
