@@ -54,7 +54,7 @@ class Service:
     lacks: Mapping[str, str] = field(default_factory=dict)  # feature, as the protocol's kind calls it -> why
     users: dict[str, str] | None = None  # user -> password; None if the broker may admit others
     tls: Tls | None = None
-    websocket: bool | None = None  # whether its port speaks WebSocket; None: it never does
+    websocket: bool | None = None  # whether the port uses WebSocket; None if the broker cannot
     own_config: bool = False  # a configuration of the user's own, which may use other certificates
 
 

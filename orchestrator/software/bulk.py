@@ -33,12 +33,13 @@ GUARANTEES = {
     "tcp": Guarantee("TCP bulk", "TCP bulk: counted in bytes, no message is judged"),
     "udp": Guarantee("UDP bulk", "UDP bulk: counted in bytes, no message is judged"),
 }
-SMALLEST_BYTES, LARGEST_BYTES = 28, 65_507  # of a datagram: the agent's header, and what fits an IPv4 packet
+# payload of a datagram: the agent's header, and the most that fits an IPv4 packet
+SMALLEST_BYTES, LARGEST_BYTES = 28, 65_507
 MOST_STREAMS = 128
 LEAST_WINDOW_NS = 1_000_000  # a round trip in a lab; a kernel's timers are not finer
-MOST_WINDOWS = 100_000  # of a transfer: 5 MB of records
+MOST_WINDOWS = 100_000  # most records of a transfer, 5 MB
 _HEADER_BYTES = {"tcp": TCP_HEADERS_BYTES, "udp": UDP_HEADERS_BYTES}
-_FASTEST_BPS = 10**9  # of a greedy transfer if no link on its path has a rate
+_FASTEST_BPS = 10**9  # rate of a greedy transfer if no link on its path has a rate
 
 
 class BulkOptions(peers.MarkedPeer):
@@ -81,7 +82,7 @@ class BulkOptions(peers.MarkedPeer):
 
 
 class Bulk(Base):
-    """One side of a bulk transfer."""
+    """The software key `bulk`: a receiver or a sender."""
 
     bulk: BulkOptions = Field(description="The side.")
 

@@ -81,7 +81,7 @@ class GooseOptions(Base):
 
 
 class Goose(Base):
-    """One side of GOOSE."""
+    """The software key `goose`: a publisher or a subscriber."""
 
     goose: GooseOptions = Field(description="The side.")
 

@@ -19,7 +19,7 @@ from ..language.source import Path
 from .checking import Checks, Here, joined
 from .scene import Placed, Scene
 
-PROTOCOL = "vnet"  # how the reducer calls messages of the agent's own payload
+PROTOCOL = "vnet"  # the reducer's name for messages with the agent's own payload
 
 
 class Peer(Base):

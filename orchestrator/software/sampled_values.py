@@ -81,7 +81,7 @@ class SvOptions(Base):
 
 
 class SampledValues(Base):
-    """One side of sampled values."""
+    """The software key `sampled-values`: a publisher or a subscriber."""
 
     sampled_values: SvOptions = Field(alias="sampled-values", description="The side.")
 

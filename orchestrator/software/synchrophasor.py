@@ -36,7 +36,7 @@ from .tcp import PATIENCE_NS
 
 LARGEST_IDCODE = 65_534
 FASTEST_PER_S = 32_767  # the largest DATA_RATE
-MOST_CHANNELS = 500  # of each sort: a frame's size has 16 bits
+MOST_CHANNELS = 500  # most channels of each sort, since a frame's size has 16 bits
 TCP = Guarantee(
     "C37.118 over TCP",
     "C37.118 over TCP: while the connection lasts, no frame is delivered twice or overtaken",
@@ -68,7 +68,7 @@ class SynchrophasorOptions(MarkedPeer):
 
 
 class Synchrophasor(Base):
-    """One side of C37.118."""
+    """The software key `synchrophasor`: a station or a client of stations."""
 
     synchrophasor: SynchrophasorOptions = Field(description="The side.")
 
@@ -98,7 +98,7 @@ def _check_data(report: Checks, here: Here, data: Sending, path: Path) -> None:
     check_sending(report, here, data, path, "leave out the software where nothing is measured")
     for index, step in enumerate(data.rate):
         if step.rate > FASTEST_PER_S:
-            rule = f"is more than a configuration frame can say, {FASTEST_PER_S} /s"
+            rule = f"is more than a configuration frame can state, {FASTEST_PER_S} /s"
             report.add((*path, "rate", index, "rate"), f"{step.rate:g} /s", rule, 'write for example "50 /s"')
 
 

@@ -40,7 +40,7 @@ class UdpOptions(peers.MarkedPeer):
 
 
 class Udp(Base):
-    """One side of messages over UDP."""
+    """The software key `udp`: a receiver or a sender."""
 
     udp: UdpOptions = Field(description="The side.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-# Controllers that make a network of switches that learn, as the lab's bridges; "Ellipsis": the default.
+# Controllers with which switches learn, like the lab's bridges; "Ellipsis" is the default.
 LEARNING = frozenset(["Ellipsis", "Controller", "OVSController", "DefaultController"])
 
 

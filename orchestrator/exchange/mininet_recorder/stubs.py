@@ -8,7 +8,7 @@ from typing import Any
 
 from .said import SCRIPT, call_text, here, leave, pause
 
-# Of Mininet's modules: they print, log or talk to the user, and change nothing of a network.
+# Functions of Mininet's modules that print, log or talk to the user, and do not change a network.
 SILENT = frozenset(
     [
         "setLogLevel",

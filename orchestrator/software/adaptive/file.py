@@ -10,7 +10,7 @@ from ...language.scalars import Base, Share, Size, Span, text
 from ..peers import Peer
 from ..sending import Sending
 
-HEADER_BYTES = 16  # of each message: a word, its flow, its number, its length
+HEADER_BYTES = 16  # header of each message: a word, its flow, number and length
 LARGEST_BYTES = 1400  # a message is one datagram that nothing fragments
 LOST_AFTER_NS = 500_000_000  # as in programs/policy.py: a probe that has not returned is lost
 LONGEST_SCHEDULE = 10_000  # messages of a flow, whose times a program gets as a list (docs/accounting.md)
@@ -39,7 +39,7 @@ class Policy(Base):
 
 
 class AdaptiveOptions(Peer):
-    """One side: `listen` receives, `to` sends."""
+    """Keys of a receiver (`listen`) or of a sender (`to`)."""
 
     push: Messages | None = Field(None, description="to: the messages.")
     use: Literal["adaptive", "stream", "once", "twice"] = Field(
@@ -55,6 +55,6 @@ class AdaptiveOptions(Peer):
 
 
 class Adaptive(Base):
-    """One side of adaptive messages."""
+    """The software key `adaptive`: a receiver or a sender."""
 
     adaptive: AdaptiveOptions = Field(description="The side.")

@@ -12,7 +12,7 @@ from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Rec
 from ..encodings import Encoded
 from ..sending import Sending
 
-PROTOCOL = "amqp"  # how brokers and the reducer call AMQP 0-9-1
+PROTOCOL = "amqp"  # name of AMQP 0-9-1 in brokers and the reducer
 ExchangeType = Literal["topic", "direct", "fanout"]
 
 

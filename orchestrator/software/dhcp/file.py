@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ...language.scalars import Address4, Base, Duration, Name, Span, text
 
-SHORTEST_LEASE_NS = 120 * 10**9  # dnsmasq makes a shorter one so long (dnsmasq(8), --dhcp-range)
+SHORTEST_LEASE_NS = 120 * 10**9  # dnsmasq lengthens a shorter lease to this (dnsmasq(8), --dhcp-range)
 
 
 class Range(Base):

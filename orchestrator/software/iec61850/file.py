@@ -59,7 +59,7 @@ class Published(Base):
 class Rules:
     """The values in which the protocols differ: key, range of APPIDs, group address, name and standard."""
 
-    kind: str  # of software, and its key in the file
+    kind: str  # kind of software, and its key in the file
     appids: tuple[int, int]  # the first and the last
     group: str  # first bytes of its group addresses
     name: str  # key in the file that identifies a stream, beside the APPID

@@ -7,7 +7,7 @@ from pydantic import Field
 from ...language.scalars import Base, Name, Port, Since, Size, Span, text
 from ..sending import Sending
 
-PORTS = 3  # from `listen` on: requests, pushes (the next one, where a library wants two), subscribers
+PORTS = 3  # ports from `listen` on: requests, pushes (and the next one, if a library needs two), subscribers
 LONGEST_SCHEDULE = 10_000  # messages of a flow, whose times a program gets as a list (docs/accounting.md)
 
 
@@ -81,6 +81,6 @@ class MiddlewareOptions(Base):
 
 
 class Middleware(Base):
-    """One side of an exchange."""
+    """The software key `middleware`: one side of an exchange."""
 
     middleware: MiddlewareOptions = Field(description="The side.")

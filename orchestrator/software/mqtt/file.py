@@ -14,8 +14,8 @@ from ..encodings import Encoded
 from ..sending import Sending
 from ..tls.file import ClientTlsKey
 
-PROTOCOL = "mqtt"  # how brokers and the reducer call it
-CARRIERS = {PROTOCOL: "", "tls": "TLS, ", "http": "WebSocket, "}  # what `spoken` says, for readers
+PROTOCOL = "mqtt"  # name of MQTT in brokers and the reducer
+CARRIERS = {PROTOCOL: "", "tls": "TLS, ", "http": "WebSocket, "}  # text for each value of `spoken`
 NEVER_S = 2**32 - 1  # a session expiry interval that never ends (MQTT 5, 3.1.2.11.2)
 Qos = Annotated[int, Field(ge=0, le=2)]
 

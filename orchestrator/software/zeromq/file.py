@@ -9,8 +9,9 @@ from pydantic import Field
 from ...language.scalars import Address4, Base, Duration, Name, Port, Positive, Rate, Size
 from ..messages import Push, Request, Stream
 
-PARTNERS = {"router": "dealer", "pub": "sub"}  # who binds and sends -> who connects and answers
-GROUP = "239.192.0.1"  # of the organisation's own: RFC 2365
+# socket that binds and sends -> socket that connects and answers
+PARTNERS = {"router": "dealer", "pub": "sub"}
+GROUP = "239.192.0.1"  # an address of organisation-local scope (RFC 2365)
 
 
 class ZeromqOptions(Base):
