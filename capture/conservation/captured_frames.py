@@ -145,7 +145,7 @@ def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[C
         packets_edge=doubtful.sum(), bytes_edge=size.filter(doubtful).sum(),
         tagged=(inside & pl.col("vlan").is_not_null()).sum(),
     ).collect().row(0, named=True)  # fmt: skip
-    # Inside the kernel a tag stands beside the frame (skb_vlan_tag): captures have it, counters may not.
+    # The kernel keeps a tag outside the frame (skb_vlan_tag): captures contain it, counters may not.
     allowed = _lost(e, name, packets)
     allowed["bytes"] += TAG * int(kept["tagged"] or 0)
     for unit, word in UNITS.items():

@@ -17,7 +17,7 @@ LINK_DROPS = Rule(
 )  # fmt: skip
 KINDS = ("udp", "bulk", "mqtt", "mosquitto", "tcp")  # kinds of software all of whose frames are counted
 OTHER = 16  # frames that may be ARP, or segments that only open or close a connection
-ONE_FRAME = 1400  # a message of at most so many bytes is one frame
+ONE_FRAME = 1400  # longest message that is one frame, bytes
 WAYS = {"forward": "b", "reverse": "a"}  # a direction, and the end that it leads to
 SEGMENTS, DATA = "TcpRetransSegs", "TcpExtTCPOrigDataSent"
 

@@ -29,7 +29,7 @@ OTHERWISE = ("TcpExtTCPTimeouts", "TcpExtTCPLossProbes", "TcpExtTCPSynRetrans")
 OCTETS, PACKETS = ("IpExtInOctets", "Ip6InOctets"), ("IpInReceives", "Ip6InReceives")
 SENT = ("IpOutTransmits", "Ip6OutTransmits", "TcpOutSegs", REPEATS)  # TCP hands over many segments at once
 ETHERNET, SHORT, LONGEST = 14, 60, 1518
-BEYOND_MTU = LONGEST - 1500  # of the longest frame: Ethernet's header, and a VLAN tag
+BEYOND_MTU = LONGEST - 1500  # Ethernet's header and a VLAN tag of the longest frame
 STRAY = 8  # frames that are no packet of the node's stack: ARP, and what a bridge sends to every port
 OTHER_SHARE = 0.01
 BARE = ("goose", "sampled_values", "frames", "gateway")  # kinds that send frames, not packets
@@ -116,8 +116,8 @@ def _longest(plan: Plan) -> dict[str, int]:
     """Returns by node the bytes of the longest frame that its interfaces take, LONGEST at least; without
     nodes that have no interface.
 
-    A bridge floods a frame to all its ports until it learns where the frame's destination is. An interface
-    counts such a frame for another node, and the stack does not.
+    A bridge floods a frame to all its ports until it has learned the port of the frame's destination. An
+    interface counts such a frame for another node, and the stack does not.
     """
     return {
         node.name: max(LONGEST, *(one.mtu + BEYOND_MTU for one in node.interfaces))

@@ -106,7 +106,7 @@ def records_are_a_second_apart(e: Evidence) -> Found:
 
 
 def _slow(plan: Plan) -> set[str]:
-    """Returns the flows whose pace lets more than `APART_NS` pass between two of their payloads."""
+    """Returns the flows whose pace leaves more than `APART_NS` between two of their payloads."""
     size = {flow.name: flow.payload.bytes for flow in plan.flows}
     paced = {name: role.spec.get("rate_bps") for name, role in _senders(plan).items()}
     return {name for name, bps in paced.items() if bps and 8 * size[name] / bps * SECOND > APART_NS}

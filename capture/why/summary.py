@@ -13,7 +13,7 @@ from capture.why.answer import Answer, Run
 from contract.verdict import HOLDS, OPEN
 
 SLOW = 0.01  # share of a class's messages
-DETAIL = re.compile(r", (sent|asked) .*")  # of single messages, in `where`
+DETAIL = re.compile(r", (sent|asked) .*")  # details of single messages in `where`
 NODE = re.compile(r"(node |(?<=of ))(?!link |segment )([^\s,]+)")  # in `where`: `node a`, `socket of a`
 
 
@@ -30,7 +30,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class OfClass:
-    """Where the time of a class's messages went; `slow` are those from the 99th percentile on."""
+    """The parts of the latency of a class's messages; `slow` are those from the 99th percentile on."""
 
     traffic_class: str
     messages: int
@@ -38,7 +38,7 @@ class OfClass:
     p99_ns: int | None
     parts: tuple[Sum, ...]
     slow: tuple[Sum, ...]
-    owners: dict[str, int]  # of lost messages: number by owner; "cannot tell" where it is not certain
+    owners: dict[str, int]  # number of lost messages by owner; "cannot tell" if the owner is uncertain
 
     @property
     def text(self) -> str:
