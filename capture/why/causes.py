@@ -67,7 +67,7 @@ MEANING = {
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A cause of a set of messages: the share of their time that it explains, and the number that it dropped."""
+    """A cause of a set of messages: its share of their time, and the number of messages that it dropped."""
 
     cause: Cause
     share: float  # share of the time of the slowest messages that arrived

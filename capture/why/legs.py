@@ -15,7 +15,9 @@ from capture.why.places import Places, Way
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """When a capture point recorded the frame that arrived; `position`: index in the leg's way."""
+    """The time at which a capture point recorded the frame that arrived; `position`: index in the leg's
+    path.
+    """
 
     point: str
     position: int

@@ -22,7 +22,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When a sender sends, open loop: by the clock, whether or not the last message has arrived.
+    """The schedule of a sender, open loop: by the clock, whether or not the last message has arrived.
 
     shared: one stream of ticks for `count` senders; tick k belongs to the sender that a hash of (seed, k)
     picks, so each of them computes its own part alone. own: this sender alone has all ticks.

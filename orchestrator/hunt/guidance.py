@@ -35,7 +35,7 @@ class Guidance:
 
     @property
     def tried(self) -> dict[str, int]:
-        """How many events of each kind of fault the trials so far had."""
+        """The number of events of each kind of fault in the trials so far."""
         return dict(self._tried)
 
     def lesson(self) -> Lesson | None:
