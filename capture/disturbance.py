@@ -236,9 +236,7 @@ def judge(run_dir: Path, manifest: Manifest, plan: Plan) -> Judged:
     unmade = [f"{c['name']}: {c['text']}" for c in missing]
     if unmade:
         text = f"could not be checked: {'; '.join(unmade)}"
-        warned.append(
-            Warned(f"{TRUST}unmade", text, "what takes CPU from the lab in that way leaves no mark")
-        )
+        warned.append(Warned(f"{TRUST}unmade", text, "such use of the lab's CPU leaves no trace"))
     return warned, checks
 
 

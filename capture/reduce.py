@@ -342,7 +342,10 @@ def _doubts(name: str, counts: Counts) -> Iterator[Warned]:
         text = f"pcap/{name}.pcap {counts.cut}; {counts.packets} packets before that were kept."
         yield Warned("reduce-cut", text, rawfile.CUT_REMEDY)
     if counts.evicted:
-        text = f"{name}: {counts.evicted} TCP connections had to be forgotten; theirs are numbered anew."
+        text = (
+            f"{name}: {counts.evicted} TCP connections were removed to save memory; their later packets "
+            "count as new connections."
+        )
         yield Warned(
             "reduce-evicted", text, "Retransmissions of those may be missed; reduce with more --max-flows."
         )

@@ -18,7 +18,7 @@ CAPTURE_FRAMES = Rule(
     "figures of the capture lack packets, or have too many: take a shorter snap length or a narrower filter",
 )  # fmt: skip
 CAPTURE_FILTERED = Rule(
-    "capture-filtered", "packets that a filter let through", "the frames that the interface counted",
+    "capture-filtered", "packets that passed a filter", "the frames that the interface counted",
     "figures of the capture have packets too many: report it as an error of vNET", "at most",
 )  # fmt: skip
 UNITS = {"packets": "frames", "bytes": "bytes"}

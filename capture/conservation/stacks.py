@@ -11,7 +11,7 @@ from capture.conservation.ports import ports
 from contract.plan import WAYS, Link, Plan, Software
 
 STACK_REPEATS = Rule(
-    "stack-repeats", "TCP segments that a stack sent again", "those of fast and slow repetition",
+    "stack-repeats", "TCP segments that a stack retransmitted", "the fast and slow retransmissions",
     "counters of stacks are wrong: repeat the run, and report it as an error",
 )  # fmt: skip
 STACK_BYTES = Rule(
@@ -19,7 +19,7 @@ STACK_BYTES = Rule(
     WRONG, "at most",
 )  # fmt: skip
 LINK_STACK = Rule(
-    "link-stack", "frames that links of nodes let out, dropped or hold", "the packets that their stacks sent",
+    "link-stack", "frames that links of nodes sent, dropped or hold", "the packets that their stacks sent",
     WRONG, "at most",
 )  # fmt: skip
 # net/ipv4/tcp_output.c: a segment is sent again in recovery (fast), after a loss (slow start), when a timer

@@ -13,15 +13,15 @@ from contract.manifest import COMPLETE
 from contract.plan import Plan, Software
 
 TRANSFER_ENDS = Rule(
-    "transfer-ends", "bytes that receivers of transfers took", "those that senders gave", WRONG
+    "transfer-ends", "bytes that receivers of transfers read", "those that senders wrote", WRONG
 )
 TRANSFER_NODES = Rule(
     "transfer-nodes", "bytes that nodes of transfers alone sent, without headers and repetitions",
-    "those that their transfers gave", WRONG, "at most",
+    "those that their transfers wrote", WRONG, "at most",
 )  # fmt: skip
 TRANSFER_TIMES = Rule(
     "transfer-times", "time between records of a transfer", "a second",
-    "rates of transfers are of another time: repeat the run", "equal",
+    "rates of transfers refer to another time: repeat the run", "equal",
 )  # fmt: skip
 SECOND = 1_000_000_000
 OVER_NS = 3 * SECOND // 2  # a transfer without a record for this time has ended
