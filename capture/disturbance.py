@@ -65,7 +65,7 @@ class Disturbance:
 
     where: str
     rows: pl.DataFrame
-    whole: pl.DataFrame  # those of whose second all is of the scenario
+    whole: pl.DataFrame  # the lines whose whole second is in the scenario
     span_ns: int
     cores: int
     unmade: dict[str, str]
@@ -232,13 +232,11 @@ def judge(run_dir: Path, manifest: Manifest, plan: Plan) -> Judged:
             if verdict == "fails":
                 warned.append(Warned(f"{TRUST}{name}", text, QUIET, suspect=True))
     missing = [c for c in checks if c["verdict"] == "cannot tell" and c["text"] != SHORT]
-    missing = [c for c in missing if not c["name"].startswith("heat")]  # which few machines count
+    missing = [c for c in missing if not c["name"].startswith("heat")]  # few machines count heat
     unmade = [f"{c['name']}: {c['text']}" for c in missing]
     if unmade:
         text = f"could not be checked: {'; '.join(unmade)}"
-        warned.append(
-            Warned(f"{TRUST}unmade", text, "what takes CPU from the lab in that way leaves no mark")
-        )
+        warned.append(Warned(f"{TRUST}unmade", text, "such use of the lab's CPU leaves no trace"))
     return warned, checks
 
 

@@ -18,7 +18,7 @@ FLOWS = {
     "sender": pl.String,
     "deadline_ns": pl.Int64,
 }
-KEPT = ("lossless", "single", "ordered", "while_session")  # what a guarantee may hold
+KEPT = ("lossless", "single", "ordered", "while_session")  # properties of a guarantee
 DELIVERIES = {
     "flow": pl.UInt32,
     "receiver": pl.String,

@@ -18,7 +18,7 @@ from capture.hops import FILE_HEADER, MAGIC, RECORD_HEADER
 
 HEADER = struct.Struct(">4sBxxxIIq")
 MESSAGE = b"vNET"
-REPLY = 1  # its purpose; a reply has the numbers of its request
+REPLY = 1  # purpose of a reply; it has the numbers of its request
 # A shifted clock shows in every frame, so some frames suffice. Skipping a frame takes 0.3 us, searching it
 # 1 us.
 MOST_PASSED, MOST_SEEN = 1_000_000, 50_000

@@ -13,7 +13,7 @@ from contract.tables import TABLES
 MESSAGE = ("flow", "seq")
 DELIVERY = ("flow", "seq", "receiver")
 NEVER = 2**63 - 1
-READY = ("subscribed", "listening")  # what an endpoint says when it can be reached
+READY = ("subscribed", "listening")  # records of an endpoint that can be reached
 
 
 def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]]:
@@ -139,7 +139,7 @@ def _misfits(records: Records, wanted: pl.DataFrame, plan: Plan) -> tuple[Warned
         warnings.append(Warned("reduce-unexpected", text, "Look at who subscribes to what, and who sends."))
     answers = records.received.filter(pl.col("leg") == BACK)
     if odd := answers.filter(~pl.col("flow").is_in(_requests(plan))).height:
-        text = f"{odd} replies belong to flows that ask for none; they are left out."
+        text = f"{odd} replies belong to flows without replies; they are left out."
         warnings.append(
             Warned("reduce-replies", text, "Only a flow of pattern `request` has replies (leg 1).")
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from capture.errors import CaptureError
 from contract import rundir
 
-ROOT = "Running as user"  # what tshark says of every call by root
+ROOT = "Running as user"  # message of tshark in every call by root
 
 
 def points(run_dir: Path) -> list[str]:

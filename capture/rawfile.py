@@ -19,7 +19,7 @@ INTEGER = r"-?[0-9]+"
 OPTIONAL = r"-?[0-9]*"  # an integer, or nothing where it is not known
 DECIMAL = r"-?[0-9.]+(?:e-?[0-9]+)?"
 NUMBERS: dict[str, pl.DataType] = {INTEGER: pl.Int64(), OPTIONAL: pl.Int64(), DECIMAL: pl.Float64()}
-# A field with a comma stands in quotation marks, and its own are doubled (RFC 4180).
+# A field with a comma is in quotation marks, and quotation marks in it are doubled (RFC 4180).
 NAME = r'[^,"]*|"(?:[^"]|"")*"'
 
 

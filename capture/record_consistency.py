@@ -18,7 +18,7 @@ from contract.manifest import COMPLETE, TRUST, Manifest, Warned
 from contract.plan import Flow, Plan
 
 SECOND = 1_000_000_000
-STAMPED_NS = {"real": 20_000_000, "virtual": 100_000}  # by which a due time may be off
+STAMPED_NS = {"real": 20_000_000, "virtual": 100_000}  # largest error of a scheduled time
 # Roles read the clock when the transport has taken a message. Between the two the sender may lose its core
 # for some time slices of Linux (kernel/sched/fair.c: 3 ms and more each), the modelled core for one.
 PREEMPTED_NS = {"real": 20_000_000, "virtual": 3_000_000}

@@ -100,7 +100,7 @@ def reduce_run(run_dir: Path) -> Reduced:
     except rundir.UnreadableError as error:
         raise CaptureError(str(error)) from error
     if any((run_dir / "pcap" / f"{capture.name}.pcap").exists() for capture in plan.captures):
-        reducer()  # without it, no pcap could be reduced
+        reducer()  # fails early if the reducer is missing, since no pcap could then be reduced
     done = Reduced(run_dir, warnings=_altered(run_dir))
     raw = run_dir / "raw"
     _if_present(done, raw / "nodes.csv", plan, _nodes)
@@ -109,7 +109,7 @@ def reduce_run(run_dir: Path) -> Reduced:
     _disturbance(done, raw)
     _if_present(done, raw / "messages.csv", plan, _messages)
     _if_present(done, raw / "events.jsonl", plan, _events)
-    if (path := run_dir / "raw" / "stacks.csv").exists():  # of runs since they are counted
+    if (path := run_dir / "raw" / "stacks.csv").exists():  # runs of earlier versions have no such file
         _stacks(done, path, plan)
     _disks(done, raw, plan)
     if trials.planned(plan):
@@ -130,7 +130,7 @@ def reduce_run(run_dir: Path) -> Reduced:
 
 def readings(evidence: Evidence) -> list[Reading]:
     """Returns the readings of the monitors, in the order of MONITORS, without those for a role that the run
-    lacks; for runs of the fake driver, all say that they cannot tell.
+    lacks; for runs of the fake driver, all verdicts are `cannot tell`.
     """
     roles = {"", *(software.role for node in evidence.plan.nodes for software in node.software)}
     monitors = [monitor for monitor in MONITORS if monitor.role in roles]
@@ -166,7 +166,7 @@ def _if_present(done: Reduced, path: Path, plan: Plan, work: Work) -> None:
     if path.exists():
         work(done, path, plan)
     elif path.stem not in ("links", "events") or getattr(plan, path.stem):
-        # without links or events in the plan, nothing is written of them
+        # without links or events in the plan, their tables are not written
         done.warnings.append(Warned("reduce-absent", f"raw/{path.name} is absent.", ABSENT))
 
 
@@ -342,7 +342,10 @@ def _doubts(name: str, counts: Counts) -> Iterator[Warned]:
         text = f"pcap/{name}.pcap {counts.cut}; {counts.packets} packets before that were kept."
         yield Warned("reduce-cut", text, rawfile.CUT_REMEDY)
     if counts.evicted:
-        text = f"{name}: {counts.evicted} TCP connections had to be forgotten; theirs are numbered anew."
+        text = (
+            f"{name}: {counts.evicted} TCP connections were removed to save memory; their later packets "
+            "count as new connections."
+        )
         yield Warned(
             "reduce-evicted", text, "Retransmissions of those may be missed; reduce with more --max-flows."
         )

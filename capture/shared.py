@@ -50,8 +50,8 @@ def ready(reachable: pl.DataFrame, plan: Plan) -> pl.DataFrame:
 
 
 def covered_by_all(rows: pl.DataFrame, said: pl.DataFrame, sessions: pl.DataFrame, plan: Plan) -> pl.Series:
-    """Returns `covered` for each row; of a group, True if it is True for each member, since the records do
-    not say which of them had a message that was lost.
+    """Returns `covered` for each row; for a group, True if it is True for each member, since the records do
+    not show which member a lost message was for.
     """
     if not plan.shared:
         return covered(rows, said, sessions)

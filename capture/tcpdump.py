@@ -71,7 +71,8 @@ def fault(wanted: str, program: str = "tcpdump") -> str | None:
     if (found := shutil.which(program)) is None:
         return None
     wrong, said = _compiled(found, wanted)
-    if wrong and not _compiled(found, "ip")[0]:  # else it refuses everything, and says nothing about this one
+    # otherwise it refuses every expression, which shows nothing about this one
+    if wrong and not _compiled(found, "ip")[0]:
         return said
     return None
 
@@ -104,7 +105,7 @@ def matching(pcap: Path, wanted: str, program: str = "tcpdump") -> int | None:
     """Returns the number of packets of a file that match a filter; None if tcpdump cannot count them: absent,
     too old, an invalid filter, an unreadable file.
     """
-    command = [program, "-n", "-r", "-", "--count", "--", wanted]  # it may not open files of others
+    command = [program, "-n", "-r", "-", "--count", "--", wanted]  # tcpdump may not open other users' files
     try:
         with pcap.open("rb") as file:
             done = subprocess.run(

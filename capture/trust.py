@@ -13,12 +13,13 @@ from capture import clocks, delivery, late, trials
 from contract.manifest import TRUST, Manifest, Warned
 from contract.plan import WAYS, Plan
 
-BUSY, BUSY_TIME = 0.9, 0.05  # a machine is overloaded if it is so busy for so much of the scenario
-STOLEN = 0.02  # of the scenario's time, by a hypervisor: CPU and latency show it
+# load, and share of the scenario with this load, from which a machine is overloaded
+BUSY, BUSY_TIME = 0.9, 0.05
+STOLEN = 0.02  # share of the scenario's time taken by a hypervisor, which affects CPU and latency
 LEAST_SAMPLES = 3
-MATTERS = 0.1  # of a latency: an error of the clocks beyond that is worth a warning
+MATTERS = 0.1  # share of a latency; a larger error of the clocks gives a warning
 MOST_NAMED = 3  # classes
-TICK_NS = 10_000_000  # of Debian's user-mode-linux (HZ=100)
+TICK_NS = 10_000_000  # timer tick of Debian's user-mode-linux (HZ=100)
 KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
 
 
@@ -37,7 +38,7 @@ def judge(run_dir: Path, plan: Plan, manifest: Manifest) -> list[Warned]:
         known = messages.with_columns(known_ns=clocks.known_ns(messages, plan, manifest))
         found += [*_early(known, plan), *_known(known)]
         found += _guarantees(messages, plan)
-        if not manifest.virtual:  # where a modelled core makes programs late, not the machine
+        if not manifest.virtual:  # in virtual time a modelled core, not the machine, makes programs late
             gaps = late.gaps(messages, plan, sessions, events)
             text = late.finding(gaps, _length_ns(messages, manifest))
             found += [_suspect("sender", text, "repeat it when the machine is idle")] if text else []

@@ -1,4 +1,4 @@
-"""Reads cells.jsonl, and says which run of a campaign's cell counts: the last one that the file has of it.
+"""Reads cells.jsonl, and finds the run that counts for a campaign's cell: the last one in the file.
 
 A cell has several lines if it failed or was interrupted and was run again, or if it was suspect and the
 campaign runs suspect cells again. Imports the standard library only.

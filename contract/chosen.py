@@ -59,8 +59,7 @@ def keys(text: str) -> Iterator[tuple[str, Any]]:
 def bracketed(text: str) -> tuple[str, dict[str, Any]]:
     """Splits `latency_p99[class=site-a]` into the metric and its keys; a text without brackets has none.
 
-    Raises ChosenError for brackets that are not understood, that are not closed or that more follows, and for
-    a key that stands twice.
+    Raises ChosenError for malformed or open brackets, for text after them, and for a repeated key.
     """
     if "[" not in text:
         return text.strip(), {}

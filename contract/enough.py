@@ -2,9 +2,9 @@
 
 A campaign looks at its results several times and stops at the first look that finds a narrow interval. Each
 look is one more chance to see a narrow interval by luck, so the 5 % of error are split evenly over all looks
-that may happen (Bonferroni): whichever look ends the setting, its interval misses the mean with a probability
-of at most 5 %. The number of repetitions grows by a third from look to look, so that there are few looks.
-Imports the standard library only.
+that may happen (Bonferroni): at any look that ends the setting, its interval misses the mean with a
+probability of at most 5 %. The number of repetitions grows by a third from look to look, so that there are
+few looks. Imports the standard library only.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from contract.plan import Expectation
 
-ERROR = 0.05  # probability that the interval of a setting, at whichever look it ends, misses the mean
-GROWTH = 4 / 3  # of the number of repetitions, from look to look
+ERROR = 0.05  # probability that the interval of a setting misses the mean, for any look at which it ends
+GROWTH = 4 / 3  # growth of the number of repetitions from look to look
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Enough:
     metric: Expectation  # without bounds: it chooses the values
     interval: float  # share of the mean
     at_least: int  # repetitions before the first look
-    at_most: int  # repetitions after which it ends, whatever the interval
+    at_most: int  # repetitions after which a setting ends with any interval
 
     @property
     def looks(self) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ class Applied:
     t_ns: int
     planned_ns: int
     phase: str
-    action: str  # of the plan's events; trace; live changes have their own
+    action: str  # an action of the plan's events, `trace`, or one of live changes
     targets: list[str]
     args: dict[str, Any] = field(default_factory=dict)
     ok: bool = True

@@ -1,5 +1,5 @@
-"""Names the formats of program output from which reports read figures, and the parts that a format tells
-apart.
+"""Names the formats of program output from which reports read figures, and the parts of output that a format
+distinguishes.
 
 A topology file chooses a format (`figures: {from: log, format: wrk}`); reports/programs reads it. Imports the
 standard library only.

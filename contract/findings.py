@@ -16,9 +16,9 @@ from contract import manifest, seal
 from contract.manifest import Contents, Manifest, Warned
 
 SEAL, DAMAGED = "seal", "damaged"
-# Codes of findings about the machine that carries the lab: what it did to a run from outside, whatever the
-# run measures. Others that make a run suspect may be the doing of what is tested: a full queue (queue-drops),
-# clients that a broker refused (sessions), a program that crashed (node-failed).
+# Codes of findings about the machine that carries the lab: its effects on a run from outside. Others that
+# make a run suspect may be effects of the tested system: a full queue (queue-drops), clients that a broker
+# refused (sessions), a program that crashed (node-failed).
 OF_MACHINE = frozenset(
     {"late", "clock-set"}
     | {
@@ -43,13 +43,13 @@ def read(run_dir: Path) -> Manifest:
 
 def known(found: Contents, altered: tuple[str, ...]) -> Contents:
     """Returns the content of a manifest with an added finding for each changed file (`altered`) and for
-    damage of the manifest, and with `suspect` computed anew; an empty manifest stays empty.
+    damage of the manifest, and with `suspect` computed again; an empty manifest stays empty.
 
     Warnings that are no objects are left out.
     """
     if found == {}:
         return found
-    if not isinstance(found, dict):  # whoever changed the file may have put anything there
+    if not isinstance(found, dict):  # a changed file may contain anything
         found, broken = {}, [_damaged("it is no object")]
     else:
         broken = [

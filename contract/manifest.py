@@ -19,8 +19,8 @@ NAME = "manifest.json"
 COMPLETE = "complete"  # the one state that puts a result in no doubt
 # Codes of warnings that a reduction gives, and so takes back when it is done again.
 REDUCTION, TRUST = "reduce-", "trust-"
-CHECK = "check-"  # of those that a report gives of summary.json
-ALTERED = "altered"  # of one that had been changed before: no later reduction takes it back
+CHECK = "check-"  # prefix of the findings about summary.json that a report adds
+ALTERED = "altered"  # code of a file changed before reduction; no later reduction removes it
 
 
 Time = Literal["real", "virtual"]
@@ -168,7 +168,7 @@ def copy(run_dir: Path, text: str) -> None:
     if not (run_dir / "seal.json").exists():
         regular.write(path, text)
         return
-    from contract import seal  # of a run that was reduced, so not inside the lab's kernel
+    from contract import seal  # imported here, since the lab's kernel never seals a run
 
     seal.lift(run_dir, NAME)
     regular.write(path, text, durable=True)  # nothing else has what it says

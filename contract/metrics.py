@@ -23,7 +23,7 @@ class Metric:
     unit: str
     of: tuple[str, ...]
     known: Known = "exact"
-    series: bool = False  # it also has a value at each moment, so always, eventually and never can judge it
+    series: bool = False  # has a value at each moment, too, so that always, eventually and never can judge it
 
 
 CLASS = ("traffic_class", "guarantee")
@@ -65,7 +65,7 @@ _CONNECTIONS: tuple[tuple[str, str, Known], ...] = (
     ("connection_rate", "Mbit/s", "estimated"),
 )
 
-_OF_PROGRAMS: Mapping[str, str] = {  # what programs print themselves; see reports/programs
+_OF_PROGRAMS: Mapping[str, str] = {  # figures that programs print themselves; see reports/programs
     "requests": "requests", "failed": "requests", "refused": "requests",
     **{f"status_{digit}xx": "requests" for digit in (1, 2, 3, 4, 5)},
     "rate": "requests/s", "throughput": "Mbit/s", "bytes": "MB",
@@ -152,7 +152,7 @@ METRICS: Mapping[str, Metric] = {
     **{f"program_{name}": Metric(unit, PROGRAM) for name, unit in _OF_PROGRAMS.items()},
     **{f"program_{name}": Metric("ms", PROGRAM, "estimated") for name in _ESTIMATED_OF_PROGRAMS},
 }  # fmt: skip
-# Metrics of the whole run, whatever its phases: `during` and `after` cannot narrow them.
+# Metrics of the whole run, which `during` and `after` cannot narrow.
 _OF_THE_RUN = ("stack_", "fairness", "connection", "handshake", "smoothed", "program_")
 WHOLE = frozenset(
     {"guarantee_held", "nodes", "share", "link_asked"}

@@ -40,7 +40,7 @@ another `format` is refused, with the version that made the run.
 
 MANIFEST = f"""# The manifest: manifest.json
 
-Made from the types in `contract/manifest.py` (`{AGAIN}`); what stands in it when:
+Made from the types in `contract/manifest.py` (`{AGAIN}`); its content at each stage:
 [run directory](run-directory.md#manifestjson). Any key may be absent in a run of an earlier version.
 """
 
@@ -49,10 +49,10 @@ TABLES_INTRO = f"""# Tables of a run directory
 Written by reduction (`capture.reduce`), Parquet; made from `contract/tables.py` (`{AGAIN}`).
 `?`: may be null. Tables of capture points: [packets](packets.md).
 
-`summary.json`: every headline figure, as [{{name, what it is of, value, unit, n, low, high, method,
-limits}}]. What it is of stands in columns of its own, null where they do not apply: `nodes` (set of nodes
-by what they do), `machine`, `traffic_class`, `guarantee`, `capture`, `bin`, `stream`, `frame_bytes` and
-others (`Of` in `reports/metrics/metric.py`). `limits`: of a search, what kept its result from being higher.
+`summary.json`: every headline figure, as [{{name, subject, value, unit, n, low, high, method, limits}}]. The
+subject has its own columns, null if they do not apply: `nodes` (set of nodes by function), `machine`,
+`traffic_class`, `guarantee`, `capture`, `bin`, `stream`, `frame_bytes` and others (`Of` in
+`reports/metrics/metric.py`). `limits`: for a search, the cause that kept its result from being higher.
 
 Written by reports: `report/index.html`, `report/figures/*.svg|vl.json`, `report/tables/*.csv`.
 """

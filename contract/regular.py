@@ -17,7 +17,7 @@ from typing import IO, Any
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # of writing only
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # errors of writing only
 _DEEPEST = 16  # directories; a run has 4
 _KINDS = {
     stat.S_IFLNK: "a symbolic link", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket",
@@ -45,7 +45,7 @@ def replacing(path: Path, durable: bool = False) -> Iterator[IO[Any]]:
     """
     part = path.with_name(path.name + ".part")
     with suppress(FileNotFoundError):
-        part.unlink()  # of a writer that was killed
+        part.unlink()  # a killed writer left the part
     try:
         with os.fdopen(os.open(part, _NEW, 0o666), "wb") as file:
             yield file
@@ -54,7 +54,7 @@ def replacing(path: Path, durable: bool = False) -> Iterator[IO[Any]]:
                 os.fsync(file.fileno())
         part.replace(path)
     except OSError as error:
-        if error.filename is None:  # of a write: the kernel names no file
+        if error.filename is None:  # the kernel names no file in an error of a write
             error.filename = str(path)
         raise
     except Exception as error:

@@ -64,7 +64,7 @@ def write_plan(run_dir: Path, plan: Plan) -> None:
 
 
 def _made_by(run_dir: Path) -> str:
-    """Returns "vnet VERSION" by the run's manifest, or a text that the manifest does not tell the version."""
+    """Returns "vnet VERSION" by the run's manifest, or a text that the manifest has no version."""
     try:
         return f"vnet {manifest.read(run_dir)['versions']['vnet']}"
     except (OSError, ValueError, LookupError, TypeError):

@@ -19,13 +19,13 @@ class Column:
     unit: str = ""
     meaning: str = ""
     null: bool = False  # may be null
-    absent: bool = False  # only where there is something to say
+    absent: bool = False  # only in runs in which it has a value
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     name: str
-    rows: str  # what a row is, and where the table is absent
+    rows: str  # the meaning of a row, and the runs without the table
     columns: tuple[Column, ...]
     notes: str = ""
 
@@ -44,8 +44,8 @@ def _each(
 C = Column
 AT = C("t_ns", "i64", "ns", "Unix time on the lab's clock")
 FLOW = (
-    C("flow", "u32", "", "its number: its place in the plan's `flows`"),
-    C("name", "str", "", "of the flow"),
+    C("flow", "u32", "", "number of the flow: its place in the plan's `flows`"),
+    C("name", "str", "", "name of the flow"),
     C("class", "str", "", "the flow's traffic class"),
 )
 MAYBE_FLOW = tuple(C(one.name, one.kind, "", one.meaning, null=True) for one in FLOW)
@@ -58,50 +58,51 @@ TRIALS = (
     C("verdict", "str", "", "passed, lost, queued, tester"),
 )  # fmt: skip
 
-MESSAGES = """Who is expected to get a message stands in the plan (`flows`, `receivers`): nothing here looks
-at a protocol's own addresses. An endpoint of the agent's that does not listen is owed nothing before it says
-that it is `subscribed`. An end that listens, and a program of the user's, are there from the start; a program
-that writes `listening` is from then on. Records of flows that the plan does not have and arrivals that it
-does not expect are left out, with a warning.
+MESSAGES = """The plan (`flows`, `receivers`) states the receivers of a message; this table does not use a
+protocol's own addresses. An agent's endpoint that does not listen counts as a receiver from its record
+`subscribed` on. A listening end and a user's program count from the start, or, if the program writes
+`listening`, from then on. Records of flows that are not in the plan, and unexpected arrivals, are left out,
+with a warning.
 
 Delivery guarantees: `capture.delivery.verdicts(messages, plan) -> list[Verdict]`, one per class and
-guarantee, in the order of the plan. Judged is what was sent and settled, or arrived all the same; where loss
-is allowed, all that was sent. A request is lost if it neither arrived nor was answered, and unanswered if it
-got no reply."""
+guarantee, in the order of the plan. Judged are messages that were sent and settled, or that arrived without
+being settled; if loss is allowed, all sent messages. A request is lost if it neither arrived nor was
+answered, and unanswered if it got no reply."""
 
 TABLES = {table.name: table for table in (
     Table("messages", "a message and expected receiver", (
         *FLOW,
         C("pattern", "str", "", "`publish`, `request`, `push`, `stream`"),
         C("sender", "str", "", "endpoint"),
-        C("receiver", "str", "", "endpoint or group (`shared` in the plan); null: nobody's", null=True),
-        C("seq", "i64", "", "its number in the flow, from 0"),
-        C("bytes", "i64", "B", "of payload"),
-        C("scheduled_ns", "i64", "ns", "when it was due"),
-        C("sent_ns", "i64", "ns", "when the transport had taken it", null=True),
-        C("settled_ns", "i64", "ns", "when it was acknowledged, or all replies were in", null=True),
-        C("attempts", "i64", "", "how often it was sent"),
+        C("receiver", "str", "", "endpoint or group (`shared` in the plan); null: no receiver", null=True),
+        C("seq", "i64", "", "number of the message in the flow, from 0"),
+        C("bytes", "i64", "B", "bytes of payload"),
+        C("scheduled_ns", "i64", "ns", "scheduled time"),
+        C("sent_ns", "i64", "ns", "time at which the transport accepted it", null=True),
+        C("settled_ns", "i64", "ns", "time of its acknowledgement, or of the last reply", null=True),
+        C("attempts", "i64", "", "number of sends"),
         C("outcome", "str", "", "[as recorded](records.md)"),
-        C("received_ns", "i64", "ns", "its first arrival; null if never", null=True),
+        C("received_ns", "i64", "ns", "first arrival; null if it never arrived", null=True),
         C("copies", "i64", "", "arrivals"),
         C("reordered", "bool", "", "arrived after a later message of its flow"),
         C("latency_ns", "i64", "ns", "received - scheduled", null=True),
         C("replied_ns", "i64", "ns", "first reply of this receiver", null=True),
-        C("replies", "i64", "", "how many"),
+        C("replies", "i64", "", "number of replies"),
         C("round_trip_ns", "i64", "ns", "replied - scheduled", null=True),
-        C("covered", "bool", "", "false where the receiver's session, or of what is not published the "
-          "sender's or its connection to the receiver, broke with the message on its way; and of what was "
-          "published and never settled, where the sender's session ended later"),
+        C("covered", "bool", "", "false if the message was in flight when the receiver's session broke, or, "
+          "except for published messages, when the sender's session or its connection to the receiver broke; "
+          "also for a message published and never settled, if the sender's session ended later"),
         C("guarantee", "str", "", "name of the delivery guarantee", null=True),
-        C("late", "bool", "", "the deadline was missed, by coming late or not at all; of a request its "
-          "reply's; null where there is none", null=True),
+        C("late", "bool", "", "the message (for a request: its reply) missed the deadline, late or lost; "
+          "null without a deadline", null=True),
     ), MESSAGES),
     Table("sessions", "a step in a session's life, of records C", (
         C("endpoint", "str"), C("what", "str"), AT, C("detail", "str"),
-        C("peer", "str", "", "of the one connection to it; empty of the session"),
+        C("peer", "str", "", "peer of the connection; empty for a step of the session itself"),
     )),
     Table("transfers", "a count of a greedy or paced flow by one of its ends, of records B", (
-        *FLOW, C("sender", "str"), C("receiver", "str", null=True), C("endpoint", "str", "", "who counted"),
+        *FLOW, C("sender", "str"), C("receiver", "str", null=True),
+        C("endpoint", "str", "", "end that counted"),
         C("leg", "u8", "", "0: counted by the sender, 1: by the receiver"), AT,
         C("bytes", "i64", "B", null=True),
         *_each("packets lost retransmits", "i64", null=True), C("rtt_ns", "i64", "ns", null=True),
@@ -110,10 +111,11 @@ TABLES = {table.name: table for table in (
     Table("windows", "a look at a TCP connection's congestion window, of records W, where there are some", (
         *FLOW, C("sender", "str"), C("stream", "i64", "", "the flow's connections, from 0"), AT,
         C("segments", "i64", "", "the window"), C("bytes", "i64", "B", "segments x segment_bytes"),
-        C("threshold", "i64", "", "of slow start, in segments", null=True), C("segment_bytes", "i64", "B"),
+        C("threshold", "i64", "", "threshold of slow start, in segments", null=True),
+        C("segment_bytes", "i64", "B"),
         C("rtt_ns", "i64", "ns", "smoothed"),
     )),
-    Table("spans", "what a program did, of records P, where there are some", (
+    Table("spans", "a span of a program's activity, from records P, if any exist", (
         C("endpoint", "str"), C("what", "str"), *MAYBE_FLOW, C("seq", "i64", null=True), AT,
         C("duration_ns", "i64", "ns"),
     )),
@@ -121,7 +123,7 @@ TABLES = {table.name: table for table in (
         AT, C("node", "str"), C("cpu_ns", "i64", "ns", "counter"),
         *_each("rx_bytes rx_packets tx_bytes tx_packets", "i64", "", "counter, as the node sees it"),
         C("memory_bytes", "i64", "B"), C("group", "str", null=True),
-        C("cpu_share", "f64", "", "of one core, over the interval before", null=True),
+        C("cpu_share", "f64", "", "CPU time as a share of one core, over the interval before", null=True),
         *_each("rx_bps tx_bps", "f64", "bit/s", null=True),
         *_each("rx_pps tx_pps", "f64", "packets/s", null=True),
     )),
@@ -130,35 +132,35 @@ TABLES = {table.name: table for table in (
         C("value", "i64", "", "its growth from the programs' start to the end of the drain"),
         C("group", "str", null=True),
     )),
-    Table("disks", "what a node read from and wrote to a disk; absent where neither kernel nor libvirt "
-          "counts it: in virtual time, in the lab kernel, on several hosts", (
+    Table("disks", "the disk traffic of a node; absent if neither kernel nor libvirt counts it: in virtual "
+          "time, in the lab kernel, on several hosts", (
         C("node", "str"),
-        C("disk", "str", "", "of a machine, as libvirt names it; processes: all disks together, of a light "
-          "node's processes"),
-        *_each("read_bytes written_bytes", "i64", "B", "below the page cache; of a light node from its "
-               "programs' start, of a machine from when it was ready, to the end"),
-        *_each("reads writes", "i64", "", "requests, of machines", null=True),
+        C("disk", "str", "", "libvirt's name of a machine's disk; `processes`: all disks together, for a "
+          "light node's processes"),
+        *_each("read_bytes written_bytes", "i64", "B", "below the page cache, to the end: from the programs' "
+               "start of a light node, from the readiness of a machine"),
+        *_each("reads writes", "i64", "", "requests of machines", null=True),
         C("memory", "bool", "", "the node's own directory (of a machine: the disk's file) is in memory "
-          "(tmpfs); a light node's writes there are no disk's and count nothing", null=True),
+          "(tmpfs); a light node's writes there do not count", null=True),
         C("group", "str", null=True),
     )),
     Table("links", "a sample of a link's direction, or of a class of its queue", (
         AT, C("link", "str"),
-        C("direction", "str", "", "forward, reverse; in half duplex these are what each end sent, and `both` "
-          "the queue of both; of a segment's medium, whose link is called as the segment, `both` alone"),
-        *_each("bytes packets dropped overlimits", "i64", "", "counter; a class's bytes are among the "
-               "direction's too; of tins they are those that came", null=True),
+        C("direction", "str", "", "forward, reverse; in half duplex these count each end's frames, and "
+          "`both` the shared queue; a segment's medium, whose link has the segment's name, has only `both`"),
+        *_each("bytes packets dropped overlimits", "i64", "", "counter; a class's bytes are part of the "
+               "direction's; a tin's are those that arrived", null=True),
         C("backlog_bytes", "i64", "B"), C("backlog_packets", "i64"),
         C("class", "str", "", "band, class or tin of its queue; null: the whole direction", null=True),
-        C("marked", "i64", "", "by ECN, of classes", null=True),
-        C("bps", "f64", "bit/s", "that left", null=True),
-        C("pps", "f64", "packets/s", "that left", null=True),
+        C("marked", "i64", "", "packets of a class marked by ECN", null=True),
+        C("bps", "f64", "bit/s", "rate at which packets left", null=True),
+        C("pps", "f64", "packets/s", "rate at which packets left", null=True),
         *(C(f"requested_{name}", "f64", unit, "the mean of the trace over the interval before; only where "
             "links are played from traces (earlier versions: asked_...)", null=True, absent=True)
           for name, unit in (("bps", "bit/s"), ("delay_ns", "ns"), ("loss", ""))),
     )),
     Table("impairments", "a change of a link that is played from a trace, in plans with traces", (
-        AT, C("planned_ns", "i64", "ns", "when it was due"), C("link", "str"), C("direction", "str"),
+        AT, C("planned_ns", "i64", "ns", "scheduled time"), C("link", "str"), C("direction", "str"),
         C("rate_bps", "i64", "bit/s", "0: an outage; null: no rate", null=True), C("delay_ns", "i64", "ns"),
         C("loss", "f64"),
     )),
@@ -175,19 +177,19 @@ TABLES = {table.name: table for table in (
         C("where", "str", "", "lab, outer"),
     )),
     Table("events", "a timeline event as applied, or a change by hand", (
-        AT, C("planned_ns", "i64", "ns", "when it was due"), C("phase", "str"), C("action", "str"),
+        AT, C("planned_ns", "i64", "ns", "scheduled time"), C("phase", "str"), C("action", "str"),
         C("targets", "list[str]"), C("args", "str", "", "JSON"), C("ok", "bool"),
         C("error", "str", null=True),
         C("label", "str"),
     )),
     Table("trials", "a trial of a path after RFC 2544, of `frames` software", (
         *TRIALS, C("lost", "i64", "frames", "sent - received - ring_dropped"),
-        *_each("offered_fps delivered_fps", "f64", "frames/s", "as they really were", null=True),
+        *_each("offered_fps delivered_fps", "f64", "frames/s", "measured rates", null=True),
     )),
     Table("latencies", "a bucket of a trial's latencies", (
         C("trial", "i64"), C("from_ns", "i64", "ns"), C("to_ns", "i64", "ns", "excluded"), C("frames", "i64"),
     )),
-    Table("findings", "what a search of trials found", (
+    Table("findings", "the result of a search of trials", (
         C("stream", "str"), C("test", "str"), C("size", "i64", "B"), C("repetition", "i64"),
         C("value", "f64"),
         C("unit", "str"), C("limit", "str", "", "line, path, tester, length (of a burst)"),

@@ -12,8 +12,8 @@ Subject = Literal["proof", "guarantee", "check", "claim", "expectation"]
 Verdict = Literal["holds", "fails", "cannot tell", "by construction"]
 HOLDS: Verdict = "holds"  # the whole interval is where it has to be
 FAILS: Verdict = "fails"  # all of it is elsewhere
-OPEN: Verdict = "cannot tell"  # it is wider than that, or something that the rule needs was not measured
-GIVEN: Verdict = "by construction"  # of a claim: what it says went into the set-up
+OPEN: Verdict = "cannot tell"  # the interval is wider than that, or a needed value was not measured
+GIVEN: Verdict = "by construction"  # verdict of a claim whose content is part of the set-up
 ORDER = (FAILS, OPEN, HOLDS, GIVEN)  # the worst first
 _EARLIER: dict[str, Verdict] = {"not judged": OPEN, "cannot be judged": OPEN, "does not hold": FAILS}
 

@@ -1,6 +1,7 @@
 """Judges whether the settings of a campaign were repeated often enough, by the rule of `campaign.until`.
 
-The campaign asks after each look whether a setting goes on; its page shows the state of the last look.
+The campaign calls it after each look to decide whether a setting continues; its page shows the state of the
+last look.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from reports.metrics.stats import t_quantile
 from reports.numbers import plain
 from reports.study import Study
 
-MOST_NAMED = 5  # of wide intervals in the terminal
+MOST_NAMED = 5  # most wide intervals that the terminal names
 
 
 @dataclass(frozen=True)
 class Known:
-    """How well the mean of one value is known after a look: `n` of `runs` repetitions measured it; `half` is
-    half its interval, None without one.
+    """The precision of one value's mean after a look: `n` of `runs` repetitions measured it; `half` is half
+    its interval, None without one.
 
     A value that a run did not measure, such as the latency of a class that lost all its messages, is never
-    known well enough: the other runs alone would flatter it.
+    precise enough, since the other runs alone would flatter it.
     """
 
     of: str
@@ -54,7 +55,7 @@ class Known:
 
 
 def known(cells: Sequence[Cell], rule: Enough) -> list[Known]:
-    """How well each value that the rule chooses is known from the runs of one setting; empty if none of the
+    """The precision of each value that the rule chooses, from the runs of one setting; empty if none of the
     runs measured one.
     """
     found: dict[tuple[str, str], list[float]] = {}

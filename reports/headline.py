@@ -33,7 +33,7 @@ def result(directory: Path) -> tuple[list[Row], Summary]:
 
 def headline_rows(study: Study) -> list[Row]:
     """Returns the headline table of a study as rows of text: the header, then one row for each quantity or,
-    for RFC 2544 trials, for each frame size. "-" stands for a missing value.
+    for RFC 2544 trials, for each frame size. "-" means a missing value.
     """
     if of_trials(study):
         return trial_rows(study)

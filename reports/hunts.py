@@ -14,7 +14,7 @@ from reports.sections.section import environment
 
 CSS = Path(__file__).parent / "page.css"
 LINES = 12  # shown of the end of each log
-WIDTH, HEIGHT = 600, 140  # of the course of a hunt, in units of its drawing
+WIDTH, HEIGHT = 600, 140  # size of the drawing of a hunt's course, in its units
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ CAPTURED = {
     "retransmitted_packets": "retransmissions, % of packets",
     "overhead": "protocol overhead, % of bytes",
 }
-PROGRAMS = {  # of the program's own figures, by the metric that says how much it did
+PROGRAMS = {  # rows of a program's own figures, by the metric of its amount of work
     "program_latency_p99": "latency p99, ms",
     "program_rate": "requests/s",
     "program_failed": "requests without an answer",
@@ -206,7 +206,7 @@ def _load(table: pl.DataFrame, ticked: bool) -> Iterator[Line]:
     """Yields the CPU of up to MOST_GROUPS groups that used any, sorted by role and then by use, with the
     machines after the first one; then the traffic of the first broker or server, or else of the first group.
 
-    With `ticked`, the CPU rows say that their values are rough.
+    With `ticked`, the CPU rows are marked as rough.
     """
     known = table.filter((pl.col("name") == "cpu") & pl.col("group").is_not_null() & (pl.col("value") > 0))
     rank = {role: place for place, role in enumerate(ORDER)}

@@ -21,8 +21,8 @@ Tell = Callable[[int, int], None]  # (sections done, sections in all)
 
 
 def render(page: Page, tell: Tell) -> str:
-    """Returns the page as HTML text; the sections also write their figures and tables as files. `tell` gets
-    the number of finished sections and of all.
+    """Returns the page as HTML text; the sections also write their figures and tables as files. `tell`
+    receives the number of finished sections and of all.
     """
     parts = []
     for number, section in enumerate(SECTIONS):

@@ -99,7 +99,7 @@ def _host(host: dict[str, Any]) -> str:
 
 def command(run: Run) -> str:
     """Returns the `vnet run` command that repeats this run with the same topology file, parameters, seed, and
-    lab kernel or virtual time. FILE stands for an unknown topology file.
+    lab kernel or virtual time. FILE replaces an unknown topology file.
     """
     words = ["vnet", "run", run.plan.topology or "FILE"]
     parameters = run.manifest.parameters or run.plan.parameters

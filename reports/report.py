@@ -31,7 +31,7 @@ def report(run_dir: Path, tell: Tell = _silent) -> Path:
     RunDirectoryError if it is not a run, or its files are damaged.
 
     It also checks summary.json, which can add findings to the manifest, and renews the seal of both files.
-    `tell` gets the number of finished sections and the number of all.
+    `tell` receives the number of finished sections and the number of all.
     """
     with told(run_dir):
         study = study_of_run(run_dir, again=True)

@@ -22,7 +22,7 @@ from contract.proof import Proven
 from reports.errors import RunDirectoryError as RunDirectoryError
 from reports.shelf import Shelf, Tables
 
-TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
+TRIAL_TABLES = ("trials", "latencies", "findings")  # tables of runs with trials of a path
 TABLES = (
     "messages", "transfers", "windows", "spans", "sessions", "nodes", "stacks", "disks", "links",
     "impairments", "host", "events",

@@ -98,7 +98,8 @@ def by_cell(study: Study) -> dict[str, tuple[Judged, ...]]:
         rows.setdefault(str(row["cell"]), []).append(row)
     return {
         cell.name: (
-            *(expected([cell]) if study.single else ()),  # of a campaign: over its repetitions
+            # expectations of a campaign are judged over its repetitions
+            *(expected([cell]) if study.single else ()),
             *of_cell(cell, rows.get(cell.name, ())),
         )
         for cell in study.cells

@@ -1,6 +1,4 @@
-"""Collects the notices at the top of the page, which say whether the numbers can be trusted and which data
-are missing.
-"""
+"""Collects the notices at the top of the page: reasons not to trust the numbers, and missing data."""
 
 from __future__ import annotations
 

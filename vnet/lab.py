@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 UNABLE = 4  # docs/contracts/exit-statuses.md: this machine cannot carry the lab
-UNMET, UNTOLD = 7, 8  # an expectation fails, or it cannot be told whether it holds; the answer says which
+UNMET, UNTOLD = 7, 8  # an expectation fails or is open; the answer names it
 SHOWN = 20  # lines of a command's output in a failure
 
 
@@ -316,7 +316,7 @@ class Lab:
 
     def expect(self, *conditions: str) -> None:
         """Raises LabError, with the reasons, unless every condition holds in the run of the scenario; a
-        condition that cannot be told does not hold.
+        condition that the run does not decide does not hold.
 
         A condition is a line as in a topology's `expect`, such as `"latency_p99[class=a] < 5 ms"`; without
         one, the file's own expectations count.

@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--vnet-kept",
         default="vnet-kept",
         metavar="DIR",
-        help="Where run directories of failed tests are kept (default: vnet-kept, below pytest's root).",
+        help="Directory for the run directories of failed tests (default: vnet-kept, below pytest's root).",
     )
 
 

@@ -22,8 +22,8 @@ class TopologyError(ValueError):
 
 
 class Topology:
-    """Builds one topology. Keyword arguments are keys of the file: `for_` and `class_` stand for `for` and
-    `class`, reserved words of Python, `link_down` and `link_up` for `link-down` and `link-up`.
+    """Builds one topology. Keyword arguments are keys of the file: `for_` and `class_` mean `for` and
+    `class`, reserved words of Python; `link_down` and `link_up` mean `link-down` and `link-up`.
 
     Methods raise TopologyError for a value that YAML cannot hold and, if they add a named entry, for a name
     that is taken. All methods that change the topology return it.

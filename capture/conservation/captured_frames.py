@@ -18,7 +18,7 @@ CAPTURE_FRAMES = Rule(
     "figures of the capture lack packets, or have too many: take a shorter snap length or a narrower filter",
 )  # fmt: skip
 CAPTURE_FILTERED = Rule(
-    "capture-filtered", "packets that a filter let through", "the frames that the interface counted",
+    "capture-filtered", "packets that passed a filter", "the frames that the interface counted",
     "figures of the capture have packets too many: report it as an error of vNET", "at most",
 )  # fmt: skip
 UNITS = {"packets": "frames", "bytes": "bytes"}
@@ -145,7 +145,7 @@ def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[C
         packets_edge=doubtful.sum(), bytes_edge=size.filter(doubtful).sum(),
         tagged=(inside & pl.col("vlan").is_not_null()).sum(),
     ).collect().row(0, named=True)  # fmt: skip
-    # Inside the kernel a tag stands beside the frame (skb_vlan_tag): captures have it, counters may not.
+    # The kernel keeps a tag outside the frame (skb_vlan_tag): captures contain it, counters may not.
     allowed = _lost(e, name, packets)
     allowed["bytes"] += TAG * int(kept["tagged"] or 0)
     for unit, word in UNITS.items():

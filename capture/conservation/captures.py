@@ -11,16 +11,16 @@ from capture.conservation.evidence import Evidence
 from capture.tcpdump import SETTLE_NS
 
 CAPTURE_MATCHES = Rule(
-    "capture-matches", "packets that a filter let through", "those that match it, looked at once more",
+    "capture-matches", "packets that passed a filter", "those that match it when the filter is applied again",
     "the filter may have been changed, or means other frames in the kernel than in a file (VLAN tags)",
 )  # fmt: skip
 CAPTURE_RECEIVED = Rule(
     "capture-received", "packets that tcpdump captured or reports as lost",
-    "those that the kernel's filter let through",
+    "those that passed the kernel's filter",
     "figures of the capture lack packets: take a shorter snap length or a narrower filter",
 )  # fmt: skip
 CAPTURE_ROWS = Rule(
-    "capture-rows", "packets of the table", "those that tcpdump counted, and their layers the frames",
+    "capture-rows", "packets of the table", "those that tcpdump counted, and packets by layer the frames",
     "the pcap was cut or is damaged: repeat the run",
 )  # fmt: skip
 CAPTURE_BYTES = Rule(
@@ -57,7 +57,7 @@ def table_has_packets(e: Evidence) -> Found:
         name = capture.name
         packets, said = e.packets(name), e.manifest.captures.get(name)
         if packets is None or said is None:
-            left_out.append("no packets, or tcpdump did not say how many it captured")
+            left_out.append("no packets, or tcpdump reported no count of captured packets")
             continue
         layers = pl.sum_horizontal(
             pl.col("^(eth|vlan|ip|transport|app|data|pad)_bytes$").cast(pl.Int64)

@@ -9,7 +9,7 @@ from contract.plan import Node, Plan
 
 NODE = ("rx_bytes", "rx_packets", "tx_bytes", "tx_packets")
 LINK = ("bytes", "packets", "dropped")
-# Events after which counters may begin anew, or frames be thrown away that no counter has.
+# Events after which counters may restart, or frames be discarded uncounted.
 BREAKING = ("impair", "link-down", "link-up", "start", "stop", "kill", "restart")
 
 DOWN = ("link-down", "stop", "kill")
@@ -94,8 +94,8 @@ def _broken(steps: pl.DataFrame, e: Evidence, key: str) -> pl.DataFrame:
     )
     if at.is_empty():
         return steps
-    # An event is carried out within some ms of its time: the interval after it is given up, too. What is down
-    # stays so until the next event: bridges discard frames to it without counting them.
+    # An event takes effect within some ms of its time, so the interval after it is left out, too. A link that
+    # is down stays down until the next event; bridges discard frames to it without counting them.
     found = steps.sort("begin_ns").join_asof(
         at, left_on="t_ns", right_on="event_ns", by=key, strategy="backward", check_sortedness=False
     )

@@ -10,11 +10,11 @@ from capture.conservation.messages import ENDING
 from contract.plan import WAYS, Plan
 
 DATAGRAMS_RECEIVED = Rule(
-    "datagrams-received", "datagrams that UDP roles wrote down as received",
-    "those that the stacks of their nodes handed to programs", WRONG, "at most",
+    "datagrams-received", "datagrams that UDP roles recorded as received",
+    "those that the stacks of their nodes delivered to programs", WRONG, "at most",
 )  # fmt: skip
 DATAGRAMS_SENT = Rule(
-    "datagrams-sent", "datagrams that UDP roles wrote down as sent",
+    "datagrams-sent", "datagrams that UDP roles recorded as sent",
     "those that the stacks of their nodes sent", WRONG,
 )  # fmt: skip
 KIND = "udp"
@@ -78,7 +78,7 @@ def _unknown(e: Evidence) -> str:
     if e.messages is None or e.stacks is None:
         return "no messages, or no counters of stacks"
     if any(event.action in ENDING for event in e.plan.events):
-        return "programs were ended by the timeline, and what they had recorded with them"
+        return "the timeline ended programs, which lost their records"
     if any(li.way(way).impairment.corrupt for li in e.plan.links for way in WAYS):
         return "a link flips bits: frames come that are no message any more"
     return ""

@@ -11,8 +11,8 @@ from capture.conservation.evidence import Evidence
 from capture.conservation.ways import brokers, homes, least_from, ways
 
 MESSAGE_DELAY = Rule(
-    "message-delay", "latencies of messages", "the delays of the links on their shortest way",
-    "times of this run's records are wrong, or a link let frames pass before their time: repeat the run",
+    "message-delay", "latencies of messages", "the delays of the links on their shortest path",
+    "times of this run's records are wrong, or a link delivered frames early: repeat the run",
     "at least",
 )  # fmt: skip
 NEAR_NS = (

@@ -13,11 +13,11 @@ from contract.plan import Plan
 
 LINK_DROPS = Rule(
     "link-drops", "frames that a link to a node dropped",
-    "datagrams that the node lacks, segments that were sent again, and answers to its own", WRONG, "at most",
+    "datagrams that the node lacks, retransmitted segments, and answers to its own", WRONG, "at most",
 )  # fmt: skip
 KINDS = ("udp", "bulk", "mqtt", "mosquitto", "tcp")  # kinds of software all of whose frames are counted
 OTHER = 16  # frames that may be ARP, or segments that only open or close a connection
-ONE_FRAME = 1400  # a message of at most so many bytes is one frame
+ONE_FRAME = 1400  # longest message that is one frame, bytes
 WAYS = {"forward": "b", "reverse": "a"}  # a direction, and the end that it leads to
 SEGMENTS, DATA = "TcpRetransSegs", "TcpExtTCPOrigDataSent"
 

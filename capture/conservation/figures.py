@@ -14,8 +14,10 @@ SUMMARY_COUNTS = Rule(
     "summary-counts", "counts of summary.json", "those of the tables",
     "`vnet report` makes summary.json again; if they still differ, report it as an error of vNET",
 )  # fmt: skip
-SUMMARY_GOODPUT = Rule("summary-goodput", "goodput of transfers", "the payload that receivers took", WRONG)
-LINK_GOODPUT = Rule("link-goodput", "goodput of links", "what the links carried", WRONG, "at most")
+SUMMARY_GOODPUT = Rule("summary-goodput", "goodput of transfers", "the payload that receivers read", WRONG)
+LINK_GOODPUT = Rule(
+    "link-goodput", "the goodput of links", "the traffic that the links carried", WRONG, "at most"
+)
 Row = dict[str, Any]
 BYTES_OF_A_MEGABIT = 1e6 / 8
 LINK_FIGURES = ("link_goodput", "link_carried", "link_peak")

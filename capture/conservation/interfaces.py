@@ -12,9 +12,7 @@ from capture.conservation.counters import link_steps, node_steps
 from capture.conservation.evidence import Evidence
 from capture.conservation.ports import ports
 
-NODE_LINKS = Rule(
-    "node-links", "frames and bytes of nodes' interfaces", "those of the links that they hang on", WRONG
-)
+NODE_LINKS = Rule("node-links", "frames and bytes of nodes' interfaces", "those of their links", WRONG)
 NODE_SOME_LINKS = Rule(
     "node-some-links", "frames and bytes of nodes that also have interfaces without a link",
     "those of their links", WRONG, "at least",

@@ -13,7 +13,7 @@ CPU_SAMPLED = Rule(
     "cpu-sampled", "CPU time of nodes in their last sample", "that of their control groups at the end", WRONG
 )
 MEMORY_SAMPLED = Rule(
-    "memory-sampled", "the most memory of nodes in a sample", "the most that their control groups ever had",
+    "memory-sampled", "the highest memory of nodes in a sample", "the highest memory of their control groups",
     WRONG, "at most",
 )  # fmt: skip
 TIMES = 3  # after its last sample a node may be this many times as busy as in its busiest second

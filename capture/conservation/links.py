@@ -13,10 +13,11 @@ from capture.conservation.evidence import Evidence
 from capture.conservation.segments import Port, Traffic, added
 from contract.plan import Plan
 
-TAKEN = "frames that directions of links let out, dropped or hold"
-LINK_FRAMES = Rule("link-frames", TAKEN, "those that the only other port of their segment put in", WRONG)
+TAKEN = "frames that directions of links sent, dropped or hold"
+LINK_FRAMES = Rule("link-frames", TAKEN, "those that entered by the only other port of their segment", WRONG)
 LINK_FRAMES_MOST = Rule(
-    "link-most-frames", f"{TAKEN}, of segments with more ports", "those that all other ports put in", WRONG,
+    "link-most-frames", f"{TAKEN}, of segments with more ports", "those that entered by all other ports",
+    WRONG,
     "at most",
 )  # fmt: skip
 

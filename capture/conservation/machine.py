@@ -18,11 +18,11 @@ MACHINE_TIME = Rule(
 SAMPLE_TIMES = Rule(
     "sample-times", "rounds of samples of nodes and of links, and the time that they take",
     "those of the lab's kernel",
-    "rates are of another time than stated: repeat the run, and report it as an error",
+    "rates refer to another time than stated: repeat the run, and report it as an error",
 )  # fmt: skip
 COUNTERS_GROW = Rule(
     "counters-grow", "samples in which a counter of a node went down", "those that an event explains",
-    "rates of that node are wrong: its interface, or the node itself, was made anew",
+    "rates of that node are wrong: its interface, or the node itself, was created again",
 )  # fmt: skip
 NODE_MEMORY = Rule(
     "node-memory", "memory of all nodes", "the memory of the lab's kernel",

@@ -14,12 +14,12 @@ from capture.conservation.evidence import Evidence
 from contract.plan import WAYS, Plan, Session, Software
 
 MESSAGE_ROWS = Rule(
-    "message-rows", "messages of the table", "the records of them",
-    "raw/messages.csv has lines that no figure has: look at it",
+    "message-rows", "messages of the table", "the records of messages",
+    "raw/messages.csv has lines that are in no figure: examine it",
 )  # fmt: skip
 MESSAGE_TOTALS = Rule(
-    "message-totals", "records of messages", "what the programs themselves counted",
-    "records were lost, or made up, on their way to raw/messages.csv: repeat the run",
+    "message-totals", "records of messages", "the programs' own counts",
+    "records were lost, or invented, on their way to raw/messages.csv: repeat the run",
 )  # fmt: skip
 MESSAGE_LOSSES = Rule(
     "message-losses", "messages lost", "the frames that links and stacks dropped or held at the end",
@@ -41,7 +41,7 @@ def table_has_records(e: Evidence) -> Found:
     if e.recorded is None or e.messages is None:
         return Found(left_out=["the run has no records of messages"])
     if e.recorded.misfits:
-        return Found(left_out=["records were left out, as a warning says"])
+        return Found(left_out=["records were left out; see the warning"])
     rows = e.messages
     return Found([
         Compared("messages scheduled", rows.n_unique(["flow", "seq"]), e.recorded.sent, "messages"),
@@ -59,13 +59,13 @@ def records_are_counted(e: Evidence) -> Found:
     """
     totals = e.manifest.totals
     if totals is None:
-        return Found(left_out=["the run does not say what its programs counted"])
+        return Found(left_out=["the run has no counts of its programs"])
     if e.recorded is None:
         return Found(left_out=["the run has no records of messages"])
     if e.plan.hosts or any(n.kind != "light" for n in e.plan.nodes):
-        return Found(left_out=["what programs in machines or on other hosts counted may be gone with them"])
+        return Found(left_out=["programs in machines or on other hosts may have ended with their counts"])
     if any(event.action in ENDING for event in e.plan.events):
-        return Found(left_out=["programs were ended by the timeline, and what they had counted with them"])
+        return Found(left_out=["the timeline ended programs, which lost their counts"])
     if _own_programs(e.plan):
         return Found(left_out=["programs of the user's own are counted by their records alone"])
     arrived = e.recorded.arrivals + e.recorded.replies

@@ -19,7 +19,7 @@ CAPTURE_TIMES = Rule(
     "times of the captured packets are wrong, so are figures made of them: repeat the run", "at least",
 )  # fmt: skip
 CLOCK_NS = 10_000_000  # the highest error of the captures' clock in real time, also between hosts
-OUTLIERS = 100  # of this many messages one is ignored: TCP may repeat it after its receipt
+OUTLIERS = 100  # one in this many messages is ignored, since TCP may repeat it after its receipt
 Least = dict[str, int]  # place: the least delay from or to another
 
 
@@ -94,7 +94,7 @@ def _least(rows: pl.DataFrame, end: str) -> Iterator[tuple[str, Any, int]]:
         yield name, who, times[len(times) // OUTLIERS]
 
 
-# One way past a capture point: the place before it, the delay until there, the place behind it.
+# One path past a capture point: the place before it, the delay to the capture point, the place after it.
 _Pass = tuple[str, int, str]
 
 

@@ -11,7 +11,9 @@ from capture.conservation.counters import link_steps
 from capture.conservation.evidence import Evidence
 from contract.plan import WAYS, Impairment, Plan
 
-LINK_BACKLOG = Rule("link-backlog", "packets that wait in a link", "what its queues hold", WRONG, "at most")
+LINK_BACKLOG = Rule(
+    "link-backlog", "packets that wait in a link", "the packets in its queues", WRONG, "at most"
+)
 LINK_FULL = Rule(
     "link-full", "samples of a full link in which nothing waits", "half of them", WRONG, "at most"
 )

@@ -12,7 +12,7 @@ from capture.conservation.evidence import Evidence
 from capture.conservation.messages import disrupted, of_datagrams
 from capture.conservation.ports import Ports, ports
 
-TAKEN = "frames that the links of a node let out, dropped or hold"
+TAKEN = "frames that the links of a node sent, dropped or hold"
 LINK_MESSAGES = Rule("link-messages", TAKEN, "the datagrams that its programs sent", WRONG, "at least")
 LINK_FORWARDED = Rule(
     "link-forwarded", f"{TAKEN} since they were made", "the packets that its stack forwarded", WRONG,

@@ -11,7 +11,7 @@ from capture.conservation.ports import ports
 from contract.plan import WAYS, Link, Plan, Software
 
 STACK_REPEATS = Rule(
-    "stack-repeats", "TCP segments that a stack sent again", "those of fast and slow repetition",
+    "stack-repeats", "TCP segments that a stack retransmitted", "the fast and slow retransmissions",
     "counters of stacks are wrong: repeat the run, and report it as an error",
 )  # fmt: skip
 STACK_BYTES = Rule(
@@ -19,7 +19,7 @@ STACK_BYTES = Rule(
     WRONG, "at most",
 )  # fmt: skip
 LINK_STACK = Rule(
-    "link-stack", "frames that links of nodes let out, dropped or hold", "the packets that their stacks sent",
+    "link-stack", "frames that links of nodes sent, dropped or hold", "the packets that their stacks sent",
     WRONG, "at most",
 )  # fmt: skip
 # net/ipv4/tcp_output.c: a segment is sent again in recovery (fast), after a loss (slow start), when a timer
@@ -29,7 +29,7 @@ OTHERWISE = ("TcpExtTCPTimeouts", "TcpExtTCPLossProbes", "TcpExtTCPSynRetrans")
 OCTETS, PACKETS = ("IpExtInOctets", "Ip6InOctets"), ("IpInReceives", "Ip6InReceives")
 SENT = ("IpOutTransmits", "Ip6OutTransmits", "TcpOutSegs", REPEATS)  # TCP hands over many segments at once
 ETHERNET, SHORT, LONGEST = 14, 60, 1518
-BEYOND_MTU = LONGEST - 1500  # of the longest frame: Ethernet's header, and a VLAN tag
+BEYOND_MTU = LONGEST - 1500  # Ethernet's header and a VLAN tag of the longest frame
 STRAY = 8  # frames that are no packet of the node's stack: ARP, and what a bridge sends to every port
 OTHER_SHARE = 0.01
 BARE = ("goose", "sampled_values", "frames", "gateway")  # kinds that send frames, not packets
@@ -116,8 +116,8 @@ def _longest(plan: Plan) -> dict[str, int]:
     """Returns by node the bytes of the longest frame that its interfaces take, LONGEST at least; without
     nodes that have no interface.
 
-    A bridge floods a frame to all its ports until it learns where the frame's destination is. An interface
-    counts such a frame for another node, and the stack does not.
+    A bridge floods a frame to all its ports until it has learned the port of the frame's destination. An
+    interface counts such a frame for another node, and the stack does not.
     """
     return {
         node.name: max(LONGEST, *(one.mtu + BEYOND_MTU for one in node.interfaces))

@@ -15,23 +15,23 @@ from contract.proof import Proven
 from contract.verdict import HOLDS
 
 EVENTS_PLANNED = Rule(
-    "events-planned", "events as they were carried out", "those of the plan",
+    "events-planned", "the events that were applied", "those of the plan",
     "raw/events.jsonl is incomplete: effects of events are assigned to wrong times, or missing",
 )  # fmt: skip
 PHASES_PLANNED = Rule(
-    "phases-planned", "ramp and hold as they were", "those of the plan",
-    "figures of the hold are of another time: the manifest is damaged, repeat the run",
+    "phases-planned", "the times of ramp and hold", "those of the plan",
+    "figures of the hold refer to another time: the manifest is damaged, repeat the run",
 )  # fmt: skip
 PROOF_PLANNED = Rule(
-    "proof-planned", "the values that links were proven against", "the requested values of the plan",
-    "the proof is of another lab, or was changed: repeat the run",
+    "proof-planned", "the values with which the proof compared links", "the requested values of the plan",
+    "the proof belongs to another lab, or was changed: repeat the run",
 )  # fmt: skip
 PROOF_WORDS = Rule(
-    "proof-words", "proofs that say `holds`", "those whose interval is within their tolerance",
+    "proof-words", "proofs with the verdict `holds`", "those with an interval within the tolerance",
     "proof.json was changed: `vnet verify`, or repeat the run",
 )  # fmt: skip
 FLOW_NAMES = Rule(
-    "flow-names", "names of flows", "flows", "figures of one name are of two flows: the plan is damaged"
+    "flow-names", "names of flows", "flows", "figures of one name belong to two flows: the plan is damaged"
 )
 LATE_NS = 100_000_000  # beyond which the lab writes an event to deadlines_missed (orchestrator.lab.timeline)
 BY_HAND = "live: "
@@ -50,7 +50,7 @@ def events_are_planned(e: Evidence) -> Found:
     traces do not count.
     """
     if e.manifest.state != COMPLETE or not e.manifest.phases:
-        return Found(left_out=["the run has not come to its end"])
+        return Found(left_out=["the run has not ended"])
     planned = len(e.plan.events)
     if e.events is None:
         return Found([Compared("events", 0, planned, "events")])
@@ -74,7 +74,7 @@ def phases_are_planned(e: Evidence) -> Found:
     """
     phases = e.manifest.phases
     if e.manifest.state != COMPLETE or not {"ramp", "hold", "drain"} <= phases.keys():
-        return Found(left_out=["the run has not come to its end"])
+        return Found(left_out=["the run has not ended"])
     if trials.planned(e.plan):
         return Found(left_out=["trials make the hold as long as they need"])
     ramp, hold, drain = (phases[name] for name in ("ramp", "hold", "drain"))

@@ -13,15 +13,15 @@ from contract.manifest import COMPLETE
 from contract.plan import Plan, Software
 
 TRANSFER_ENDS = Rule(
-    "transfer-ends", "bytes that receivers of transfers took", "those that senders gave", WRONG
+    "transfer-ends", "bytes that receivers of transfers read", "those that senders wrote", WRONG
 )
 TRANSFER_NODES = Rule(
     "transfer-nodes", "bytes that nodes of transfers alone sent, without headers and repetitions",
-    "those that their transfers gave", WRONG, "at most",
+    "those that their transfers wrote", WRONG, "at most",
 )  # fmt: skip
 TRANSFER_TIMES = Rule(
     "transfer-times", "time between records of a transfer", "a second",
-    "rates of transfers are of another time: repeat the run", "equal",
+    "rates of transfers refer to another time: repeat the run", "equal",
 )  # fmt: skip
 SECOND = 1_000_000_000
 OVER_NS = 3 * SECOND // 2  # a transfer without a record for this time has ended
@@ -106,7 +106,7 @@ def records_are_a_second_apart(e: Evidence) -> Found:
 
 
 def _slow(plan: Plan) -> set[str]:
-    """Returns the flows whose pace lets more than `APART_NS` pass between two of their payloads."""
+    """Returns the flows whose pace leaves more than `APART_NS` between two of their payloads."""
     size = {flow.name: flow.payload.bytes for flow in plan.flows}
     paced = {name: role.spec.get("rate_bps") for name, role in _senders(plan).items()}
     return {name for name, bps in paced.items() if bps and 8 * size[name] / bps * SECOND > APART_NS}

@@ -1,4 +1,4 @@
-"""Monitors brokers that reached a limit of their own, by what their logs say."""
+"""Monitors brokers that reached one of their own limits, by their logs."""
 
 from __future__ import annotations
 

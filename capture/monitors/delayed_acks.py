@@ -15,12 +15,13 @@ from capture.conservation.evidence import Evidence
 from capture.conservation.stacks import BARE
 from capture.monitors.monitor import Monitor, Reading, listed
 
-PLATEAU = Monitor("delayed-acks", 5, "% of a class's messages")  # so many move the 95th percentile
+PLATEAU = Monitor("delayed-acks", 5, "% of a class's messages")  # this share moves the 95th percentile
 COUNTER = "TcpExtDelayedACKs"
 LEAST_NS, MOST_NS = 38_000_000, 52_000_000  # from one burst of arrivals to the next
 TOGETHER_NS = 2_000_000  # between arrivals of one burst
 HELD_NS = 5_000_000  # least waiting time of a message that was held
-NEAR_NS = 10_000_000  # longest one-way time of a path on which the plateau can be told from the round trip
+# longest one-way time of a path on which the plateau differs clearly from the round trip
+NEAR_NS = 10_000_000
 FEWEST = 10  # messages that were held
 # Kinds of software without TCP below their messages.
 NO_TCP = ("udp", *BARE)
@@ -50,7 +51,7 @@ def plateau(e: Evidence) -> Reading:
 
 def _over_tcp(e: Evidence) -> pl.DataFrame:
     """Returns the first arrivals of messages over TCP on short paths, with the connection that brought them
-    (`by`): what is published comes to a receiver over the one connection from its broker.
+    (`by`): published messages reach a receiver over the one connection from its broker.
     """
     assert e.messages is not None
     kinds = {session.endpoint: role.kind for _, role, session in e.plan.sessions()}

@@ -1,4 +1,4 @@
-"""Monitors of links: queues that overflowed although the file does not ask for it, and links at their
+"""Monitors of links: queues that overflowed although the file does not request it, and links at their
 rate.
 """
 
@@ -11,9 +11,10 @@ from capture.conservation.evidence import Evidence
 from capture.monitors.monitor import Monitor, Reading, listed
 
 OVERFLOW = Monitor("queue-overflow", 1, "directions")
-FINDING = "queue-drops"  # of the lab, which knows what each queue was asked to do (orchestrator.lab.evidence)
-AT_RATE = Monitor("link-rate", 5, "% of the samples")  # so many move the 95th percentile of a latency
-FULL = 0.95  # of the rate: in such a sample the link was idle for less than 50 ms
+# finding of the lab, which has each queue's requested limit (orchestrator.lab.evidence)
+FINDING = "queue-drops"
+AT_RATE = Monitor("link-rate", 5, "% of the samples")  # this share moves the 95th percentile of a latency
+FULL = 0.95  # share of the rate; in such a sample the link was idle for less than 50 ms
 FEWEST = 3  # samples of one second
 
 

@@ -64,7 +64,7 @@ def _frames(e: Evidence) -> list[tuple[str, int]]:
 
 def retransmissions(e: Evidence) -> Reading:
     """Reports the nodes that sent 0.1 % of their TCP segments again, and three at least, although the file
-    requests no loss where their packets may pass, and no queue there dropped packets as the file asks for.
+    requests no loss where their packets may pass, and no queue there dropped packets as the file requests.
     Handshakes are left out: a server may start after its clients.
     """
     if e.stacks is None:
@@ -111,8 +111,8 @@ def _losing(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _short(e: Evidence, places: set[str]) -> str:
-    """Returns in words what a queue at these places dropped, if all that was dropped is as the file asks for;
-    "" if nothing was dropped, or if one queue overflowed that the file does not make short.
+    """Returns as text the drops of a queue at these places, if the file requests all of them; "" if nothing
+    was dropped, or if one queue overflowed that the file does not make short.
     """
     dropped = _dropped(e, places)
     if not dropped or any(_overflowed(e, link, way) for link, way, _ in dropped):
@@ -134,7 +134,7 @@ def _causes(e: Evidence, places: set[str]) -> str:
 
 
 def _overflowed(e: Evidence, link: str, way: str) -> bool:
-    """Returns whether the lab found that the queue dropped packets which the file does not ask it to drop."""
+    """Returns whether the lab found that the queue dropped packets against the file."""
     found = (str(w.get("text")) for w in e.manifest.warnings if w.get("code") == FINDING)
     return any(text.startswith(f"link {link} {way}: ") for text in found)
 

@@ -42,7 +42,7 @@ NO_CAPTURE = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Where the time of one message to one receiver went; of a request, until its reply was back."""
+    """The parts of the latency of one message to one receiver; for a request, until its reply arrived."""
 
     name: str
     seq: int
@@ -85,7 +85,7 @@ class Run:
 
     @cached_property
     def points(self) -> dict[str, Frames]:
-        """What each kept capture saw, by point."""
+        """Frames of each kept capture, by point."""
         files = {one.name: self.path / "pcap" / f"{one.name}.pcap" for one in self.plan.captures}
         return {name: read(file) for name, file in files.items() if file.is_file()}
 
@@ -99,7 +99,7 @@ class Run:
 
     @cached_property
     def dropped(self) -> dict[str, int]:
-        """What each link dropped in the run, both directions together, by its samples; empty without any."""
+        """Drops of each link in the run, both directions together, by its samples; empty without samples."""
         table = self._table("links")
         if table is None:
             return {}
@@ -149,8 +149,8 @@ class Run:
         return found.rename(dict(retired.NAMES.get(name, {})), strict=False)
 
     def answers(self, rows: pl.DataFrame, *, behind: bool = False) -> Iterator[Answer]:
-        """Yields an answer for each row of `messages`. `behind`: waits tell what passed during them, which
-        takes time.
+        """Yields an answer for each row of `messages`. `behind`: waits list the frames that passed during
+        them, which takes time.
         """
         for row in rows.iter_rows(named=True):
             yield self._answer(row, behind)

@@ -33,7 +33,7 @@ from capture.why.places import Element
 from contract.plan import WAYS, Flow, Impairment, Plan
 from contract.verdict import HOLDS
 
-LEAST_SHARE = 0.2  # of the slowest messages' time: what took less is not named
+LEAST_SHARE = 0.2  # share of the slowest messages' time from which a cause is named
 LEAST_NS = 1_000_000  # for each of them: less is the machine's ordinary work
 MOST = 0.5  # share of the bytes ahead from which one node's flow is the cause, and not the link's rate
 SLOW = 0.01  # share of a class's messages that are its slowest
@@ -67,22 +67,22 @@ MEANING = {
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A cause of a set of messages: the time of theirs that it explains, and how many it dropped."""
+    """A cause of a set of messages: its share of their time, and the number of messages that it dropped."""
 
     cause: Cause
-    share: float  # of the time of the slowest messages that arrived
-    foretold_ns: float  # of each of the slowest, on average: what they wait less without the cause
+    share: float  # share of the time of the slowest messages that arrived
+    foretold_ns: float  # mean reduction of the slowest messages' wait without the cause
     lost: int
 
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """The causes of a set of messages, the most important first, and what of their time and loss has none.
+    """The causes of a set of messages, the most important first, and the time and losses without a cause.
 
     Attributes:
-        unexplained_share: of the time of the slowest messages that arrived, what no capture or record
-            explains, 0 to 1; 0 where that is too little for a cause to be in it.
-        lost_untold: lost messages whose owner cannot be told.
+        unexplained_share: share (0 to 1) of the time of the slowest messages that arrived which no capture
+            or record explains; 0 if it is too small to contain a cause.
+        lost_untold: number of lost messages without a known owner.
     """
 
     named: list[Named]
@@ -91,12 +91,12 @@ class Causes:
 
     @property
     def untold(self) -> bool:
-        """Returns whether a cause may be in what has none."""
+        """Returns whether the unexplained time or losses may contain a further cause."""
         return self.unexplained_share > 0 or self.lost_untold > 0
 
 
 def slowest(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns of rows of `messages` the slowest hundredth that arrived, the slowest first; at least one."""
+    """Returns the slowest hundredth of the messages that arrived, the slowest first; at least one."""
     arrived = rows.drop_nulls(["receiver", "total_ns"]).sort("total_ns", descending=True, maintain_order=True)
     return arrived.head(math.ceil(SLOW * arrived.height))
 
@@ -163,7 +163,7 @@ class _Naming:
         return self._in_node(part, place[0]) if part.what in IN_NODE else None
 
     def of_lost(self, lost: Lost, answer: Answer) -> Cause | None:
-        """Returns the cause of a loss by its first owner; None if its owner cannot be told."""
+        """Returns the cause of a loss by its first owner; None if its owner is unknown."""
         if lost.verdict != HOLDS or not lost.owners:
             return None
         owner = lost.owners[0]

@@ -65,7 +65,7 @@ class Carried:
 
 
 class Lookup(NamedTuple):
-    """An ARP frame: who asks or answers, for which address, at what time."""
+    """An ARP frame: its sender, the address of the request or reply, and its time."""
 
     t_ns: int
     answer: bool
@@ -75,7 +75,7 @@ class Lookup(NamedTuple):
 
 @dataclass(slots=True)
 class Frames:
-    """What one capture point saw."""
+    """The frames of one capture point."""
 
     carried: dict[Ident, list[Carried]] = field(default_factory=dict)
     streams: dict[Quad, Stream] = field(default_factory=dict)

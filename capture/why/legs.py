@@ -15,7 +15,9 @@ from capture.why.places import Places, Way
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """When a capture point recorded the frame that arrived; `position`: index in the leg's way."""
+    """The time at which a capture point recorded the frame that arrived; `position`: index in the leg's
+    path.
+    """
 
     point: str
     position: int
@@ -25,13 +27,13 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One way from node to node, as the capture points on it saw it."""
+    """A message's passage from one node to the next, as seen by the capture points on the path."""
 
     source: str
     to: str
     to_address: str
     way: Way
-    stamps: tuple[Stamp, ...]  # of the frame that came furthest, in order of the way; at least one
+    stamps: tuple[Stamp, ...]  # stamps of the frame that came furthest, in path order; at least one
     first_ns: int  # when the first point saw the message for the first time
     copies: int  # frames with the message's last byte that the first point saw
     complete_ns: int  # when the last point had also seen all bytes of the connection before it

@@ -1,7 +1,8 @@
-"""Finds where a message that never arrived was seen last, and who dropped it, with the counter that shows it.
+"""Finds where a message that never arrived was seen last, and what dropped it, with the counter that shows
+it.
 
 An owner *holds* if nothing else between the last place and the next capture point can have dropped it;
-otherwise the candidates are named, and which of them it was cannot be told.
+otherwise all candidates are named.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What is known about a message that never arrived."""
+    """The findings about a message that never arrived."""
 
     last_seen: str
     last_ns: int
@@ -106,7 +107,7 @@ class Finder:
         found = [(link, self._drops(link, entered)) for link in links]
         counters = tuple(drops for _, drops in found if drops and drops.value)
         # A link whose counter did not move dropped nothing, unless it was cut, which no counter of its queue
-        # shows; one that nobody counted may have.
+        # shows. A link without a counter may have dropped the message.
         some = [
             link
             for link, drops in found

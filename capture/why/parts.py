@@ -71,8 +71,8 @@ class Line:
 
 @dataclass(slots=True)
 class Divider:
-    """Divides a line along the legs of its message. `behind` may tell what passed during a wait, `asked` the
-    address lookup of a time.
+    """Divides a line along the legs of its message. `behind` may return the frames that passed during a wait,
+    `asked` the address lookup at a time.
     """
 
     line: Line
@@ -80,7 +80,7 @@ class Divider:
     behind: Behind
     asked: Asked
     _open: list[Element] = field(default_factory=list)  # links after the last stamp
-    _bytes: int = 0  # of the last frame
+    _bytes: int = 0  # bytes of the last frame
 
     def along(self, legs: Sequence[Leg], program: str) -> None:
         """Divides the time until the last leg's last stamp. `program`: how the time in the first leg's node

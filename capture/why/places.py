@@ -1,8 +1,8 @@
 """Finds the way of packets from node to node in the plan, and where on it each capture point is.
 
-A way is known where one route leads from each node to the next: not where links form a loop, where routes
-are shared between neighbours or come from a routing daemon, on segments with a half-duplex medium, nor where
-a bridge VM or a NIC carries the link.
+A path is known if one route leads from each node to the next. It is unknown if links form a loop, if routes
+are shared between neighbours or come from a routing daemon, on segments with a half-duplex medium, and if a
+bridge VM or a NIC carries the link.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class Stream:
 
     def __init__(self) -> None:
         self._last: int | None = None  # the last position, to unwrap the next
-        self._segments: list[tuple[int, int, int, Any]] = []  # begin, time, length, what was given
+        self._segments: list[tuple[int, int, int, Any]] = []  # begin, time, length, data of the caller
         self._longest = 0
         self._sorted = True
         self._complete: int | None = None  # all bytes before this one were seen
@@ -55,7 +55,7 @@ class Stream:
         self._times.append(t_ns)
 
     def with_byte(self, position: int) -> list[Any]:
-        """Returns what was given with the segments that carried the byte at a position, in order of time."""
+        """Returns the caller's data of the segments that carried the byte at a position, in order of time."""
         if not self._sorted:
             self._segments.sort(key=lambda one: (one[0], one[1]))
             self._sorted = True

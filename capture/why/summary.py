@@ -13,7 +13,7 @@ from capture.why.answer import Answer, Run
 from contract.verdict import HOLDS, OPEN
 
 SLOW = 0.01  # share of a class's messages
-DETAIL = re.compile(r", (sent|asked) .*")  # of single messages, in `where`
+DETAIL = re.compile(r", (sent|asked) .*")  # details of single messages in `where`
 NODE = re.compile(r"(node |(?<=of ))(?!link |segment )([^\s,]+)")  # in `where`: `node a`, `socket of a`
 
 
@@ -30,7 +30,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class OfClass:
-    """Where the time of a class's messages went; `slow` are those from the 99th percentile on.
+    """The parts of the latency of a class's messages; `slow` are those from the 99th percentile on.
 
     lost: messages that were not received; unanswered: requests without a reply, with those that were lost.
     """

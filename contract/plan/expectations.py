@@ -10,7 +10,7 @@ from typing import Literal
 
 Subject = Literal["metric", "delivered", "log", "event"]
 Mode = Literal["value", "always", "eventually", "never"]
-# What `delivered` may state: whether no message is lost, and whether none comes twice.
+# Values of `delivered`: whether no message is lost, and whether none is delivered twice.
 DELIVERED: dict[str, tuple[bool, bool]] = {
     "at-most-once": (False, True),
     "at-least-once": (True, False),
@@ -54,9 +54,9 @@ class Expectation:
     of: dict[str, str] = field(default_factory=dict)  # columns of summary.json that must have these values
     mode: Mode = "value"
     bounds: Bounds = field(default_factory=Bounds)
-    unit: str = ""  # of the bounds
-    pattern: str = ""  # of a log: the regular expression that is looked for
-    within_ns: int | None = None  # eventually: the longest time until it is reached
+    unit: str = ""  # unit of the bounds
+    pattern: str = ""  # regular expression that is searched in a log
+    within_ns: int | None = None  # eventually: longest time until the condition is met
     every_ns: int = 1_000_000_000  # always, eventually, never: length of the intervals of a series
     during: str = ""  # label of the timeline: from that event to its end, or to the end of the hold
     after: str = ""  # label of the timeline: from that event to the end of the hold

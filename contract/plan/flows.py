@@ -22,7 +22,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When a sender sends, open loop: by the clock, whether or not the last message has arrived.
+    """The schedule of a sender, open loop: by the clock, whether or not the last message has arrived.
 
     shared: one stream of ticks for `count` senders; tick k belongs to the sender that a hash of (seed, k)
     picks, so each of them computes its own part alone. own: this sender alone has all ticks.
@@ -49,14 +49,16 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What a protocol guarantees for each message and receiver: the protocol's name for it, and the rule."""
+    """The delivery guarantee of a protocol for each message and receiver: its name in the protocol, and the
+    rule.
+    """
 
-    name: str  # how tables call it, in its protocol's own words
+    name: str  # name in tables, in the protocol's own words
     rule: str  # "at least once, so no message is lost"
     lossless: bool = False
     single: bool = False  # no message is delivered twice
     ordered: bool = False  # no message overtakes another of its flow
-    while_session: bool = False  # owed only while the session lasts: the receiver's, or the connection
+    while_session: bool = False  # valid only while the receiver's session, or the connection, lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +76,16 @@ class Flow:
     """Messages of one sender. Records and payloads name it by its number: its place in `Plan.flows`."""
 
     name: str  # unique: "client7.meter"
-    traffic_class: str  # what belongs together in tables: "client.meter", or as the file says
+    traffic_class: str  # groups flows in tables: "client.meter", or the file's `class`
     pattern: Pattern
     sender: str  # name of a session's endpoint
     deliveries: tuple[Delivery, ...]
     payload: Payload
     schedule: Schedule | None  # None: greedy, as fast as the transport takes it
-    start_ns: int  # nothing is scheduled before
-    stop_ns: int  # nothing is scheduled at or after
-    deadline_ns: int = 0  # of each message (of a request: until its reply); 0: none
-    reply: Payload | None = None  # of a request
+    start_ns: int  # no message is scheduled before this time
+    stop_ns: int  # all messages are scheduled before this time
+    deadline_ns: int = 0  # deadline of each message (for a request: of its reply); 0: none
+    reply: Payload | None = None  # payload of a request's reply
     # round-robin: a message goes to one receiver of its set, number seq modulo their count
     spread: Spread = "all"
-    topic: str = ""  # where the sender puts it, in its protocol's own terms; for the agent and for people
+    topic: str = ""  # destination in the protocol's own terms, for the agent and for readers

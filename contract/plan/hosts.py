@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-BRIDGE_PORTS = 1023  # of one Linux bridge: 1 to BR_MAX_PORTS - 1, net/bridge/br_private.h
+BRIDGE_PORTS = 1023  # ports of one Linux bridge: 1 to BR_MAX_PORTS - 1, net/bridge/br_private.h
 VXLAN_PORT = 4789  # RFC 7348, 5
 
 
@@ -18,24 +18,24 @@ class Host:
 
     name: str  # as in the inventory
     machine: str = ""  # `ssh://[USER@]HOST[:PORT][/KERNEL]`; "" is this machine
-    address: str = ""  # by which the other hosts reach it in the underlay; "": as it says itself
+    address: str = ""  # address in the underlay for the other hosts; "": the host reports it
     cores: float | None = None
     core_mhz: float | None = None  # clock of one core
-    memory_bytes: int | None = None  # that labs may take
-    bridge_ports: int = BRIDGE_PORTS  # of one bridge
+    memory_bytes: int | None = None  # memory that labs may take
+    bridge_ports: int = BRIDGE_PORTS  # most ports of one bridge
 
 
 @dataclass(frozen=True, slots=True)
 class Tunnel:
     """A VXLAN that joins the bridges of one segment, one on each host, or the ends of a link between two
-    nodes; what its device sends to nobody known goes to every other end (head-end replication).
+    nodes; its device sends frames to unknown addresses to every other end (head-end replication).
     """
 
     segment: str  # or the link's name
-    bridge: str  # that `device` is a port of; it has this name on each host
+    bridge: str  # the bridge of which `device` is a port, by the same name on each host
     vni: int  # VXLAN network identifier, 24 bits
     device: str  # in the core namespace of each host
-    mtu: int  # of the frames inside
+    mtu: int  # MTU of the frames inside
     ends: tuple[str, ...]  # names of hosts, two or more
     port: int = VXLAN_PORT  # UDP
-    learning: bool = False  # of more than two ends: which address is behind which
+    learning: bool = False  # whether it learns the end behind each address; for more than two ends

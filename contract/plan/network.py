@@ -11,8 +11,8 @@ from typing import Literal
 
 from .queues import Discipline
 
-# How many jitters below the delay a shape reaches (of those with a table the least entry of iproute2's):
-# netem sends at once what would leave before it came.
+# Lower end of a distribution, in jitters below the delay (for those with a table, the least entry of
+# iproute2's). netem sends a packet at once if it would leave before its arrival.
 REACH = {"uniform": 1.0, "normal": 4.0, "pareto": 1.0, "paretonormal": 1.503}
 
 WAYS = ("forward", "reverse")  # of a link
@@ -20,7 +20,8 @@ WAYS = ("forward", "reverse")  # of a link
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """When netem lets packets go: together, and then none for a while (0 packets or bytes: no bound).
+    """Slots in which netem sends packets: together, and then none for a while (0 packets or bytes: no
+    bound).
 
     Times between slots are drawn evenly from min to max; or from one of the plan's tables, as mean_ns and
     multiples of jitter_ns, and then min and max are its least and most.
@@ -55,10 +56,10 @@ class Impairment:
     rate_bps: int = 0  # 0: unlimited
     limit_packets: int = 0  # 0 only where the whole impairment is absent; else always sized
     frame_bytes: int = 1518  # the longest frame of the wire
-    queue: Discipline | None = None  # of what the rate cannot send at once; None: first in, first out
+    queue: Discipline | None = None  # queue of packets that wait for the rate; None: first in, first out
     slot: Slot | None = None
-    netem_stays: bool = False  # for a trace, even with nothing to do now; and packets stay in order
-    backpressure: bool = False  # what waits for the rate still counts to the socket that sent it
+    netem_stays: bool = False  # for a trace: netem stays without an impairment and keeps packets in order
+    backpressure: bool = False  # packets that wait for the rate still count for their socket
 
     @property
     def present(self) -> bool:
@@ -102,7 +103,7 @@ class Interface:
     prefix: int
     mac: str
     mtu: int
-    bridge: str | None = None  # where its port is, if not on the segment's own bridge
+    bridge: str | None = None  # bridge of the port, if not the segment's own
     nic: str | None = None  # a NIC of the machine, as the file names it: no veth or tap is made
     cable: str | None = (
         None  # the NIC cabled to it, as asked: `port` is its name then; without one `port` is ""
@@ -127,14 +128,14 @@ class Neighbour:
 
     address: str
     mac: str
-    device: str  # of the node that has the entry
+    device: str  # interface of the node that has the entry
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """Subnets that a node reaches through one neighbour; through several, each flow takes one of them."""
 
-    to: tuple[str, ...]  # "10.10.0.0/16"; "0.0.0.0/0" is whatever nothing else leads to
+    to: tuple[str, ...]  # "10.10.0.0/16"; "0.0.0.0/0" is the default route
     via: tuple[str, ...]  # addresses of neighbours, in a subnet of the node's own
 
 
@@ -154,9 +155,9 @@ class Direction:
     enter: str | None = None
     leave: str | None = None
     shared: str | None = None  # half duplex: the device, of both directions, that carries the impairment
-    trace: str | None = None  # of the plan's traces, which changes the impairment while the lab runs
-    host: str = ""  # of the plan's hosts, where `device` is
-    far_host: str = ""  # where `far_device` is
+    trace: str | None = None  # name among the plan's traces; changes the impairment while the lab runs
+    host: str = ""  # host with `device`
+    far_host: str = ""  # host with `far_device`
 
     @property
     def carrier(self) -> str:
@@ -181,8 +182,8 @@ class Link:
     forward: Direction
     reverse: Direction
     nics: tuple[str, str] | None = None  # the wire is a pair of NICs cabled to each other, as asked: a's, b's
-    subnet: str | None = None  # of a link between two nodes
-    cost: int = 1  # of the hop over it, for routes by cost and for routing daemons
+    subnet: str | None = None  # subnet of a link between two nodes
+    cost: int = 1  # cost of the hop, for routes by cost and for routing daemons
 
     def way(self, name: str) -> Direction:
         """Returns the link's direction `forward` for the name "forward", and `reverse` for any other."""

@@ -53,21 +53,21 @@ class Node:
     cpu_limit_cores: float | None = None
     cpu_reserve_mhz: float | None = None
     cpu_reserve_cores: float | None = None
-    own_core: bool = False  # where the machine has one to give
+    own_core: bool = False  # reserve a core, if the machine has one to spare
     memory_limit_bytes: int | None = None
     process_limit: int | None = None  # threads counted
-    disk_limit_bytes: int | None = None  # of all that its programs write
+    disk_limit_bytes: int | None = None  # limit on the files that its programs write
     vm: Vm | None = None  # set where kind is vm
-    forward: bool = False  # passes on packets that are not its own: a router
-    mounts_read: tuple[str, ...] = ()  # paths of the machine that its programs may read beyond the rule
+    forward: bool = False  # forwards packets between its subnets: a router
+    mounts_read: tuple[str, ...] = ()  # paths of the machine that programs may read beside public ones
     mounts_write: tuple[str, ...] = ()  # paths of the machine that they may write
     mounts_copy: tuple[str, ...] = ()  # directories of the machine of which the node has a writable copy
-    routes: tuple[Route, ...] = ()  # beside those of its own subnets
-    image: str = ""  # archive of a container image, whose files a light node has in place of the machine's
+    routes: tuple[Route, ...] = ()  # routes beside those of its own subnets
+    image: str = ""  # archive of a container image; its files replace the machine's in a light node
     image_digest: str = ""  # SHA-256 of its configuration
-    image_root: str = ""  # where the lab process finds it unpacked; the launch puts it in
+    image_root: str = ""  # directory of the unpacked image for the lab process; set at launch
     host: str = ""  # of the plan's hosts
-    neighbours: tuple[Neighbour, ...] = ()  # known from the beginning: asking for them would lose messages
+    neighbours: tuple[Neighbour, ...] = ()  # set from the start, since address lookups would lose messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Plan:
     topology: str  # path as given, for messages only
     parameters: dict[str, Any]
     reference: str | None  # name of the reference to compare with, e.g. "vnet_2014"
-    scenario: str | None  # which scenario of that reference
+    scenario: str | None  # scenario of that reference
     segments: tuple[Segment, ...]
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]  # impaired access links and all segment-to-segment links
@@ -150,24 +150,24 @@ class Plan:
     steps: tuple[Step, ...]
     predictions: tuple[Prediction, ...]
     on_node_failure: Literal["abort", "continue"] = "abort"
-    libvirt: str = "qemu:///embed"  # who runs the nodes of kind vm
+    libvirt: str = "qemu:///embed"  # URI of the libvirt driver for nodes of kind vm
     flows: tuple[Flow, ...] = ()
     receivers: dict[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # sets of endpoints, by a name of the set's
-    # A receiver that stands for a group -> the endpoints of which each message reaches one, as the relay
-    # chooses. Only in `receivers` does a group's name stand for an endpoint.
+    # A receiver that represents a group -> its endpoints; each message reaches one, chosen by the relay. A
+    # group's name takes the place of an endpoint only in `receivers`.
     shared: dict[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
-    programs: tuple[Program, ...] = ()  # that its software needs
-    tables: dict[str, tuple[int, ...]] = field(default_factory=dict)  # of delays, as netem draws them
-    traces: dict[str, Trace] = field(default_factory=dict)  # by the name that directions have
-    trace_late_ns: int = 10_000_000  # a trace's change that comes later than this puts the run in doubt
+    programs: tuple[Program, ...] = ()  # programs that its software needs
+    tables: dict[str, tuple[int, ...]] = field(default_factory=dict)  # tables of delays, as netem draws them
+    traces: dict[str, Trace] = field(default_factory=dict)  # traces by the name in directions
+    trace_late_ns: int = 10_000_000  # a trace's change that is later than this makes the run suspect
     proof: ProofSettings = field(default_factory=ProofSettings)
-    hosts: tuple[Host, ...] = ()  # that carry the lab together; none: it is whole on one machine
-    tunnels: tuple[Tunnel, ...] = ()  # between hosts
-    expectations: tuple[Expectation, ...] = ()  # that reports judge
-    clock_ns: int = CLOCK_NS  # where the lab's clock starts in virtual time, Unix ns
+    hosts: tuple[Host, ...] = ()  # hosts that carry the lab together; none: the whole lab is on one machine
+    tunnels: tuple[Tunnel, ...] = ()  # tunnels between hosts
+    expectations: tuple[Expectation, ...] = ()  # expectations that reports judge
+    clock_ns: int = CLOCK_NS  # start of the lab's clock in virtual time, Unix ns
     format: int = PLAN_FORMAT
 
     def sessions(self) -> Iterator[tuple[Node, Software, Session]]:
@@ -189,7 +189,7 @@ class Plan:
             yield from event.impairments()
 
 
-NO_PLAN = Plan(  # of a run directory whose plan cannot be read
+NO_PLAN = Plan(  # plan of a run directory whose plan cannot be read
     lab="", core_netns="", seed=0, topology="", parameters={}, reference=None, scenario=None, segments=(),
     nodes=(), links=(), captures=(), events=(), ramp_ns=0, hold_ns=0, drain_ns=0, steps=(), predictions=(),
 )  # fmt: skip

@@ -16,8 +16,8 @@ class Band:
 
     name: str
     pcp: tuple[int, ...] = ()  # priority code points of 802.1Q, 0 to 7
-    dscp: tuple[int, ...] = ()  # of IPv4 and IPv6, 0 to 63
-    ports: tuple[int, ...] = ()  # of TCP and UDP over IPv4, on either side
+    dscp: tuple[int, ...] = ()  # DSCP of IPv4 and IPv6, 0 to 63
+    ports: tuple[int, ...] = ()  # ports of TCP and UDP over IPv4, on either side
     limit_packets: int = 0
     rate_bps: int = 0  # guaranteed, in kinds whose bands have rates
     ceil_bps: int = 0  # most that it may borrow up to, in the same kinds
@@ -35,8 +35,8 @@ class Discipline:
     # Numbers, texts and flags, by the kind's own names.
     settings: dict[str, Any] = field(default_factory=dict, hash=False)
     bands: tuple[Band, ...] = ()  # in the order in which packets are matched; of kinds that have bands
-    steered: bool = False  # its rate changes under the packets which wait (a trace)
-    least_bytes: int = 0  # as which shorter frames count; with it nothing is saved up for a burst (a trace)
+    steered: bool = False  # whether a trace changes its rate while packets wait
+    least_bytes: int = 0  # size as which shorter frames count, so that no burst builds up (a trace)
 
     @staticmethod
     def earlier(data: dict[str, Any]) -> dict[str, Any]:

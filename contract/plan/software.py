@@ -23,7 +23,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """How a program shows that it is ready; exactly one of the subjects is set, or none (at once)."""
+    """Readiness probe of a program; exactly one of the subjects is set, or none (ready at once)."""
 
     tcp_port: int | None = None
     log: str | None = None  # a line that contains this text
@@ -50,10 +50,10 @@ class Process:
 class Program:
     """A program or shared library of the machine that software needs."""
 
-    name: str  # of its file
-    package: str  # Debian's, that has it
+    name: str  # name of its file
+    package: str  # Debian package of the file
     version: tuple[str, ...]  # command that prints its version
-    without: str  # what fails if it is not there
+    without: str  # part of the lab that fails without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ class Session:
     connect_ns: int  # offset from the scenario's start
     disconnect_ns: int
     listens: bool = False  # a server's side: bound when it is armed, takes no place in the ramp
-    # Something may have been on its way so long before the end, unnoticed; None: it outlives connections.
+    # Longest time before a connection's end for which data may be lost unnoticed; None: data outlives
+    # connections.
     patience_ns: int | None = None
 
 
@@ -73,7 +74,7 @@ class Software:
     """A program on a node: a `process` that is started, or a role of the agent that has a `session`."""
 
     name: str
-    role: Literal["router", "broker", "server", "client", "utility"]  # how tables group it
+    role: Literal["router", "broker", "server", "client", "utility"]  # group of the software in tables
     kind: str = ""  # key of the kinds of software
     process: Process | None = None
     session: Session | None = None

@@ -23,5 +23,5 @@ class ProofSettings:
     delay: Tolerance | None = None
     jitter: Tolerance | None = None
     rate: Tolerance | None = None
-    longest_ns: int = 2_000_000_000  # of the first train of frames that measures delay, jitter and loss
-    at_most_ns: int | None = None  # of all trains of a direction; None: as the kernel that the lab runs in
+    longest_ns: int = 2_000_000_000  # length of the first train, for delay, jitter and loss
+    at_most_ns: int | None = None  # limit for all trains of a direction; None: the kernel's default

@@ -20,14 +20,14 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """`states` rise in time, the first is at 0; with `repeat` the first comes again at `length_ns`.
+    """`states` in order of time, the first at 0; with `repeat` the first state returns at `length_ns`.
 
-    Without it the last stays.
+    Without `repeat` the last state stays.
     """
 
     file: str  # as the topology names it
-    sha256: str  # of the file
+    sha256: str  # SHA-256 of the file
     states: tuple[State, ...]
     length_ns: int
     repeat: bool
-    bin_ns: int = 0  # of a packet-delivery trace: over how long its opportunities were counted
+    bin_ns: int = 0  # interval over which a packet-delivery trace's opportunities were counted

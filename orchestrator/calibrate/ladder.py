@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SMALL_BYTES, LARGE_BYTES = 64, 1400  # of payload: many packets, and many bits
+SMALL_BYTES, LARGE_BYTES = 64, 1400  # payloads for many packets and for many bits
 FACTOR = 1.5  # from one step to the next: the limit is known to half of it
 STEPS = 14
-PAIRS = 4  # of senders and receivers that load the machine together
+PAIRS = 4  # pairs of sender and receiver that load the machine together
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 from contract import regular
 from orchestrator.kernel.lab_command import machine
 
-SAME = ("cpu", "cores", "kernel")  # of a machine: what a calibration depends on
+SAME = ("cpu", "cores", "kernel")  # properties of a machine on which a calibration depends
 
 
 @dataclass(frozen=True, slots=True)

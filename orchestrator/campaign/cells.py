@@ -23,7 +23,7 @@ from orchestrator.run.run import Observe, execute
 from orchestrator.run.teardown import take_down
 from orchestrator.topology import Cell
 
-# These exceptions end a cell as failed, here and in a process of its own; the campaign goes on.
+# These exceptions end a cell as failed, here and in a separate process; the campaign continues.
 FAILURES = (KernelError, LabError, RunError, CaptureError, TopologyError, OSError, ValueError)
 LOOK_S = 0.5  # interval of checks whether a lab's name is free
 Todo = list[tuple[int, Cell]]

@@ -52,8 +52,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Conditions on entries: at least so old (seconds), at least so large (bytes), one of these words. An
-    entry must meet all that are set (not None, not empty).
+    """Conditions on entries: a least age (seconds), a least size (bytes), a choice of verdicts. An entry must
+    meet all that are set (not None, not empty).
     """
 
     older_s: float | None = None

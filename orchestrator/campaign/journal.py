@@ -186,7 +186,7 @@ def _shown(value: Any) -> str:
     return json.dumps(value)[:80]
 
 
-# These become parts of paths. A cell's name has the levels of its factors, any text without a slash.
+# Names that become parts of paths. A cell's name has the levels of its factors, any text without a slash.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "cell": (_is_cell, "is no name of a cell"),

@@ -66,7 +66,7 @@ def preview(campaign: Campaign, lab: str | None, around_s: Around) -> Preview:
 
 
 def _most(campaign: Campaign) -> int | None:
-    """Returns the largest number of runs; None if nobody knows it."""
+    """Returns the largest number of runs; None if it is unbounded or unknown."""
     if campaign.searches:
         return None
     repetitions = campaign.until.at_most if campaign.until else campaign.repetitions
@@ -77,10 +77,10 @@ def _adds(campaign: Campaign) -> list[str]:
     """Returns a sentence for each rule that adds runs to those that are known."""
     found = []
     if campaign.searches:
-        found.append(f"the search for {', '.join(campaign.searches)} adds runs until it knows the values")
+        found.append(f"the search for {', '.join(campaign.searches)} adds runs until it has found the values")
     if (until := campaign.until) is not None:
         found.append(
-            f"each of {campaign.settings} settings goes on, up to {until.at_most} repetitions, until half "
+            f"each of {campaign.settings} settings continues, up to {until.at_most} repetitions, until half "
             f"the interval of {until.metric} is at most {100 * until.interval:g} % of its mean"
         )
     if campaign.rerun_suspect:

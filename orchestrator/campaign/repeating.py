@@ -22,7 +22,7 @@ def rule_of(campaign: Campaign) -> Enough | None:
 
 
 def grown(campaign: Campaign, directory: Path) -> Repetitions | None:
-    """Returns the repetitions of all settings after a look at the results; None if no setting goes on.
+    """Returns the repetitions of all settings after a look at the results; None if every setting has ended.
 
     A setting ends when each value has a narrow interval, at the last look, or if no run of it measured one.
     """

@@ -19,7 +19,7 @@ class Settings:
     kernel: str = "auto"
     lab: str | None = None
     time: str = "real"
-    seed: int | None = None  # of the first repetition; None: the file's
+    seed: int | None = None  # seed of the first repetition; None for the file's seed
     fail_if: tuple[str, ...] = ()  # conditions that must not come true, beside the files' expectations
 
 

@@ -49,6 +49,6 @@ def save_command(directory: Path, file: Path, also: tuple[str, ...], as_json: bo
         print_json({**asdict(written), "path": str(written.path)})
         return
     if any(one.suspect for one in side.samples):
-        note(f"{directory}: is suspect, and so is its baseline; `vnet report {directory}` says why")
+        note(f"{directory}: is suspect, and so is its baseline; `vnet report {directory}` shows why")
     kilobytes = f"{written.size_bytes / 1e3:.1f} kB"
     say(f"{written.path}: {written.samples} runs, {written.figures} figures, {kilobytes}")

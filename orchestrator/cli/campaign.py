@@ -299,8 +299,8 @@ def as_data(directory: Path, summary: Summary) -> dict[str, Any]:
 
 
 def _known(directory: Path) -> list[str]:
-    """Returns lines on how many combinations of levels are known as exactly as `until` requires, and which
-    are not; empty for a campaign without `until`.
+    """Returns lines with the number of settings whose interval is as narrow as `until` requires, and the
+    names of the others; empty for a campaign without `until`.
     """
     from orchestrator.campaign.journal import read_campaign
     from reports.enough import summed_up

@@ -30,7 +30,7 @@ PLACE = Path("results") / "compare"
     "conditions",
     multiple=True,
     metavar="CONDITION",
-    help="Exit status 7 if it is met, 8 if that cannot be told: 'latency_p99[class=control] > +10 %' "
+    help="Exit status 7 if it is met, 8 if the runs do not decide it: 'latency_p99[class=control] > +10 %' "
     "(repeat it).",
 )
 @click.option("--metric", "also", multiple=True, metavar="NAME", help="Judge this figure, too (repeat it).")
@@ -52,7 +52,7 @@ def compare_command(
     """Compare runs, campaigns or baseline files: A with B, and with each further one.
 
     Runs with the same seed and schedule are paired. Each difference has a 95 % interval and one of three
-    findings: it differs, no difference larger than some percent is shown, or nothing can be told.
+    findings: it differs, any difference is smaller than a stated percentage, or the runs do not decide it.
 
     \b
     Example:  vnet compare results/old results/new

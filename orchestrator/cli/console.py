@@ -53,8 +53,8 @@ def console_command(lab: str, node: str, log: bool) -> int:
     try:
         with _line(state_dir, name) as line, raw(sys.stdin.fileno()):
             note(
-                "connected; Ctrl-] leaves. Enter opens a root shell in a built-in image; another asks for an "
-                "account of its own"
+                "connected; Ctrl-] leaves. Enter opens a root shell in a built-in image; other images "
+                "have a login prompt"
             )
             talk(line, sys.stdin.fileno(), sys.stdout.fileno())
     except FileNotFoundError as error:

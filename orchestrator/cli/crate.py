@@ -15,7 +15,7 @@ from orchestrator.cli.output import say
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="The file to write; DIRECTORY.crate.zip.")
 @click.option("--license", "license_", default="not stated", help="Under which others may use it.")
-@click.option("--date", help="Of publication, as 2026-01-31; today.")
+@click.option("--date", help="Date of publication, such as 2026-01-31; default: today.")
 def crate_command(directory: Path, out: Path | None, license_: str, date: str | None) -> None:
     """Pack the run or campaign in DIRECTORY as an RO-Crate.
 

@@ -95,7 +95,7 @@ def unread(directory: Path) -> list[tuple[str, str]]:
     try:
         plan = rundir.read_plan(directory)
     except rundir.UnreadableError:
-        return []  # the page says so
+        return []  # the page shows it
     found = programs.unread(directory, plan)
     return [(f"{one.text}; {programs.REMEDY}", "yellow") for one in found]
 
@@ -114,7 +114,7 @@ def _open(proof: Sequence[Proven]) -> list[str]:
         more = f" and {len(of) - MOST_NAMED} more" if len(of) > MOST_NAMED else ""
         lines.append(f"{text} ({', '.join(of[:MOST_NAMED])}{more})")
     rest = len(lines) - MOST_FAILED
-    return lines[:MOST_FAILED] + ([f"and {rest} more that cannot be told: proof.json"] if rest > 0 else [])
+    return lines[:MOST_FAILED] + ([f"and {rest} more without a verdict: proof.json"] if rest > 0 else [])
 
 
 def _counted(counted: Mapping[str, int]) -> str:

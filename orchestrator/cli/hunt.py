@@ -41,7 +41,7 @@ def _seconds(text: str | None) -> float | None:
     type=click.IntRange(0, 100),
     default=0,
     metavar="N",
-    help="Run each reproduction N times in real time, too, and tell how often it fails.",
+    help="Run each reproduction N times in real time, too, and count how often it fails.",
 )
 @click.option("--kernel", default="auto", hidden=True)
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), help="Write a JUnit file there.")
@@ -63,8 +63,8 @@ def hunt_command(
     """Look for the faults that break an expectation of FILE, in virtual time.
 
     Each violation is made as small as possible and written to reproductions/*.yaml in the hunt's directory;
-    index.html there shows all. The same command goes on with a hunt that was stopped or killed, and runs
-    the reproductions first.
+    index.html there shows all. The same command continues a hunt that was stopped or killed, and runs the
+    reproductions first.
 
     \b
     Example:  vnet hunt FILE --budget 5min
@@ -85,7 +85,7 @@ def hunt_command(
     except HuntError as error:
         raise CliError(str(error), REFUSED) from error
     except (KeyboardInterrupt, StoppedError):
-        note(f"{directory}: stopped; the same command goes on")
+        note(f"{directory}: stopped; the same command continues")
         return INTERRUPTED
     if junit:
         junit.write_text(_junit(found, file), encoding="utf-8")

@@ -28,7 +28,7 @@ def _repeats(event: dict[str, Any]) -> str:
     return f"some intervals are too wide: up to {event['repetitions']} repetitions of their settings"
 
 
-# Events of runs that are added to a campaign: what each says.
+# Functions that return the text of an event by which a campaign gets further runs.
 MORE: dict[str, Callable[[dict[str, Any]], str]] = {"again": _again, "repeats": _repeats}
 
 
@@ -62,7 +62,7 @@ class JobsView:
             on = f" on {event['machine']}" if len(self._machines) > 1 else ""
             self._say(f"[{number}/{event['total']}] {event['cell']}{on}")
         elif kind in MORE:
-            self._left = 0  # counts anew
+            self._left = 0  # starts the count again
             self._say(MORE[kind](event))
         elif kind == "worker":
             self._machines.add(event["text"])
@@ -159,7 +159,7 @@ class CellView:
         if event["why"] != self._why:
             self._why = event["why"]
             note(f"kernel: {self._why}")
-        if self._each_s is None:  # other phases are known after the first run
+        if self._each_s is None:  # the lengths of other phases are known after the first run
             least = duration(self._left * sum(expected.length_s.values()))
             note(f"{self._left} runs, at least {least} if all are like this one")
         self._began = time.monotonic()

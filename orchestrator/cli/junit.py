@@ -35,7 +35,7 @@ def judged(junit: Path | None, topology: Path) -> Iterator[Callable[[Path], None
         return
     from reports.junit import unfinished
 
-    _put(junit, unfinished(topology.stem, "has not come to its end"))
+    _put(junit, unfinished(topology.stem, "has not ended"))
     try:
         yield lambda directory: _put(junit, _verdicts(directory, topology))
     except Exception as error:

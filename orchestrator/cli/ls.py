@@ -73,7 +73,10 @@ def about(lab: str) -> dict[str, Any]:
     try:
         return {**base, "nodes": answer["nodes"], "state": _state(answer)}
     except KeyError as error:
-        return {**base, "state": f"of another version (no {error} in its status); vnet down {lab} clears it"}
+        return {
+            **base,
+            "state": f"another version runs it (its status has no {error}); vnet down {lab} ends it",
+        }
 
 
 def _state(answer: dict[str, Any]) -> str:

@@ -32,7 +32,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 # name: (module below orchestrator.cli, line in the list of commands, heading of the list)
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "run": ("run", "Run an experiment from its file to its report.", "Experiments"),
-    "campaign": ("campaign", "Run a matrix of experiments, resume it, say how far it is.", "Experiments"),
+    "campaign": ("campaign", "Run a matrix of experiments, resume it, show its progress.", "Experiments"),
     "hunt": ("hunt", "Look for the faults that break an expectation; shrink them.", "Experiments"),
     "verify": ("verify", "Run a run in virtual time again and compare every byte.", "Experiments"),
     "crate": ("crate", "Pack a run or campaign as an RO-Crate that others can verify.", "Experiments"),
@@ -40,7 +40,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "report": ("report", "Write the report page of a run or campaign again.", "Experiments"),
     "compare": ("compare", "Compare runs, campaigns or baselines, figure by figure.", "Experiments"),
     "baseline": ("baseline", "Keep the figures of a run or campaign for comparisons.", "Experiments"),
-    "atlas": ("atlas", "Say which interaction model meets requirements on a network.", "Experiments"),
+    "atlas": ("atlas", "Find the interaction models that meet requirements on a network.", "Experiments"),
     "results": ("results", "List, remove and archive runs by age, size and verdict.", "Experiments"),
     "why": ("why", "Say where messages' time went, and who dropped lost ones.", "Experiments"),
     "packets": ("packets", "Show dissected packets of a run's capture points.", "Experiments"),

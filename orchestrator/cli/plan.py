@@ -60,9 +60,9 @@ def plan_command(
     campaign: bool,
     as_json: bool,
 ) -> None:
-    """Show the nodes, addresses, links, events and predictions of FILE. Nothing is made.
+    """Show the nodes, addresses, links, events and predictions of FILE, without making anything.
 
-    Of a file that holds a campaign alone, it lists the campaign's runs.
+    For a file that holds only a campaign, list the campaign's runs.
 
     \b
     Example:  vnet plan topologies/pair.yaml -p delay=50ms

@@ -69,7 +69,9 @@ def show_campaign(
 
 
 def insist_on_plain(file: Path, options: dict[str, object]) -> None:
-    """Raises CliError if an option was given that asks for one lab's plan; `file` is read as a campaign."""
+    """Raises CliError if an option is given that applies only to one lab's plan; `file` is read as a
+    campaign.
+    """
     if given := [name for name, value in options.items() if value]:
         rule = f"read as a campaign, but {given[0]} is of one lab"
         raise CliError(f"{file}: {rule}; name a topology file, without --campaign, to see its plan", USAGE)
@@ -92,7 +94,7 @@ def _time(found: Preview, time: str) -> str:
     if time == "virtual":
         return (
             f"{_seconds(found.lab_s)} on the labs' clocks; how long that takes depends on their load: "
-            "`vnet campaign status` tells after the first run"
+            "`vnet campaign status` estimates it after the first run"
         )
     few = f" for the first {len(found.cells)}" if found.adds else ""
     return f"about {_seconds(found.wall_s)}{few}, one after another"
@@ -107,7 +109,7 @@ def _about(campaign: Campaign, found: Preview, begun: str | None) -> list[str]:
 
 
 def _begun(directory: Path) -> str | None:
-    """How far the campaign of that name has come in its usual place; None if it has not begun there."""
+    """The progress of the campaign of that name in its usual directory; None if it has not begun there."""
     from orchestrator.campaign.campaign import status
     from orchestrator.cli.campaign import refused, said
 

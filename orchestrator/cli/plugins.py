@@ -16,7 +16,7 @@ from orchestrator.cli.output import console, json_option, note, print_json, tabl
 def plugins_command(own: bool, as_json: bool) -> int:
     """List the kinds of software, queues, importers and papers that installed packages bring.
 
-    The exit status is 1 if one of them cannot be used; its error stands below the list.
+    The exit status is 1 if one of them cannot be used; the list ends with its error.
 
     \b
     Example:  vnet plugins

@@ -48,11 +48,11 @@ class PhaseState:
 class Progress:
     """The state of a lab or run that a progress display shows."""
 
-    length_s: Mapping[str, float] = field(default_factory=dict)  # of timed phases, from the plan
+    length_s: Mapping[str, float] = field(default_factory=dict)  # lengths of timed phases, from the plan
     expected_s: Mapping[str, float] = field(default_factory=dict)  # estimates for the other phases
     phases: tuple[PhaseState, ...] = ()
     sessions: tuple[int, int] | None = None  # connected, total
-    messages: Mapping[str, int] = field(default_factory=dict)  # those of COUNTED that are known
+    messages: Mapping[str, int] = field(default_factory=dict)  # the known counts among COUNTED
     warnings: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     happened: tuple[str, ...] = ()  # timeline events as applied
@@ -122,7 +122,8 @@ def _messages(event: Mapping[str, Any]) -> dict[str, int]:
 
 def _phase(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress:
     name = str(event["phase"])
-    text = "" if event.get("messages") else str(event.get("text") or "")  # it would repeat the counts
+    # a text beside counts would repeat them
+    text = "" if event.get("messages") else str(event.get("text") or "")
     # In real time the display computes the share of a timed phase by the clock, and needs no count.
     by_clock = name in (*TIMED, "drain") and not (progress.virtual and name in TIMED)
     done, total = (0, 0) if by_clock else (event.get("done") or 0, event.get("total") or 0)

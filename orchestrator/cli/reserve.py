@@ -28,7 +28,7 @@ def reserve_command() -> None:
 @click.option("--cores", type=click.FloatRange(min=0, min_open=True), default=None, help="Number of cores.")
 @click.option("--memory", type=SIZE, metavar="SIZE", help="Memory: 16 GB.")
 @click.option("--nic", "nics", multiple=True, metavar="NIC", help="Interface or PCI address (repeat it).")
-@click.option("--for", "length", type=AGE, metavar="TIME", required=True, help="How long: 2 h, 3 d.")
+@click.option("--for", "length", type=AGE, metavar="TIME", required=True, help="Duration: 2 h, 3 d.")
 @click.option("--from", "start", type=DATE, metavar="DATE", help="Start in UTC: 2026-11-28T09:00; else now.")
 @click.option("--note", "why", default="", help="Shown to the others.")
 @click.option("--queue", is_flag=True, help="If it does not fit then, take the first time at which it does.")

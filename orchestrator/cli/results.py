@@ -26,7 +26,7 @@ def _choice(command: Callable[..., Any]) -> Callable[..., Any]:
     """
     options = (
         click.argument("directory", required=False, default=Path("results"), type=click.Path(path_type=Path)),
-        click.option("--older", type=AGE, metavar="AGE", help="Ended at least so long ago: 30 d, 12 h."),
+        click.option("--older", type=AGE, metavar="AGE", help="Ended at least this long ago: 30 d, 12 h."),
         click.option("--larger", type=SIZE, metavar="SIZE", help="At least this large on the disk: 1 GB."),
         click.option(
             "--verdict", "words", multiple=True, type=click.Choice(WORDS), help="Any of these (repeat it)."
@@ -41,8 +41,8 @@ def _choice(command: Callable[..., Any]) -> Callable[..., Any]:
 def results_command() -> None:
     """List, remove and archive runs and campaigns by age, size and verdict.
 
-    A campaign is one entry with all its runs. Its verdict, and a run's, is the worst that is in it: running,
-    failed, interrupted, suspect, fails, cannot tell, no verdict, holds.
+    A campaign is one entry with all its runs. The verdict of a run or campaign is the first of these that
+    occurs in it: running, failed, interrupted, suspect, fails, cannot tell, no verdict, holds.
     """
 
 
@@ -91,7 +91,7 @@ def prune_command(
 @results_command.command("archive")
 @_choice
 @click.option(
-    "--to", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Where the files go."
+    "--to", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Directory for the files."
 )
 @click.option("--yes", is_flag=True, help="Archive them; without it they are only listed.")
 def archive_command(
@@ -137,7 +137,7 @@ def _chosen(directory: Path, older: int | None, larger: int | None, words: tuple
 
 
 def _each(found: list[Entry], done: str, act: Callable[[Entry], object]) -> int:
-    """Calls `act` with each entry, prints errors and goes on, then prints how many entries are `done`;
+    """Calls `act` with each entry, prints errors and continues, then prints how many entries are `done`;
     returns DONE, or FAILED after an error.
     """
     from orchestrator.campaign.held import EntryError

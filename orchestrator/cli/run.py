@@ -26,14 +26,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def strict_option(command: F) -> F:
     """Adds the option `--strict` to a command."""
-    text = "Exit status 5 where a run is suspect, 8 where a verdict on a link or guarantee is `cannot tell`."
+    text = "Exit status 5 if a run is suspect, 8 if a verdict on a link or guarantee is `cannot tell`."
     return click.option("--strict", is_flag=True, help=text)(command)
 
 
 def fail_if_option(command: F) -> F:
     """Adds the option `--fail-if CONDITION` to a command, which may be repeated."""
     text = (
-        "End with status 7 if this comes true: 'latency_p99[class=control] > 500 ms'; 8 if it cannot be told."
+        "End with status 7 if this holds: 'latency_p99[class=control] > 500 ms'; 8 if the run cannot show it."
     )
     return click.option("--fail-if", multiple=True, metavar="CONDITION", help=text)(command)
 
@@ -46,7 +46,7 @@ def fail_if_option(command: F) -> F:
     "--clock",
     "clock_ns",
     type=DATE,
-    help="Where the clock of a lab in virtual time starts, instead of the file's.",
+    help="Start of the clock of a lab in virtual time, instead of the file's.",
 )
 @click.option("--raw", is_flag=True, help="Only measure: `vnet report DIR` makes tables and page, anywhere.")
 @junit_option

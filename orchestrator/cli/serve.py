@@ -20,7 +20,7 @@ from orchestrator.cli.output import note
 
 PORT = 8350
 HOST = "127.0.0.1"
-PORTS = {"http": 80, "https": 443}  # which browsers leave out of addresses
+PORTS = {"http": 80, "https": 443}  # ports that browsers leave out of addresses
 
 
 @click.command("serve")

@@ -26,16 +26,16 @@ SHOWN = 0.005  # parts of less of the time are summed up, as `other`
 @click.command("why")
 @click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("message", required=False, metavar="[FLOW:SEQ]")
-@click.option("--worst", type=click.IntRange(1), help="The so many worst: lost ones first, then the slowest.")
+@click.option("--worst", type=click.IntRange(1), help="The N worst: lost ones first, then the slowest.")
 @click.option("--class", "traffic_class", metavar="CLASS", help="Only messages of this class.")
-@click.option("--without", metavar="KIND:NAME", help="Run it again without that cause: the effect.")
-@click.option("--confirm", is_flag=True, help="As --without, with the first cause that is named.")
+@click.option("--without", metavar="KIND:NAME", help="Repeat the run without that cause; show the effect.")
+@click.option("--confirm", is_flag=True, help="Like --without, with the first cause that is found.")
 @json_option
 def why_command(
     run_dir: Path, message: str | None, worst: int | None, traffic_class: str | None, without: str | None,
     confirm: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Say where the time of a message went, and who dropped one that never arrived.
+    """Show where the time of a message went, and where one that never arrived was dropped.
 
     The parts add up to the latency exactly; what captures do not show is a part of its own, `unexplained`.
     Without a message and --worst: the sums of each class, and its slowest message.
@@ -132,9 +132,9 @@ def _lines(answer: Answer) -> Iterator[str]:
 
 
 def _lost_lines(lost: Lost, scheduled_ns: int) -> Iterator[str]:
-    """Yields who dropped a message, where it was seen last, and the counters that moved."""
+    """Yields where a message was dropped, where it was seen last, and the counters that moved."""
     owners = " or ".join(lost.owners) or "nothing that captures and counters show"
-    yield f"  {'dropped by' if lost.verdict == HOLDS else 'cannot tell who dropped it:'} {owners}"
+    yield f"  {'dropped by' if lost.verdict == HOLDS else 'cannot tell where it was dropped:'} {owners}"
     yield f"  last seen: {lost.last_seen}, {(lost.last_ns - scheduled_ns) / 1e6:,.6f} ms after it was due"
     yield f"  {lost.text}"
     for one in lost.counters:

@@ -117,7 +117,7 @@ class _Reader:
             return
         theirs, name = self._named(element)
         if kind in RADIO:
-            said = "its ranges and movements do not carry over: everybody there hears everybody"
+            said = "its ranges and movements do not carry over: all its nodes receive each other's frames"
             self._network.changed.append(f"line {element.line}: {theirs} is a wired network: {said}")
         elif kind not in SWITCHES:
             remedy = f"kinds that can be: {', '.join((*SWITCHES, *RADIO))}"

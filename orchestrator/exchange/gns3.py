@@ -46,7 +46,7 @@ class _Reader:
         self._problems: list[Problem] = []
         self._names: dict[str, str] = {}  # GNS3's id -> node name
         self._outside: set[str] = set()
-        self._lans: dict[tuple[str, int], str] = {}  # of a switch's port
+        self._lans: dict[tuple[str, int], str] = {}  # LAN by switch and port
         data = _mapping(document.data)
         self._network = Network(
             name_of(str(data.get("name") or path.stem), set()), f"{TOOL}, {path.name}", source=str(path)
@@ -197,7 +197,7 @@ class _Reader:
             )
             return
         if self._problems and any(one not in self._names for one in ids):
-            return  # of a node that is refused
+            return  # the wire belongs to a refused node
         if len(nodes) != 2 or any(one not in self._names for one in ids):
             self._refuse(path, "does not join two nodes of the file", "save the project anew with GNS3")
             return

@@ -57,7 +57,7 @@ def _failed(path: Path, error: dict[str, Any], has_network: bool) -> TopologyErr
     """
     if error["python2"]:
         return _refused(path, error["line"], f"is Python 2 ({error['text']})", "convert it to Python 3 first")
-    remedy = "mend the script, or give the arguments that it wants after --"
+    remedy = "mend the script, or give the arguments that it needs after --"
     if has_network:
         remedy += "; --stop-at-start takes the network as it is when it starts"
     return _refused(path, error["line"], f"fails ({error['text']})", remedy)

@@ -112,7 +112,7 @@ def sizes(
     ends: list[Place], link: Any, nodes: Mapping[str, Any], default: Any, leave: Callable[[str], None]
 ) -> int | None:
     """Returns the MTU of a link: the interface's, else the link's, else the node's, else `default`; the
-    smallest of its ends, which is said if they differ; None if none is given. nodes: name -> its `mtu`.
+    smallest of its ends (reported if they differ); None if the file states none. nodes: name -> its `mtu`.
     Raises ValueError for a value that is no number.
     """
     found = []

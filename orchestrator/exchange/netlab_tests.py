@@ -44,7 +44,7 @@ def probes(network: Network, validate: Any, names: Mapping[str, str]) -> Iterato
         for source in sources:
             known = {(one.source, one.target): one.fails for one in network.probes}
             if known.get((source, target), found[1]) != found[1]:
-                yield name, f"validate.{name}: to be checked by hand: an earlier test says the contrary"
+                yield name, f"validate.{name}: to be checked by hand: an earlier test expects the contrary"
             elif (source, target) not in known:
                 taken = {one.name for one in network.probes}
                 network.probes.append(Probe(name_of(f"check-{name}", taken), source, target, found[1]))

@@ -18,7 +18,7 @@ End = tuple[str, str]  # machine, and its interface's name in the other tool's f
 
 @dataclass(frozen=True)
 class Origin:
-    """The place in the other tool's file that a part of the network comes from; line 0: not known."""
+    """The place of a part of the network in the other tool's file; line 0 if unknown."""
 
     file: str
     line: int = 0
@@ -56,7 +56,8 @@ class Machine:
     config: str = ""
     software: dict[str, Any] = field(default_factory=dict)  # by name, as in a topology file
     lan_ports: list[str] = field(default_factory=list)
-    keys: dict[str, Any] = field(default_factory=dict)  # of the node in a topology file: cpu_limit, image
+    # keys of the node in a topology file, such as cpu_limit and image
+    keys: dict[str, Any] = field(default_factory=dict)
     bridges: dict[str, Bridge] = field(default_factory=dict)
     made: dict[str, str] = field(default_factory=dict)  # interfaces that it makes itself, and what they are
     mtus: dict[str, int] = field(default_factory=dict)

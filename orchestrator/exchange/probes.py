@@ -25,7 +25,7 @@ def pings_of(network: Network, plan: Plan, machine: str) -> dict[str, object]:
 
 
 def expectations(network: Network, plan: Plan) -> list[dict[str, object]]:
-    """Returns the topology's `expect`: an answer stands in the node's log for each probe, or never does."""
+    """Returns the topology's `expect`: the node's log has an answer to each probe, or never has one."""
     return [
         {
             "log": probe.source,

@@ -44,7 +44,7 @@ SYSTEM = (
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 # By machine: the audit architecture (linux/audit.h), and system calls that make processes: clone, (fork,
-# vfork,) clone3; of clone only threads are let through.
+# vfork,) clone3. The filter permits clone for threads only.
 MACHINES = {"x86_64": (0xC000003E, 56, (57, 58), 435), "aarch64": (0xC00000B7, 220, (), 435)}
 X32 = 0x40000000  # asm/unistd.h: calls from here on are those of x86-64's x32, with numbers of their own
 STEP = 8  # bytes of a step of a filter, struct sock_filter

@@ -97,7 +97,7 @@ def _mtu(network: Network, machine: Machine, port: str, mtu: int) -> None:
     elif (lan := _lan(network, end)) is not None:
         network.left.append(f"{machine.name}: the MTU {mtu} of {port} on {lan.name}")
     elif port in machine.bridges:
-        said = "of the bridge, which holds for its own frames only"
+        said = "the bridge's own, which applies to its own frames only"
         network.left.append(f"{machine.name}: the MTU {mtu} of {port}, {said}")
     elif port != "lo":
         network.left.append(f"{machine.name}: the MTU {mtu} of {port}, which is on no network of the lab")

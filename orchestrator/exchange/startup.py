@@ -21,14 +21,14 @@ TAGGED_BRIDGE = "is a bridge with VLANs, which cannot be taken over"
 RENAMED = "renames an interface, which cannot be taken over"
 RENAMED_REMEDY = "keep the name that the link gives it"
 BRIDGE_REMEDY = "write a network for each VLAN"
-_SILENT = HARMLESS | {"ethtool"}  # nothing of the network depends on them
+_SILENT = HARMLESS | {"ethtool"}  # the network does not depend on them
 
 
 @dataclass
 class Startup:
     """Applies commands to one machine and collects what is left out.
 
-    `place` turns a line number into its name in reports. `own` is asked first for each command, and returns
+    `place` turns a line number into its name in reports. `own` is called first with each command, and returns
     True for those that it applied itself.
     """
 
@@ -75,7 +75,7 @@ class Startup:
     def _of_line(
         self, line: int, text: str, variables: Mapping[str, str] | None, plain: bool = False
     ) -> None:
-        """Follows a script that stands in one line of the file; its problems get that line."""
+        """Follows a script in one line of the file; its problems get that line."""
         before = len(self.problems)
         self.script(text, variables, plain=plain)
         self.problems[before:] = [(line, *rest) for _, *rest in self.problems[before:]]  # type: ignore[misc]

@@ -9,7 +9,7 @@ from ..language.problem import Problem, TopologyError
 from .keeping import Interface
 from .network import End, Lan, Network, Wire
 
-SHORTEST_PREFIX, LONGEST_PREFIX = 16, 30  # of IPv4: what `subnet:` takes
+SHORTEST_PREFIX, LONGEST_PREFIX = 16, 30  # IPv4 prefix lengths that `subnet:` accepts
 Subnet = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 

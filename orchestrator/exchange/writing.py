@@ -1,5 +1,5 @@
-"""Writes a topology file from an imported network; makes its plan to learn the interface names and addresses
-that vNET gives.
+"""Writes a topology file from an imported network; makes its plan to find the interface names and addresses
+that vNET assigns.
 """
 
 from __future__ import annotations

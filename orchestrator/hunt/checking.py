@@ -21,8 +21,8 @@ IMPAIRED: Data = {"delay": "0..2 s", "loss": "0..40 %", "reorder": "0..10 %", "d
 
 @dataclass(frozen=True)
 class Settings:
-    """What a hunt is asked for. trials, budget_s: in place of the file's limits. guided: without it all
-    trials are random.
+    """Options of a hunt. trials, budget_s: replace the file's limits. guided: whether earlier trials guide
+    the draw; if not, all trials are random.
     """
 
     file: Path

@@ -23,7 +23,7 @@ SEEDS = 2**31
 
 @dataclass(frozen=True)
 class Space:
-    """What trials are drawn from. hold_ns: length of the hold, in which all faults begin and end."""
+    """The space from which trials are drawn. hold_ns: length of the hold; all faults begin and end in it."""
 
     faults: Sequence[Data]
     vary: Mapping[str, Any]
@@ -33,8 +33,8 @@ class Space:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What earlier rounds have taught: the weight of each kind of fault (by place in the space), and trials
-    that showed something new, of which variants are drawn. Without it, all kinds are equally likely.
+    """The result of earlier rounds: the weight of each kind of fault (by place in the space), and trials that
+    showed something new, from which variants are drawn. Empty weights make all kinds equally likely.
     """
 
     weights: Sequence[float] = ()
@@ -58,7 +58,7 @@ def _value(values: Any, rng: random.Random) -> Any:
 
 
 def _variant(space: Space, rng: random.Random, number: int, parent: Trial, lesson: Lesson) -> Trial:
-    """Returns a neighbour of a trial: an event less or more, one drawn anew, or another seed."""
+    """Returns a neighbour of a trial: events removed, added or replaced, or another seed or parameter."""
     events = list(parent.events)
     seed = rng.randrange(1, SEEDS) if rng.random() < 0.3 else parent.seed
     parameters = dict(parent.parameters)

@@ -12,7 +12,7 @@ import polars as pl
 
 from contract import events
 
-MOST_LINES = 2000  # of one log
+MOST_LINES = 2000  # lines that are read of one log
 _CHANGING = re.compile(r"0x[0-9a-f]+|[0-9a-f]*\d[0-9a-f.:]*", re.IGNORECASE)
 
 

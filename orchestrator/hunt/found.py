@@ -1,4 +1,6 @@
-"""What a hunt has found: counts of its trials, and violations by what they break and the events they need."""
+"""Collects the findings of a hunt: counts of its trials, and violations by what they break and the events
+they need.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from typing import Any
 
 from orchestrator.hunt.model import Outcome, Trial, kind_of
 
-KNOWN = ("holds", "fails")  # the states of a run that say whether the expectations held
-# What a failed expectation on delivery says of its messages (reports/expect/observed.py).
+KNOWN = ("holds", "fails")  # states of a run in which the verdicts of its expectations count
+# Matches the fate of messages in the text of a failed expectation on delivery (reports/expect/observed.py).
 _FATE = re.compile(r"[\d,]+ (lost|twice)\b")
 
 
@@ -93,7 +95,7 @@ class Found:
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons why a hunt without a violation does not say that the expectations held, in words."""
+        """Reasons, as text, why a hunt without a violation does not show that the expectations held."""
         found = [] if self.trials else ["no trial was run: the limits were reached before the first"]
         found += [f"corpus: {name}: {state}" for name, state in self.corpus.items() if state not in KNOWN]
         found += [f"{self.unsure} trials cannot tell"] if self.unsure else []

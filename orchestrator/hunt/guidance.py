@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from orchestrator.hunt.drawing import Lesson, Space
 from orchestrator.hunt.model import Outcome, Trial, kind_of
 
-RANDOM_ROUNDS = 2  # of the first trials nothing is known
+RANDOM_ROUNDS = 2  # the first rounds draw at random, since no outcome is known
 PARENTS = 32  # most trials of which variants are drawn: those that showed most
 BONUS = 1.0  # weight of the uncertainty of a kind that was tried little (UCB1, Auer et al. 2002)
 
@@ -16,8 +16,8 @@ BONUS = 1.0  # weight of the uncertainty of a kind that was tried little (UCB1, 
 class Guidance:
     """A bandit over kinds of faults, whose reward is how many features a trial showed that none before had.
 
-    It learns in rounds, and within a round in the order of the trials' numbers, so that what it has learnt
-    does not depend on which worker ends first.
+    It updates its weights in rounds, and within a round in the order of the trials' numbers, so that the
+    weights do not depend on which worker ends first.
     """
 
     def __init__(self, space: Space) -> None:
@@ -35,7 +35,7 @@ class Guidance:
 
     @property
     def tried(self) -> dict[str, int]:
-        """How many events of each kind of fault the trials so far had."""
+        """The number of events of each kind of fault in the trials so far."""
         return dict(self._tried)
 
     def lesson(self) -> Lesson | None:

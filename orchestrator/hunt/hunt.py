@@ -22,16 +22,16 @@ from orchestrator.topology import Topology
 from orchestrator.topology.hunt import HuntBlock
 from reports.report import report
 
-ROUND = 8  # trials of which none knows the others' outcomes; the same for any number of workers
+ROUND = 8  # trials that are drawn without each other's outcomes; the same for any number of workers
 REPRODUCTIONS, RUNS = "reproductions", "violations"
-REPEAT = 32  # the first of so many trials is run twice, whether or not it fails
+REPEAT = 32  # one trial in this many is run twice, whether or not it fails
 MOST_VIOLATIONS = 20  # groups that are shrunk
 MOST_NAMES = 1000  # files of one name in a corpus
 Tell = Callable[[str], None]
 
 
 def hunt(settings: Settings, tell: Tell) -> Found:
-    """Runs a hunt, or goes on with the one in its directory; returns what it found. Ctrl-C raises
+    """Runs a hunt, or continues the one in its directory; returns what it found. Ctrl-C raises
     KeyboardInterrupt; what was recorded until then is kept. Raises TopologyError, KernelError or HuntError
     before the first trial if the file cannot be hunted.
     """
@@ -43,7 +43,7 @@ def hunt(settings: Settings, tell: Tell) -> Found:
         "guided": settings.guided,
     }
     with journal.opened(settings.directory, about) as book:
-        shutil.rmtree(settings.directory / TRIALS, ignore_errors=True)  # of a hunt that was killed
+        shutil.rmtree(settings.directory / TRIALS, ignore_errors=True)  # a killed hunt leaves runs of trials
         trials = Trials(settings.file, settings.directory, book, settings.kernel, settings.workers)
         try:
             return Hunt(settings, topology, trials, tell).run()
@@ -108,8 +108,8 @@ class Hunt:
                 f"{file}: {rule}; mend the file until `vnet run --time virtual` ends with status 0"
             )
         if outcome.state == "cannot tell":
-            rule = f"expect: cannot be told without any fault ({why})"
-            raise HuntError(f"{file}: {rule}; state what a run can tell")
+            rule = f"expect: has no verdict without any fault ({why})"
+            raise HuntError(f"{file}: {rule}; state a condition that a run can decide")
         raise HuntError(f"{file}: does not run without any fault ({why}); mend that first")
 
     def _same(self, trial: Trial, recorded: Outcome) -> None:
@@ -130,8 +130,8 @@ class Hunt:
         self.found.repeat("the baseline", same)
 
     def _corpus(self) -> None:
-        """Runs the reproductions of earlier hunts, so that a defect that is there again is found at once.
-        They run each time, whatever was recorded: the programs may be others now.
+        """Runs the reproductions of earlier hunts, so that a defect that has returned is found at once.
+        Recorded outcomes do not replace these runs, since the programs may have changed.
         """
         run_dir = self._settings.directory / TRIALS / "corpus"
         for path in sorted((self._settings.directory / REPRODUCTIONS).glob("*.yaml")):

@@ -1,4 +1,4 @@
-"""Keeps the outcomes of a hunt's trials, one JSON line each, so that a hunt that was killed goes on."""
+"""Keeps the outcomes of a hunt's trials, one JSON line each, so that a killed hunt can continue."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ABOUT, LINES = "hunt.json", "trials.jsonl"
 
 @contextmanager
 def opened(directory: Path, about: dict[str, Any]) -> Iterator[Journal]:
-    """Locks the hunt's directory and yields its journal. `about` is what a hunt that goes on must have in
-    common with its beginning. Raises HuntError if the directory holds another hunt, or other files.
+    """Locks the hunt's directory and yields its journal. `about` has the settings that must be the same when
+    a hunt continues. Raises HuntError if the directory holds another hunt, or other files.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / ".lock").open("w") as lock:

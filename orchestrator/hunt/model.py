@@ -13,13 +13,13 @@ State = Literal["holds", "fails", "cannot tell", "aborted"]
 
 
 class HuntError(Exception):
-    """Raised when a hunt cannot begin or go on; the text names the place, the rule and the remedy."""
+    """Raised when a hunt cannot begin or continue; the text names the place, the rule and the remedy."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of a hunt: `events` stand in the timeline beside those of the file, `parameters` replace those
-    of the file. number: from 1; 0 is the baseline, without faults. `data` is the file's content.
+    """One run of a hunt: `events` are added to the file's timeline, `parameters` replace those of the file.
+    number: from 1; 0 is the baseline, without faults. `data` is the file's content.
     """
 
     number: int
@@ -40,9 +40,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a trial. failing: the expectations that fail, in words. why: the reasons. features: what
-    the run showed, for guidance. error: why a run did not end in order (state `aborted`). hashed: a hash over
-    all that the run wrote; empty of one that did not end in order.
+    """The outcome of a trial. failing: the expectations that fail, as text. why: the reasons. features:
+    observed behaviour, for guidance. error: why a run did not end in order (state `aborted`). hashed: a hash
+    over all files of the run; empty if the run did not end in order.
     """
 
     number: int

@@ -34,7 +34,7 @@ TRIALS = "trials"  # directory of the runs that are under way; empty between rou
 
 
 class StoppedError(Exception):
-    """Raised when the hunt was asked to end while trials ran; their outcomes are not recorded."""
+    """Raised when the hunt is stopped while trials run; their outcomes are not recorded."""
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Trials:
         return True
 
     def keep(self, text: str, run_dir: Path, when: str = "virtual") -> Outcome:
-        """Runs a file's text into `run_dir`, whatever is recorded, and keeps the run's directory."""
+        """Runs a file's text into `run_dir`, even if its outcome is known, and keeps the run's directory."""
         shutil.rmtree(run_dir, ignore_errors=True)
         run_dir.mkdir(parents=True)
         return _with_hash(self._executed(text, run_dir, f"kept-{_key(text)}", when), run_dir)
@@ -103,7 +103,7 @@ class Trials:
         return equal(first, second)
 
     def stop(self) -> None:
-        """Ends the running trials, and lets no other begin."""
+        """Ends the running trials, and prevents further ones."""
         self._stopped = True
         for job in list(self._jobs):
             job.signal(signal.SIGTERM)

@@ -31,7 +31,7 @@ class Begun:
 
     process: subprocess.Popen[bytes]
     orders: socket.socket
-    path: str  # its PYTHONPATH
+    path: str  # PYTHONPATH of the started process
 
 
 _begun: list[Begun] = []  # at most one
@@ -45,7 +45,7 @@ def look_ahead(kernel: str) -> None:
     """
 
     def look() -> None:
-        with suppress(OSError):  # whoever needs the facts reads them again, and reports the error
+        with suppress(OSError):  # a later reader of the facts reads them again, and reports the error
             host_facts()
 
     if kernel in ("auto", "host"):
@@ -92,7 +92,7 @@ def take(
         return None
     begun = _begun.pop()
     message = json.dumps({"argv": list(argv[len(start) :]), "env": dict(env)}).encode()
-    with begun.orders, suppress(OSError):  # it has ended; the next process reports the error
+    with begun.orders, suppress(OSError):  # the process has ended; the next one reports the error
         if len(message) < LARGEST and begun.path == env.get("PYTHONPATH"):
             socket.send_fds(begun.orders, [message], [output.fileno(), errors.fileno()])
             return begun.process

@@ -47,7 +47,7 @@ class HostFacts:
     root: bool
     namespaces: str | None
     kinds: Mapping[str, str | None] = field(default_factory=dict)  # netem, htb, veth, bridge ...
-    controllers: frozenset[str] = frozenset()  # of cgroups, either version
+    controllers: frozenset[str] = frozenset()  # cgroup controllers of either version
     cgroup_version: int = 0
     tools: Mapping[str, str | None] = field(default_factory=dict)  # name -> path
 

@@ -69,7 +69,7 @@ def _child(work: Callable[[], int], files: tuple[int, int, int]) -> None:
         signal.set_wakeup_fd(-1)
         for number in RESET:
             signal.signal(number, signal.SIG_DFL)
-        moved = [os.dup(file) for file in files]  # one of them may be 0, 1 or 2
+        moved = [os.dup(file) for file in files]  # a file can itself be descriptor 0, 1 or 2
         for place, file in enumerate(moved):
             os.dup2(file, place)
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))

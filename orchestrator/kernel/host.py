@@ -101,7 +101,7 @@ class HostKernel(LabKernel):
 
 class FakeKernel(HostKernel):
     """The kernel `fake`: runs the real lab process with a driver that creates nothing, to test everything
-    around a lab. It is used only on request: the figures of its runs are invented, and the manifest says so.
+    around a lab. A user must request it, since the figures of its runs are invented; the manifest says so.
     """
 
     name = "fake"

@@ -31,8 +31,8 @@ class LineStream:
 
     @property
     def pending(self) -> bool:
-        """Whether queued bytes may be written now, that is, wait only for the descriptor and not for an
-        acknowledgement.
+        """Whether queued bytes wait only for the descriptor, not for an acknowledgement, so that they may be
+        written now.
         """
         return bool(self._out) and self._allowed() > 0
 

@@ -10,6 +10,6 @@ try:
 except (OSError, MemoryError) as error:  # no descriptor, no memory
     sys.exit(f"the lab process cannot be loaded: {error or type(error).__name__}")
 
-atexit.register(gc.freeze)  # who waits for this process need not wait until its memory is taken apart
+atexit.register(gc.freeze)  # exits without a last collection, for which the parent would wait
 argv = start_arguments.take() if sys.argv[1:] == [start_arguments.WAIT] else sys.argv[1:]
 sys.exit(0 if argv is None else main(argv))

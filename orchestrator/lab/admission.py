@@ -13,7 +13,7 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
 
-REFUSALS = ("refused: ", "TLS: ")  # how the agent's records begin the reason of a broker or of TLS
+REFUSALS = ("refused: ", "TLS: ")  # prefixes of a broker's and of TLS's reason in the agent's records
 EXPECT = "correct login or certificates, or write `admission: refused` where a refusal is expected"
 ADMIT = "leave `admission: refused` out, or have the broker refuse it"
 REACH = "a refusal cannot be told from no answer: look at its records in raw/messages.csv"

@@ -152,7 +152,7 @@ def _unwire(lab: Lab, names: set[str]) -> None:
         if link.kind == "nodes" and {link.a, link.b} & names:
             devices += [
                 device for device in in_core(lab, link) if device != link.reverse.device
-            ]  # of one pair
+            ]  # the two directions form one pair
             stay = [lab.node(name) for name in {link.a, link.b} - names]
             kept |= {c.port for n in stay if n.vm is not None for c in n.interfaces if c.segment == link.name}
         elif link.kind == "access" and link.half_duplex and link.a in names:

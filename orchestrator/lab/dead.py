@@ -55,7 +55,9 @@ def settle(run_dir: Path) -> bool:
         owner = Owner(**json.loads((run_dir / OWNER).read_text(encoding="utf-8")))
         dead = owner.dead()
     except (OSError, ValueError, TypeError):
-        return False  # of an earlier version, or torn: the state stays as it is, which is suspect, too
+        # an earlier version wrote the file, or it is torn; the state then stays as it is, which is suspect,
+        # too
+        return False
     return dead and interrupted(run_dir, "its lab was killed, or its machine went down: no end is recorded")
 
 

@@ -39,9 +39,10 @@ def _lines(lab: Lab, proc: Path) -> Iterator[str]:
             found = [io_of(proc / pid / "io") for pid in pids]
             known = [one for one in found if one is not None]
             if not pids or len(known) < len(found):
-                continue  # a sum that leaves a process out would look like one of all
+                continue  # a sum without this process would look like the sum of all
             read, written = (sum(one[way] for one in known) for way in (0, 1))
-            youngest = max(pids, key=int)  # of the node's programs, inside the sandbox
+            # the youngest process is one of the node's programs, inside the sandbox
+            youngest = max(pids, key=int)
             yield f"{node.name},{OF_PROCESSES},{read},{written},,,{word(in_memory(proc / youngest))}\n"
 
 
@@ -66,8 +67,8 @@ def io_of(file: Path) -> tuple[int, int] | None:
 
 
 def in_memory(process: Path) -> bool | None:
-    """Returns whether the file system that a node's process writes its own files to is in memory: that of
-    /tmp, on which the sandbox has the node's directory, /run and /var/tmp, too. None if it cannot be told.
+    """Returns whether a node's process writes its own files to a file system in memory; None if unknown.
+    Looks at the file system of /tmp, on which the sandbox also puts the node's directory, /run and /var/tmp.
     """
     try:
         lines = [line.partition(" - ") for line in text_of(process / "mountinfo").splitlines()]

@@ -52,7 +52,8 @@ class Driver(Protocol):
     def capture(
         self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None
     ) -> CaptureProcess: ...  # without `on_death`, its early end ends the lab
-    def power(self, nodes: Sequence[Node], on: bool) -> None: ...  # of all but a node's programs
+    # switches whole nodes, in contrast to their programs
+    def power(self, nodes: Sequence[Node], on: bool) -> None: ...
     def destroy(self, nodes: Sequence[Node] | None) -> None: ...  # None: the whole lab
     def close(self) -> None: ...
 
@@ -100,5 +101,6 @@ class DriverContext:
     cpu_mhz: float | None  # clock rate of the real machine; None if unknown
     on_event: OnMessage
     on_lost: Callable[[str], None]  # is called with the reason when the launcher has ended
-    snapshots: Path | None = None  # where a campaign keeps booted machines from one lab to the next
+    # directory in which a campaign keeps booted machines from one lab to the next
+    snapshots: Path | None = None
     others: tuple[Node, ...] = ()  # nodes of the lab on other hosts, for resolving their names

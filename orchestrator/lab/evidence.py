@@ -14,7 +14,7 @@ from orchestrator.lab.events import Warning
 
 LATE_NS = 250 * MILLISECOND
 SET_NS = (
-    MILLISECOND  # by so much captures then err, too; two readings of an unset clock differ by 1 us or less
+    MILLISECOND  # times of captures err by as much; two readings of an unset clock differ by 1 us or less
 )
 LEAST_FREE_BYTES = 1 << 20  # less than a second of captures: stop while the manifest still fits
 

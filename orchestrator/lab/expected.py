@@ -133,7 +133,7 @@ def _corrupt(i: Impairment) -> float:
 
 
 # Mean and standard deviation of iproute2's tables of delays (normal.dist and so on), in jitters. Their values
-# are 16 bits wide, so that they end at four jitters, where the tails of the last two go on.
+# are 16 bits wide, so they end at four jitters, although the tails of the last two distributions are longer.
 TABLES = {"normal": (-0.0008, 1.0001), "pareto": (-0.0335, 0.8197), "paretonormal": (-0.0253, 0.8339)}
 
 

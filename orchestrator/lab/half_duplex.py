@@ -33,7 +33,7 @@ from orchestrator.lab.train import OFFER_FACTOR, offered_bps, paced, too_lossy, 
 Results = Mapping[tuple[str, str], Seen]
 UNBOUNDED_NS = 10**6 * SECOND
 AHEAD = 1.5  # each direction offers so many times the rate
-LONGER = 4  # trains are so many times as long as those of one direction, since two share the rate
+LONGER = 4  # length of a train, in trains of one direction, since two directions share the rate
 FINER = 3  # the error of the measured rate is at most this part of the tolerance, if time allows
 
 

@@ -56,13 +56,14 @@ class Lab:
     watched: bool = False  # sampled only because a client of the control socket requested samples
     serving: bool = False  # the lab only serves requests
     entered: set[str] = field(default_factory=set)  # nodes on which a command ran (`vnet exec`, `run:`)
-    captures: dict[str, Running] = field(default_factory=dict)  # those that run now
+    captures: dict[str, Running] = field(default_factory=dict)  # running captures by name
     connected: tuple[int, int] = (0, 0)  # connected sessions now, and all sessions that connect
     on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # gets an added node's links
     before_change: Callable[[str, Iterable[str], str], None] = field(
         default=lambda *_: None
     )  # action, targets and label of an event
-    after_change: Callable[[str, str], None] = field(default=lambda *_: None)  # of a link and direction
+    # called with link and direction
+    after_change: Callable[[str, str], None] = field(default=lambda *_: None)
 
     def __post_init__(self) -> None:
         self.nodes = {n.name: n for n in self.plan.nodes}

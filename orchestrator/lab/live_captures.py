@@ -21,7 +21,7 @@ AT = re.compile(r"(node|segment|link) ([a-z][a-z0-9-]{0,62})")
 NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 SNAPLEN = 1600
 LARGEST = 262_144
-MOST_BYTES = 1 << 30  # of a live capture, so that a forgotten one does not fill the disk
+MOST_BYTES = 1 << 30  # size at which a live capture ends, so that a forgotten one does not fill the disk
 MOST = 16  # live captures at a time
 
 
@@ -82,7 +82,7 @@ def _begin(lab: Lab, point: Capture) -> None:
     try:
         await_start(lab.loop, point.name, process, died)
     except BaseException:
-        file.unlink(missing_ok=True)  # its name is free again
+        file.unlink(missing_ok=True)  # frees the capture's name
         raise
     lab.captures[point.name] = Running(point, process, file, live=True)
     _bound(lab, point.name)

@@ -24,7 +24,7 @@ from orchestrator.lab.rtnetlink import IFLA_IFALIAS, REQUEST, RTM_GETLINK, attri
 NETNS = Path("/run/netns")
 PREFIX = "vnet-"
 MARK = "vnet"  # as images/agent/src/launch/netns.rs writes it
-LOOPBACK = 1  # its index in every network namespace
+LOOPBACK = 1  # index of lo in every network namespace
 
 
 def of(lab: str) -> list[Path]:
@@ -111,7 +111,7 @@ def _is_ours(path: Path) -> bool:
         if not _is_mount(path, status):
             return path.read_text() == MARK
         enter(path.name)
-    except FileNotFoundError:  # it has just gone
+    except FileNotFoundError:  # the namespace has just been removed
         return False
     return _alias() == MARK
 

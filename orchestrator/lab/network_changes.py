@@ -23,7 +23,7 @@ IFLA_ADDRESS, IFLA_MTU, IFA_ADDRESS, IFA_LOCAL, RTA_DST, NDA_DST = 1, 4, 1, 2, 1
 DISCARDS = {6: "blackhole", 7: "unreachable", 8: "prohibit"}  # RTN_*: routes that deliver nothing
 BY_KERNEL = 2  # RTPROT_KERNEL
 FAMILIES = {int(socket.AF_INET): "0.0.0.0", int(socket.AF_INET6): "::"}
-NameOf = Callable[[int], str]  # of a device, by its index
+NameOf = Callable[[int], str]  # returns a device's name by its index
 
 
 @dataclass(frozen=True, slots=True)

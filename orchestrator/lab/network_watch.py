@@ -41,7 +41,7 @@ LOW = 0 if sys.byteorder == "little" else 1  # place of the low byte of a number
 # if false, operand.
 FILTER = (
     (0x30, 0, 0, 4 + LOW), (0x15, 1, 0, NEWNEIGH), (0x15, 0, 4, DELNEIGH),  # the message's kind
-    (0x20, 0, 0, 12), (0x15, 0, 2, 0),  # its sender's port
+    (0x20, 0, 0, 12), (0x15, 0, 2, 0),  # loads the sender's port
     (0x30, 0, 0, 24 + LOW), (0x45, 0, 1, 0x80),  # ndm_state: NUD_PERMANENT
     (0x06, 0, 0, 0xFFFFFFFF), (0x06, 0, 0, 0),  # keep, discard
 )  # fmt: skip

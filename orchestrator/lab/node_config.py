@@ -13,7 +13,7 @@ def network(node: Node) -> NodeNetwork:
     """
     cards: list[Card] = []
     for i in node.interfaces:
-        if i.device != i.name:  # what a tagged interface stands on has no address
+        if i.device != i.name:  # the parent device of a tagged interface has no address
             cards.append({"name": i.device, "address": None, "prefix": 0, "mtu": i.mtu, "mac": i.mac})
         address = i.address or None
         cards.append({"name": i.name, "address": address, "prefix": i.prefix, "mtu": i.mtu, "mac": i.mac})

@@ -51,7 +51,8 @@ def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Proven]:
     for attempt in range(LOOKS - 1):
         for n, way in enumerate(ways):
             judged = _time(way, found[n], tolerance, machines).verdict
-            # On a slow path every echo may meet those of the others: then it fails for them, not for itself.
+            # On a slow path echoes may queue behind those of other paths, and a path would fail because of
+            # the others.
             if judged == "cannot tell" or (judged == "fails" and together and attempt == 0):
                 alone = tracer.traceroute([requested[n]])[0].round_trips_ns
                 if together and attempt == 0 and alone:

@@ -24,8 +24,9 @@ TRAIN_NS = SECOND  # longest duration of a train
 TRAIN_TOLD_NS = 25 * MILLISECOND  # length of a fast train after its head: 0.1 ms of lateness are then 1 %
 TRAIN_FRAMES_IN_ALL, TRAIN_FRAMES_MOST, TRAIN_FRAMES_LEAST = 40_000, 6000, 40
 TRAIN_FRAMES_ENOUGH = 200
-# A queue that holds less is too short a train: in virtual time, where arrivals are known to 256 ns, they lie
-# up to 0.8 us from a line, which shows a rate to 0.5 % from 0.6 ms on. The sender goes on while it empties.
+# A queue shorter than this makes the train too short: in virtual time, where arrivals are known to 256 ns,
+# they lie up to 0.8 us from a line, which shows a rate to 0.5 % from 0.6 ms on. The sender continues while
+# the queue empties.
 TRAIN_SHORT_NS, TRAIN_FRAMES_SHORT = MILLISECOND, 4 * TRAIN_FRAMES_MOST
 TRAIN_SIZE = 1514
 FAST_NS = 100 * MILLISECOND  # trains that are shorter run one after the other
@@ -101,8 +102,8 @@ def in_turns(probes: list[Probe], links: Sequence[Link]) -> list[Probe]:
 
 
 def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: int) -> Probe:
-    """Returns a probe of one direction with at least 5 and at most `count` frames, so far apart that rate,
-    jitter and slots do not make them meet.
+    """Returns a probe of one direction with at least 5 and at most `count` frames, far enough apart that
+    rate, jitter and slots do not make them queue.
     """
     impairment = direction.impairment
     size = spaced_size(impairment)
@@ -110,7 +111,7 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
     if impairment.rate_bps:  # frames cannot overtake then: one that is late holds the next one back
         spread = _spread(impairment) * impairment.jitter_ns
         interval = max(interval, spread + 2 * transmission_ns(size, impairment))
-    elif impairment.netem_stays:  # it keeps them in order too
+    elif impairment.netem_stays:  # netem then keeps frames in order, too
         interval = max(interval, _spread(impairment) * impairment.jitter_ns)
     if impairment.slot is not None:  # each frame finds a slot of its own
         longest = impairment.delay_ns + _spread(impairment) * impairment.jitter_ns

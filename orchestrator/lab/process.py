@@ -60,7 +60,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--scenario", action="store_true", help="run the scenario, then tear down")
     parser.add_argument("--keep", action="store_true", help="with --scenario: serve afterwards")
     parser.add_argument("--driver", choices=sorted(DRIVERS), default="light")
-    parser.add_argument("--snapshots", type=Path, help="of booted machines, made and used here (a campaign)")
+    parser.add_argument("--snapshots", type=Path, help="directory of booted machines, for campaigns")
     parser.add_argument("--control", default="unix", help="unix, or fd:N for an inherited descriptor")
     return parser
 
@@ -247,8 +247,8 @@ def tear_down(lab: Lab) -> None:
 
 
 def end_captures(lab: Lab) -> None:
-    """Ends the captures that the lab still has, those that clients started, and forgets them. Raises LabError
-    with the errors of all that did not end properly.
+    """Ends and removes the captures that the lab still has, including those that clients started. Raises
+    LabError with the errors of all that did not end properly.
     """
     errors = []
     for running in [*lab.captures.values()]:
@@ -273,7 +273,7 @@ def left_behind(lab: str, driver: str) -> list[str]:
 
 def _lent_taps(lab: str) -> list[str]:
     """Returns the lab's taps that libvirt has."""
-    from orchestrator.lab.vm import handover  # which light labs do not load
+    from orchestrator.lab.vm import handover  # light labs do not load this module
 
     return [f"tap {entry['ifname']}" for entry in handover.marked(lab)]
 
@@ -306,6 +306,6 @@ def print_line(message: Message) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         return
-    except OSError as error:  # of a write: the kernel names no file
+    except OSError as error:  # an error of a write does not name the file
         error.filename = error.filename or "raw/progress.jsonl (the lab's standard output)"
         raise

@@ -22,10 +22,10 @@ from orchestrator.lab.probes import (
     longest_delay_ns,
 )
 
-LOOKS = 4  # how often a proof is judged at most: with the first trains, and with three more
+LOOKS = 4  # most judgements of one proof: after the first trains, and after up to three more
 AT_MOST_NS, AT_MOST_VIRTUAL_NS = 60 * SECOND, 1200 * SECOND
-FRAMES_PER_S = 4000  # of all directions together: half of what the slowest lab kernel passes on
-# In virtual time, frames that do not meet are sent together: a call of the kernel costs more than a frame.
+FRAMES_PER_S = 4000  # probe frames of all directions together: half of what the slowest lab kernel forwards
+# In virtual time, frames that cannot queue are sent together, since a system call costs more than a frame.
 TOGETHER, DENSE_NS = 64, MILLISECOND // 5
 CALLS_NS = 10_000  # virtual time of two system calls
 CERTAIN = 100  # enough frames for an impairment without a random part
@@ -59,7 +59,7 @@ def further(
     if dense:
         probe_of = {way: _denser(p, requested[way]) for way, p in probe_of.items()}
     frames: dict[Way, int] = {}
-    timed: dict[Way, int] = {}  # of these, those whose delays are requested
+    timed: dict[Way, int] = {}  # the ways among them whose delays are requested
     spaced = [line for line in judged if line.quantity != RATE]
     for line in sorted(spaced, key=lambda j: more(j) * _interval(probe_of, j)):
         way = line.link, line.direction
@@ -81,8 +81,8 @@ def further(
 
 
 def brief(first: Sequence[Probe], links: Sequence[Link]) -> list[Probe]:
-    """Returns the first probes of virtual time: frames closer together and in batches where they cannot meet
-    in a queue, and at most 100 frames through impairments without a random part, slots or a queue.
+    """Returns the first probes for virtual time: frames are closer together and in batches where they cannot
+    queue, and at most 100 pass impairments without a random part, slots or a queue.
     """
     requested = {(link, name): d.impairment for link, name, d in directions(links)}
     found = []
@@ -115,8 +115,8 @@ def _chance(requested: Impairment) -> bool:
 
 def _denser(probe: Probe, requested: Impairment) -> Probe:
     """Returns the probe with frames closer together and in batches of 64; unchanged if the direction has a
-    rate, order, slots or a queue, where frames would meet, or too small a limit, or if the frames are already
-    closer.
+    rate, order, slots or a queue (frames would then wait for each other), or too small a limit, or if the
+    frames are already closer.
     """
     if (
         requested.rate_bps

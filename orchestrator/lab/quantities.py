@@ -68,7 +68,7 @@ class Quantities:
         """
         i = self.requested
         if expected.requested_loss(i) == 1:
-            yield self._loss()  # nothing arrives that could tell more
+            yield self._loss()  # further frames do not arrive either
             return
         yield self._reach()
         if i.slot is not None:
@@ -151,7 +151,7 @@ class Quantities:
 
     def _delay(self) -> Proven:
         """Judges the delay by the mean if there is jitter, else by the median, which a few late frames do not
-        change. Cannot tell with fewer than 5 delays.
+        change. The verdict is "cannot tell" with fewer than 5 delays.
         """
         values = self._delays()
         requested = self.requested.delay_ns
@@ -177,13 +177,13 @@ class Quantities:
         return max(tolerances.delay.of(whole), tolerances.of_jitter * self.requested.jitter_ns)
 
     def _slotted(self) -> Proven:
-        """Judges the mean delay of frames that each have their own slot; cannot tell if the effect of the
-        slots on the jitter's distribution is not known, or with too few frames.
+        """Judges the mean delay of frames that each have their own slot. The verdict is "cannot tell" if the
+        effect of the slots on the jitter's distribution is unknown, or with too few frames.
         """
         values, i = self._delays(), self.requested
         makes = lone_ns(i, queueing.sending_ns(i, spaced_size(i)), self.within.tables)
         if makes is None:
-            why = f"what slots make of a {i.distribution} jitter is not known; `delays: FILE` beside them is"
+            why = f"slots change a {i.distribution} jitter in an unknown way; use `delays: FILE` with them"
             return self._line("delay", i.delay_ns, None, None, "ns", len(values), "cannot tell", why)
         tolerance = max(self._delay_tolerance(makes), _of_slots(i, self.within.tolerances))
         if len(values) < ENOUGH:
@@ -195,7 +195,7 @@ class Quantities:
         return self._within("delay", i.delay_ns, makes, found, "ns", len(values), tolerance, added)
 
     def _jitter(self) -> Proven:
-        """Judges the jitter by the spread of the delays; cannot tell with too few frames."""
+        """Judges the jitter by the spread of the delays; "cannot tell" with too few frames."""
         values = self._delays()
         if len(values) < ENOUGH:
             needs = self._for_spread(self.within.tolerances.jitter.of(self.requested.jitter_ns))
@@ -247,8 +247,8 @@ class Quantities:
 
     def _distribution(self, table: Sequence[int]) -> Proven:
         """Judges the delays by their Kolmogorov-Smirnov distance from the user's table; shifts within the
-        delay's tolerance do not count. Cannot tell with too few frames, or if the machine adds more than that
-        tolerance.
+        delay's tolerance do not count. The verdict is "cannot tell" with too few frames, or if the machine
+        adds more than that tolerance.
         """
         values, i = self._delays(), self.requested
         if len(values) < ENOUGH:
@@ -279,7 +279,7 @@ class Quantities:
     def _share(
         self, quantity: str, requested: float, share: float, hits: float, n: int, correlation: float
     ) -> Proven:
-        """Judges a share: `hits` of `n` frames, with the correlation of successive frames. Cannot tell with
+        """Judges a share: `hits` of `n` frames, with the correlation of successive frames; "cannot tell" with
         too few frames.
         """
         tolerance = of_share(share)
@@ -294,8 +294,8 @@ class Quantities:
         )
 
     def _reorder(self) -> Proven:
-        """Judges the share of frames that skipped the queue, with less than half of the delay; cannot tell if
-        the jitter is too large to distinguish them.
+        """Judges the share of frames that skipped the queue, with less than half of the delay; "cannot tell"
+        if the jitter is too large to distinguish them.
         """
         delays = self.seen.delays_ns
         if self._mixed():
@@ -309,7 +309,8 @@ class Quantities:
 
     def rate(self, direction: Direction, train: Seen | None) -> Proven:
         """Judges the rate by the spacing of a train's frames that waited for one another; the interval is the
-        bound on the rate's error. Cannot tell with slots, or if the train does not show the rate.
+        bound on the rate's error. The verdict is "cannot tell" with slots, or if the train does not show the
+        rate.
         """
         requested, expects = float(self.requested.rate_bps), expected.rate_bps(self.requested)
         tolerance = self.within.tolerances.rate.of(expects)

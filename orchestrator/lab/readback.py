@@ -47,7 +47,8 @@ def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
     found: list[Difference] = []
     for segment in plan.segments:
         place = f"segments.{segment.name}.{segment.bridge}"
-        there: list[Entry | None] = [e for e in entries if e["ifname"] == segment.bridge]  # one on each host
+        # each host has one bridge of the segment
+        there: list[Entry | None] = [e for e in entries if e["ifname"] == segment.bridge]
         for entry in there or [None]:
             found += _device(place, entry, segment.mtu, None)
     for node in plan.nodes:

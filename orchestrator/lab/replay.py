@@ -148,7 +148,7 @@ class Replay:
         if player.next is not None:
             heapq.heappush(self._due, (player.next.at_ns, n))
         if player.link not in self._lab.links:
-            return None  # its node was removed
+            return None  # the link's node was removed
         longest = self._lab.impairments[player.link, player.ways[0]].frame_bytes  # an MTU may have grown
         base = dataclasses.replace(player.at.impairment, frame_bytes=longest)
         wanted = replay.impairment(base, moment)

@@ -19,7 +19,7 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.operations import Mounts, Sandbox
 
 DISK_BYTES = 512 << 20  # per node: its directory, /tmp, /run, /var/tmp, /dev/shm together
-DISK_SHARE = 4  # these files lie in memory: at most a quarter of it
+DISK_SHARE = 4  # these files take memory: at most a quarter of it
 PROCESSES = 1024  # per node, including threads
 NODE_SHARE = 2  # a node may use half of the host's memory
 LAB_SHARE = 0.75  # all nodes together: three quarters of its memory and processes

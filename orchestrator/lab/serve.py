@@ -17,7 +17,7 @@ from orchestrator.lab.relay import Relay
 from orchestrator.lab.requests import ANYTIME, WHEN_READY
 
 READ_BYTES = 65536
-PASSING = ("status", "exec", "input", "resize", "signal")  # they wait for nobody and change no node
+PASSING = ("status", "exec", "input", "resize", "signal")  # these requests never wait and change no node
 SEND_S = 5.0  # a client that does not read for this time is disconnected
 
 
@@ -120,7 +120,7 @@ class Server:
     def _take(self, client: Client, message: Message) -> None:
         op = message.get("op")
         waits = client is self._served or any(client is before for before, _ in self._queue)
-        # These must not wait behind a slow request of another client, nor overtake one of their own.
+        # Such a request must not wait behind another client's slow one, nor overtake one of its own client.
         if op in PASSING and not waits:
             self._answer(client, message)
         else:

@@ -65,7 +65,7 @@ class Session:
         self._network: announcements.Places = {}
         self._seeds = netem_seeds.NetemSeeds(lab)
         self._hold_ns = lab.plan.hold_ns
-        self._trials = bool(streams(lab))  # they show their own progress
+        self._trials = bool(streams(lab))  # trials show their own progress
         self._workload = workload.items(lab.plan)
         self._expected = workload.connecting(self._workload) - len(admission.unwelcome(lab.plan))
         self._wall = evidence.WallClock(lab.loop.clock.offset_ns)
@@ -104,9 +104,7 @@ class Session:
 
     @property
     def all_connected(self) -> bool:
-        """Whether as many sessions were connected at once as are expected to connect; those expected to be
-        refused do not count.
-        """
+        """Whether all sessions that are expected to connect were connected at once."""
         return self._ever_connected >= self._expected
 
     def collect(self) -> None:
@@ -137,7 +135,7 @@ class Session:
             self._attempt("CPU of processes", lambda: processes.write(lab))
             self._attempt("peaks of memory", lambda: kernel_counts.write_peaks(lab))
             self._attempt("disk I/O", lambda: disks.write(lab))
-        self._look_at_the_clock()  # what was set after the last second's look is found, too
+        self._look_at_the_clock()  # finds a step of the clock after the last periodic check, too
         self._judge()
         lab.events.phase("collect", 2, 2, "sessions and captures")
 
@@ -289,7 +287,7 @@ class Session:
             known = states.get(node, {}).get(software.name)
             gone = known is None or known["state"] == "unknown"
             if gone and lab.node_states.get(node, "").startswith(("failed", "silent", "paused")):
-                continue  # a node that is gone or does not answer: a warning says so
+                continue  # a node that is gone or does not answer has a warning
             state, status = (known["state"], known["status"]) if known else ("absent", None)
             fine = ("starting", "ready") if software.process.expect == "running" else ("exited",)
             if state not in fine:
@@ -332,7 +330,7 @@ class Session:
             found += evidence.lateness(self._ticks.late_ns)
             found += [] if lab.loop.clock.jumps else self._wall.warnings()
         found += evidence.queue_drops(raw / "links.csv", lossy)
-        if self._trials:  # they take what there is and overrun queues: each says what came of it
+        if self._trials:  # trials use all capacity and overflow queues; each records its own outcome
             found = [w for w in found if w.code != "queue-drops"]
         if self._t0_ns and lab.loop.interrupted is None:
             found += evidence.sessions(self._ever_connected, self._expected)

@@ -1,4 +1,4 @@
-"""Receives arguments, environment and output files for a lab process that was started before they were known
+"""Receives arguments, environment and output files in a lab process that was started ahead of them
 (orchestrator/kernel/ahead.py).
 """
 
@@ -10,7 +10,7 @@ import socket
 from pathlib import Path
 
 WAIT = "--wait"  # in place of all arguments; standard input is the socket
-LARGEST = 1 << 17  # of a message: less than a socket holds by default
+LARGEST = 1 << 17  # bytes of the longest message; less than a socket holds by default
 
 
 def take() -> list[str] | None:

@@ -18,7 +18,7 @@ from typing import Any
 from orchestrator.lab.errors import LabError
 
 NAME_IN_USE = "the name is in use"  # in the error of a lab whose name another lab has
-MODE = 0o755  # of the state directories: under any umask no other user writes there
+MODE = 0o755  # mode of the state directories: only their user writes there, whatever the umask
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def is_state(directory: Path) -> bool:
     """Returns whether a lab made the directory: it is empty or contains a lock or lab.json. Hidden
     directories, which labs share, and links do not count.
     """
-    hidden = directory.name.startswith(".")  # what all labs share, as the leases
+    hidden = directory.name.startswith(".")  # hidden directories are shared by all labs, such as the leases
     if hidden or directory.is_symlink() or not directory.is_dir():
         return False
     names = {entry.name for entry in directory.iterdir()}

@@ -16,10 +16,10 @@ STOPPED = "T"  # proc(5); a process that is traced has a small t
 # calls cost ten times as much.
 EACH, EVERY = 20, 1
 EACH_IN_GUEST, EVERY_IN_GUEST = 6, 2
-KEPT = 512  # of the files that are read again and again so many stay open: one system call a look, not seven
+KEPT = 512  # most files that stay open, so that a repeated read takes one system call, not seven
 LENGTH = 512  # bytes of a stat file that are read: the name, the state and the parent come first
 LISTED = 40  # beats from one list of all processes to the next: a list costs as much as 30 reads
-AGENT = "vnet-agent"  # of each node; their senders show by themselves that they were stopped
+AGENT = "vnet-agent"  # the agent's name in every node; its senders' lateness shows that it was stopped
 
 
 class StoppedProcesses:
@@ -32,13 +32,13 @@ class StoppedProcesses:
     def __init__(self, root: int, each: int, every: int, proc: Path = Path("/proc")) -> None:
         self._root, self._each, self._every, self._proc = root, each, every, proc
         self._beats = 0
-        self._youngest = ""  # the last pid that was given when the processes were listed
+        self._youngest = ""  # the kernel's last pid at the last listing
         self._files: dict[int, int] = {}  # descriptors of stat files: each stays with its process
         self._new: list[int] = []
         self._others: set[int] = set()
         self._programs: deque[int] = deque()
         self._agents: deque[int] = deque()
-        self.names: dict[str, None] = {}  # of all that were ever found stopped, in order
+        self.names: dict[str, None] = {}  # names of all processes ever found stopped, in order
 
     def look(self) -> int:
         """Reads the next few processes and returns how many of them are stopped; reads nothing and returns 0
@@ -57,14 +57,14 @@ class StoppedProcesses:
         programs = _next(self._programs, left - 1)
         read = {pid: self._read(pid) for pid in programs + _next(self._agents, left - len(programs))}
         for pid in [pid for pid in self._agents if pid in read and read[pid][0] not in (AGENT, "")]:
-            self._agents.remove(pid)  # it has become a program since (execve)
+            self._agents.remove(pid)  # the agent's process has become a program (execve)
             self._programs.append(pid)
         found = [f"{name} ({pid})" for pid, (name, state, _) in read.items() if state == STOPPED]
         self.names |= dict.fromkeys(found)
         return len(found)
 
     def _list(self) -> None:
-        """Finds the new processes, the youngest last, and forgets those that have ended.
+        """Finds the new processes, the youngest last, and removes those that have ended.
 
         Does nothing if no process began since the last list; ended ones then fail when they are read.
         """
@@ -105,7 +105,7 @@ class StoppedProcesses:
             fields = rest.split()
             return head.partition("(")[2], fields[0], int(fields[1])
         except (OSError, ValueError, IndexError):
-            self._close(pid)  # its number may be another process's next
+            self._close(pid)  # the pid may be reused by another process
             return "", "", 0
 
     def _stat(self, pid: int) -> bytes:

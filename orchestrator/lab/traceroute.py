@@ -27,7 +27,7 @@ ROUNDS = 4  # a lost packet is sent again
 SPACING_S = 0.002  # the kernel answers at most 1,000 such packets a second (net.ipv4.icmp_msgs_per_sec)
 ECHOES = 5
 FIRST_ECHO = 1000  # numbers of those that measure the time; below, the number is the time to live
-IDENTITIES = 1 << 16  # of echo requests
+IDENTITIES = 1 << 16  # number of identifiers of echo requests
 FRAME_BYTES = 14 + 20 + 8 + 22  # by IPv4; IPv6 has 20 more
 
 
@@ -63,7 +63,8 @@ _V4 = _Dialect(socket.AF_INET, socket.IPPROTO_ICMP, 8, 0, 11, socket.IPPROTO_IP,
 _V6 = _Dialect(
     socket.AF_INET6, socket.IPPROTO_ICMPV6, 128, 129, 3, socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS
 )
-_identities = itertools.count()  # of this process: a late answer to an earlier path is none to a later one
+# identifiers in this process, so that a late answer does not count for a later path
+_identities = itertools.count()
 Place = tuple[str, _Dialect]  # namespace and family
 Sockets = dict[Place, socket.socket]
 

@@ -39,7 +39,7 @@ from orchestrator.lab.probes import (
 )
 
 OFFER_FACTOR = 1.1  # a rate shows only if more than the rate was offered
-LATE_SHARE = 0.95  # share of the arrivals that counts for their distance from the line; the rest were late
+LATE_SHARE = 0.95  # share of the arrivals whose distance from the line counts; the rest were late
 PLAIN = 0.25  # largest distance of a gap from a multiple of the frame's time, as a share of that time
 
 

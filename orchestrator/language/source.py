@@ -25,9 +25,9 @@ MOST_NODES = 50_000  # scalars and collections after aliases are expanded
 KEPT = 16  # texts whose nodes are kept: a campaign reads its topologies once for each cell
 
 _INT = re.compile(r"[-+]?[0-9]{1,19}")
-_DIGITS = re.compile(r"[-+]?[0-9]+")  # longer ones stay text and fail as such
+_DIGITS = re.compile(r"[-+]?[0-9]+")  # longer ones stay text, which the checks then refuse
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,2})?")
-_HALF = re.compile("[\ud800-\udfff]")  # of a pair that YAML writes as \ud83d\ude00; no UTF-8 has it
+_HALF = re.compile("[\ud800-\udfff]")  # half of a surrogate pair, as in YAML's \ud83d\ude00; invalid in UTF-8
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 
 

@@ -56,7 +56,7 @@ DURATION = Quantity(
 )
 # For what usually takes seconds (a hold, a keep-alive): the remedy for a bare 60 is "60 s", not "60 ms".
 SPAN = replace(DURATION, example="60 s")
-# Of results, on the command line: ten years at most.
+# Age of results on the command line, ten years at most.
 AGE = replace(
     DURATION, name="age", units={**DURATION.units, "d": Decimal("86400e9")}, example="30 d",
     most=Decimal("315360000e9"),

@@ -41,7 +41,7 @@ class Lease:
 
     key: str
     lab: str
-    place: str  # of the topology: nodes.broker.eth0
+    place: str  # place in the topology, such as nodes.broker.eth0
     kind: Literal["namespace", "vm"]
     netns: str
     name: str

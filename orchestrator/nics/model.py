@@ -30,7 +30,7 @@ class Netdev:
     carrier: bool = False
     kind: str = ""  # "" for a device of its own, else veth, bridge, vlan ...
     master: str | None = None  # bridge or bond that it is a port of
-    lower: str | None = None  # of a vlan or macvlan: the interface below
+    lower: str | None = None  # lower interface of a vlan or macvlan
     addresses: tuple[str, ...] = ()  # "192.0.2.1/24", global ones
     altnames: tuple[str, ...] = ()
 
@@ -46,8 +46,9 @@ class PciNic:
     netdevs: tuple[str, ...] = ()
     group: int | None = None  # IOMMU group
     sharers: tuple[str, ...] = ()  # other functions of that group that are no bridges
-    physfn: str | None = None  # of a virtual function: its physical one
-    virtfns: Mapping[int, str] = field(default_factory=dict)  # of a physical function: address by number
+    physfn: str | None = None  # physical function of a virtual one
+    # addresses of a physical function's virtual ones, by number
+    virtfns: Mapping[int, str] = field(default_factory=dict)
     virtfns_possible: int = 0
     busy: bool = False  # bound to vfio-pci, and a program has its group open
 

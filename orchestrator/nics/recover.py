@@ -53,7 +53,7 @@ def _interface(root: Path, lease: Lease) -> None:
         interface.put_back(lease)
     except GoneError:
         if lease.pci is None:
-            leases.drop(root, lease.key)  # one report is enough; nothing is left to be leased
+            leases.drop(root, lease.key)  # one report is enough, and the NIC no longer exists
         raise
 
 
@@ -68,5 +68,5 @@ def _function(lease: Lease, patience_s: float) -> None:
     if name != lease.found.name:
         run(["ip", "link", "set", "dev", name, "down"])
         run(["ip", "link", "set", "dev", name, "name", lease.found.name])
-    # The driver made the interface anew: it has its own offloads already.
+    # The driver created the interface again, so its offloads are already the driver's own.
     interface.restore(dataclasses.replace(lease.found, offloads={}, gso_max_segs=None))

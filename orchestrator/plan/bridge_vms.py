@@ -16,7 +16,7 @@ from .predict import predictions
 from .steps import impair_steps, network_steps
 from .vms import BUILTIN, memory
 
-GROUP = "netem"  # of the bridge VMs, in tables and figures
+GROUP = "netem"  # group name of the bridge VMs in tables and figures
 
 
 def with_bridge_vms(plan: Plan) -> Plan:

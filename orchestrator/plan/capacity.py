@@ -12,9 +12,9 @@ from ..language.problem import Problem
 
 # Beside a guest's own memory: QEMU with its translation cache, its share of kernel and initrd (20 to 45 MB).
 VM_BYTES = 50_000_000
-# Of a machine with a disk, once booted: its linked clone (16 MB of `debian`, 19 after cloud-init) and seed.
+# Disk space of a booted machine: its linked clone (16 MB for `debian`, 19 after cloud-init) and seed.
 DISK_BYTES = 25_000_000
-LEAST_MIB = 40  # of memory, with which the smallest built-in image boots
+LEAST_MIB = 40  # least memory with which the smallest built-in image boots
 # The largest share of free memory that a lab may take; the rest is for the run's output and the machine.
 MEMORY_SHARE = 0.9
 
@@ -28,8 +28,8 @@ class MachineFacts:
     processes: int | None = None  # remainder of RLIMIT_NPROC, pid_max and pids.max
     bridge_ports: int = 1023  # BR_MAX_PORTS, net/bridge/br_private.h
     neighbour_entries: int | None = None  # net.ipv4.neigh.default.gc_thresh3, one table for all namespaces
-    disk_available_bytes: int | None = None  # where the run directory is
-    cores: int | None = None  # of the kernel that the lab runs in
+    disk_available_bytes: int | None = None  # free space of the run directory's disk
+    cores: int | None = None  # cores of the kernel that carries the lab
     machines_disk_bytes: int | None = None  # free where disks of virtual machines are kept
     machines_disk_place: str = ""
 

@@ -27,7 +27,7 @@ class Clone:
 
     node: Node
     steps: tuple[Step, ...]
-    links: tuple[Link, ...]  # its own, like those of the original
+    links: tuple[Link, ...]  # links of the clone, like those of the original
 
 
 def clones(

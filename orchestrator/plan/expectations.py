@@ -14,7 +14,7 @@ from ..language.units import text_ns
 from ..topology.checks.expect import known, modes
 from ..topology.expect import BOUNDS, Expect, Series, Stated, given
 
-STEPS = (  # of a session
+STEPS = (  # steps of a session
     "connecting", "tls", "connected", "subscribed", "listening", "retained", "will", "refused",
     "disconnected", "failed",
 )  # fmt: skip

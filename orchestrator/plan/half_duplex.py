@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # labs load this module, and have the standard library only
     from ..topology.network import Segment as FileSegment
 
 MEDIUM: Literal["medium"] = "medium"
-_STATIONS = (1, 2)  # of the proof's own: from here two can send at once, whatever nodes there are
+_STATIONS = (1, 2)  # the proof's own stations, so that two can send at once for any set of nodes
 
 
 def with_one_transmitter(link: Link, names: InterfaceNames) -> Link:

@@ -22,8 +22,8 @@ FRAMES = 64  # that arrive during resolution: two thirds of what the kernel keep
 SHORT_NS = 10**6  # within this no queue fills
 LONG_NS = 500 * 10**6  # half of the second after which the kernel repeats the request
 RETRY_NS = 10**9  # after which the kernel repeats the request
-LOSSY = 0.2  # of askings and answers: then three in a row are lost once in a hundred times
-HEADERS_BYTES = 48  # of IPv6 and UDP
+LOSSY = 0.2  # loss of requests and answers; three in a row are then lost once in a hundred times
+HEADERS_BYTES = 48  # headers of IPv6 and UDP
 ASKED_BYTES = 60  # a frame of ARP
 Asked = tuple[str, str]  # a node, and a neighbour's address
 

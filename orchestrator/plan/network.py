@@ -30,7 +30,7 @@ class Network:
     interfaces: dict[str, tuple[Interface, ...]]  # by node
     links: tuple[Link, ...] = ()
     names: InterfaceNames = field(default_factory=InterfaceNames)
-    subnets: dict[str, str] = field(default_factory=dict)  # of segments and of links between nodes
+    subnets: dict[str, str] = field(default_factory=dict)  # subnets of segments and of links between nodes
 
     def address(self, node: str) -> str:
         """Returns the address of the node's first interface."""

@@ -21,9 +21,9 @@ class NicUse:
     asked: str  # PCI address, vendor:device, interface name, or a physical function's name:vfN
     place: str  # nodes.broker.eth0, links.cable.b: for messages, and unique in the plan
     kind: Literal["namespace", "vm"]
-    netns: str = ""  # of kind namespace: where the interface goes
-    name: str = ""  # of kind namespace: what it is called there
-    node: str = ""  # whose `interface` it is; "" for ports on bridges
+    netns: str = ""  # kind namespace: the namespace that gets the interface
+    name: str = ""  # kind namespace: the interface's name there
+    node: str = ""  # node that has it as `interface`; "" for ports on bridges
     interface: str = ""
 
 

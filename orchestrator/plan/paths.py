@@ -23,9 +23,9 @@ class Path:
     """The path from one node to an address of another node."""
 
     nodes: tuple[str, ...]  # first the sender, last the receiver
-    addresses: tuple[str, ...]  # of each node after the first, where the packet enters it
-    directions: tuple[Direction, ...]  # of links, in their order
-    tables: Tables = field(default_factory=dict, compare=False, repr=False)  # of delays, the plan's
+    addresses: tuple[str, ...]  # address at which the packet enters each node after the first
+    directions: tuple[Direction, ...]  # directions of links, in path order
+    tables: Tables = field(default_factory=dict, compare=False, repr=False)  # the plan's tables of delays
 
     def delay_ns(self, frame_bytes: int = FULL_FRAME_BYTES) -> int:
         """Returns the mean one-way delay (ns) of a frame of that size without other traffic; the default is a

@@ -109,7 +109,7 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
     if disks := sum(n.vm is not None and has_disk(n.vm.image) for n in plan.nodes):
         yield Prediction("disks", "lab", float(disks * DISK_BYTES), "B")
     yield from vm_prices.predictions(plan.nodes)
-    # One process a node, its programs, a tcpdump a capture, the lab process and the launcher.
+    # One process per node, its programs, one tcpdump per capture, the lab process and the launcher.
     processes = len(plan.nodes) + programs + len(plan.captures) + 2
     yield Prediction("processes", "lab", float(processes), "processes")
     files = SAMPLED_FILES if software else NODE_FILES  # the most of one process: each has a limit of its own

@@ -26,7 +26,7 @@ class Programme:
     receivers: dict[str, tuple[str, ...]]
     notes: tuple[Note, ...]
     relays: dict[str, str]  # flow -> node that relays its messages
-    shared: dict[str, tuple[str, ...]]  # receiver that stands for a group -> endpoints of its members
+    shared: dict[str, tuple[str, ...]]  # receiver that represents a group -> endpoints of its members
 
 
 def make_scene(
@@ -112,7 +112,7 @@ def _from_elsewhere(software: Software) -> Iterator[Note]:
     """Yields the plug-in that a piece of software comes from, so that a run's record has its version."""
     if (offer := KINDS.origin(software.kind)) is not None:
         text = f"software `{software.kind}` is of the plug-in {offer.package} {offer.version}, not of vNET"
-        yield Note("software", text, "who repeats the run needs that version, too")
+        yield Note("software", text, "a repetition of the run needs that version, too")
 
 
 def programs_of(software: dict[str, tuple[Software, ...]]) -> tuple[Program, ...]:

@@ -19,7 +19,7 @@ class Price:
 
     memory_bytes: int  # PSS: what many machines share is counted once
     boot_core_s: float
-    idle_share: float  # of a core
+    idle_share: float  # share of a core
 
 
 # bench/vm.py on two shared cores: 40 of `builtin-tiny` came up in 37 s, 1.19 of their boot CPU over the

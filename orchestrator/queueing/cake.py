@@ -33,9 +33,11 @@ TINS = {  # from the lowest priority on, as tc-cake(8) names them
 class Cake:
     """Shaper, fair queueing and priorities in one (tc-cake)."""
 
-    isolation: str = choice("isolation", ISOLATIONS, "triple-isolate", "What gets a fair share.")
-    diffserv: str = choice("diffserv", tuple(TINS), "diffserv3", "Tins, which packets get by their DSCP.")
-    rtt_ns: int = duration("rtt", "100 ms", "Round trip that it is tuned for.")
+    isolation: str = choice("isolation", ISOLATIONS, "triple-isolate", "Unit that gets a fair share.")
+    diffserv: str = choice(
+        "diffserv", tuple(TINS), "diffserv3", "Set of tins, chosen for a packet by its DSCP."
+    )
+    rtt_ns: int = duration("rtt", "100 ms", "Round-trip time for which CAKE is tuned.")
 
 
 class CakeRoom(Room):
@@ -47,7 +49,7 @@ class CakeRoom(Room):
     root = qdisc = trial = "cake"
     shapes = True
     module, config = "sch_cake", "NET_SCH_CAKE"
-    # It counts a short frame as 256 bytes at most (iproute2's tc/q_cake.c), so more than one would be sent.
+    # CAKE counts a short frame as at most 256 bytes (iproute2's tc/q_cake.c), so more than one would leave.
     outages = False
     examples = (
         discipline("cake", Cake("dual-dsthost", "diffserv4", 50 * 10**6)),

@@ -22,9 +22,9 @@ MARKED_AT = 24  # tc_codel_xstats: maxpacket, count, lastcount, ldelay, drop_nex
 class Codel:
     """One queue for all flows, kept short by CoDel (RFC 8289)."""
 
-    limit_packets: int = count("limit", 1000, "Its length, packets.")
+    limit_packets: int = count("limit", 1000, "Length of the queue, packets.")
     target_ns: int = duration("target", "5 ms", "Standing delay that is accepted.")
-    interval_ns: int = duration("interval", "100 ms", "How long it may be exceeded.")
+    interval_ns: int = duration("interval", "100 ms", "Time for which `target` may be exceeded.")
     ecn: bool = flag("ecn", False, "Mark packets that can carry ECN instead of dropping.")
 
 

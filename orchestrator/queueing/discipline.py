@@ -96,15 +96,15 @@ class Room:
     kind: str  # the name in topology files
     meaning: str  # for the reference of keys, one sentence
     settings: Any = NoSettings  # frozen dataclass, its fields made by settings.py; its docstring explains it
-    bands: Bands | None = None  # of a kind with bands in place of settings
+    bands: Bands | None = None  # bands of a kind that has bands in place of settings
     root = "tbf"  # tc's name of the qdisc that limits the rate: its own, or the bucket above
     shapes = False  # whether it limits the rate itself; else a token bucket above it does
     qdisc: str = ""  # tc's name of its own qdisc; "" if it has only those of others
     trial: str = ""  # words with which `tc qdisc add dev lo root` shows whether a kernel has it
-    module: str = ""  # of the kernel
+    module: str = ""  # module of the kernel
     config: str = ""  # option of the kernel's build
     order: Order = "unknown"
-    outages = True  # whether it sends nothing at a rate that lets one frame pass in the whole outage
+    outages = True  # whether a rate of one frame per outage stops the queue
     keeps = False  # whether a change keeps the options that it does not name
     counts = False  # whether the options that netlink shows contain counters
     by_itself = False  # whether kernels give it to devices that nobody set a queue for

@@ -18,7 +18,7 @@ from .tbf import bucket_bytes
 class Fifo:
     """First in, first out, behind netem where there is a delay: a changed rate acts on what waits."""
 
-    limit_packets: int = count("limit", 1000, "Its length, packets.")
+    limit_packets: int = count("limit", 1000, "Length of the queue, packets.")
 
 
 class FifoRoom(Room):
@@ -26,8 +26,8 @@ class FifoRoom(Room):
 
     kind = "fifo"
     meaning = (
-        "First in, first out, behind the delay and not inside it; a changed rate acts on the packets that "
-        "wait. What a `trace` with rates has by itself."
+        "First in, first out, after the delay and not inside it; a changed rate applies to waiting "
+        "packets. The default with a `trace` that has rates."
     )
     settings = Fifo
     root = shaper.KIND

@@ -15,7 +15,7 @@ from .kind import Entry, Mismatch
 from .settings import count, discipline, duration, flag, settings_of
 
 TIME_TOLERANCE_US = 2  # the kernel counts CoDel's times in units of 1.024 us
-MEMORY_BYTES = 32 << 20  # its own default, which frames must not reach before the limit
+MEMORY_BYTES = 32 << 20  # the kernel's default; frames must reach `limit` before it
 
 
 MARKED_AT = 12  # struct tc_fq_codel_xstats {type, {maxpacket, drop_overlimit, ecn_mark ...}}
@@ -25,10 +25,10 @@ MARKED_AT = 12  # struct tc_fq_codel_xstats {type, {maxpacket, drop_overlimit, e
 class FqCodel:
     """A queue for each flow, kept short by CoDel (RFC 8290)."""
 
-    limit_packets: int = count("limit", 10240, "All queues together, packets.")
-    flows: int = count("flows", 1024, "Queues; flows are told apart by their hash.", most=65536)
+    limit_packets: int = count("limit", 10240, "Length of all queues together, packets.")
+    flows: int = count("flows", 1024, "Number of queues; a hash of each flow chooses its queue.", most=65536)
     target_ns: int = duration("target", "5 ms", "Standing delay that is accepted.")
-    interval_ns: int = duration("interval", "100 ms", "How long it may be exceeded.")
+    interval_ns: int = duration("interval", "100 ms", "Time for which `target` may be exceeded.")
     ecn: bool = flag("ecn", True, "Mark packets that can carry ECN instead of dropping.")
 
 

@@ -42,9 +42,12 @@ class HtbRoom(Room):
         "A band with rates of its own.",
         most=64,
         keys={
-            "rate_bps": Key("rate", "rate", REQUIRED, "Guaranteed, whatever the others send."),
+            "rate_bps": Key("rate", "rate", REQUIRED, "Guaranteed rate, for any load of the other bands."),
             "ceil_bps": Key(
-                "ceil", "rate", None, "Ceiling, of what others leave; without one it may take the whole rate."
+                "ceil",
+                "rate",
+                None,
+                "Ceiling rate, when other bands leave capacity; by default the whole rate.",
             ),
         },
     )

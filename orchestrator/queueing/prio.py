@@ -13,7 +13,7 @@ from . import matching
 from .discipline import LEAF, QUEUE, Bands, Part, Place, Room, entry, given, leaf_parts
 from .kind import Entry, Mismatch
 
-PRIORITIES = 16  # of the kernel's own classification, which only decides where no filter does
+PRIORITIES = 16  # priorities of the kernel's own classification, which applies only if no filter matches
 
 
 _EXAMPLE = (

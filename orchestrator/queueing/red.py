@@ -20,11 +20,11 @@ from .discipline import QUEUE, Fault, Part, Place, Room, entry, given
 from .kind import Entry, Mismatch
 from .settings import REQUIRED, discipline, flag, settings_of, share, size
 
-MEAN_PACKET_BYTES = 1000  # what tc-red(8) recommends for the Internet
+MEAN_PACKET_BYTES = 1000  # recommended by tc-red(8) for the Internet
 LEAST_FRAME_BYTES = 14  # no frame is shorter than its Ethernet header
 
 
-LIMIT_TO_MAX = 4  # of the whole queue, where the file does not say
+LIMIT_TO_MAX = 4  # length of the whole queue in `max`, if the file does not state it
 MARKED_AT = 12  # struct tc_red_xstats {early, pdrop, other, marked}
 
 
@@ -36,8 +36,8 @@ class Red:
     max_bytes: int = size(
         "max", REQUIRED, "Mean queue at which the probability is reached; beyond, every packet."
     )
-    limit_bytes: int = size("limit", None, "The whole queue (4 times `max`).")
-    probability: float = share("probability", "2 %", "Of dropping or marking at `max`.")
+    limit_bytes: int = size("limit", None, "Length of the whole queue (4 times `max`).")
+    probability: float = share("probability", "2 %", "Probability of dropping or marking at `max`.")
     ecn: bool = flag("ecn", False, "Mark packets that can carry ECN (RFC 3168) instead of dropping.")
 
 

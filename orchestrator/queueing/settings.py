@@ -32,9 +32,9 @@ class Key:
     form: Form
     default: Any
     meaning: str
-    least: int | None = None  # of a count
+    least: int | None = None  # least value of a count
     most: int | None = None
-    choices: tuple[str, ...] = ()  # of a choice
+    choices: tuple[str, ...] = ()  # values of a choice
 
 
 def _field(key: Key) -> Any:

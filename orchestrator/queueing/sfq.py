@@ -23,8 +23,10 @@ DEPTH = 127  # SFQ_MAX_DEPTH, and what tc does not show
 class Sfq:
     """A queue for each flow, served in turn (McKenney 1990)."""
 
-    limit_packets: int = count("limit", 127, "All queues together, packets.", least=2, most=FLOWS * DEPTH)
-    depth_packets: int = count("depth", DEPTH, "Each queue, packets.", most=DEPTH)
+    limit_packets: int = count(
+        "limit", 127, "Length of all queues together, packets.", least=2, most=FLOWS * DEPTH
+    )
+    depth_packets: int = count("depth", DEPTH, "Length of each queue, packets.", most=DEPTH)
 
 
 class SfqRoom(Room):

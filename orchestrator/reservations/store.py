@@ -21,7 +21,7 @@ from orchestrator.language.dates import date_text
 from orchestrator.reservations.model import Amount, Reservation, ReservationError, clashes, starts
 
 MOST = 1000  # reservations of a machine
-LONGEST_BYTES = 4096  # of a file
+LONGEST_BYTES = 4096  # longest file of a reservation, bytes
 LOCK_S = 5.0
 MODE = 0o1777
 SUFFIX = ".json"

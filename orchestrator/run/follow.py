@@ -25,11 +25,10 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass
 class Followed:
-    """The end of a lab, as `follow` saw it. `interrupted`: a first signal asked the lab to end; `killed`: a
-    second one ended it by force, so that it could not tear itself down.
-    `errors` holds the texts of the lab's error events. `last` is the event for which `until` held and at
-    which `follow` returned while the lab goes on; None if the lab's process has ended. `failure` is the
-    exception that `beside` raised.
+    """The end of a lab, as `follow` saw it. `interrupted`: a first signal began an orderly end of the lab;
+    `killed`: a second one ended it by force, so that it could not tear itself down. `errors` holds the texts
+    of the lab's error events. `last` is the event for which `until` held and at which `follow` returned while
+    the lab still runs; None if the lab's process has ended. `failure` is the exception that `beside` raised.
     """
 
     interrupted: bool = False

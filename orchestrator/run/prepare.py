@@ -43,10 +43,10 @@ class Request:
     lab: str | None = None
     time: str = "real"
     state: str | None = None  # name of the state directory; None: the lab's name
-    snapshots: Path | None = None  # where cells of a campaign share booted virtual machines
-    hosts: tuple[str, ...] = ()  # of a multi-host lab
+    snapshots: Path | None = None  # directory in which cells of a campaign share booted virtual machines
+    hosts: tuple[str, ...] = ()  # hosts of a multi-host lab
     fail_if: tuple[str, ...] = ()  # conditions that must not come true, beside the file's expectations
-    clock_ns: int | None = None  # where the lab's clock starts in virtual time; None: as the file says
+    clock_ns: int | None = None  # start of the lab's clock in virtual time (Unix ns); None for the file's
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Prepared:
     @classmethod
     def of(cls, request: Request, plan: Plan, kernel: LabKernel, why: str) -> Prepared:
         """Returns the run of a plan in the chosen kernel; KernelError if there is no agent. The time is
-        virtual only if the request says so and does not ask for the fake kernel.
+        virtual only if the request wants virtual time and another kernel than the fake one.
         """
         time: Time = "virtual" if request.time == "virtual" and request.kernel != "fake" else "real"
         state_dir = state_root() / (request.state or plan.lab)
@@ -79,7 +79,7 @@ def begin(request: Request, place: Place) -> tuple[Prepared, Path]:
     prepared = prepare(request, place.out or place.results)
     lab = prepared.plan.lab
     if request.kernel != "fake" and not (prepared.plan.hosts or machine_of(prepared.plan)):
-        insist_unreserved(prepared.plan)  # a lab on other machines needs nothing of this one
+        insist_unreserved(prepared.plan)  # a lab on other machines uses nothing that is reserved on this one
     if lab in running_labs():
         remedy = f"`vnet down {lab}` ends it, --lab NAME gives this one another name"
         raise RunError(f"lab {lab}: runs already; {remedy}")

@@ -33,7 +33,11 @@ Reconnect = Annotated[
 ]
 ClientPcp = Annotated[
     Pcp | None,
-    Field(description="Priority (IEEE 802.1Q, 0 to 6) in the tags of its frames; its node has a `vlan`."),
+    Field(
+        description=(
+            "Priority (IEEE 802.1Q, 0 to 6) in the tags of the client's frames; needs a `vlan` of its node."
+        )
+    ),
 ]
 PayloadSize = Annotated[Size, Field(description="Exact length of the payload.")]
 Queue = Annotated[
@@ -50,7 +54,7 @@ class Service:
     lacks: Mapping[str, str] = field(default_factory=dict)  # feature, as the protocol's kind calls it -> why
     users: dict[str, str] | None = None  # user -> password; None if the broker may admit others
     tls: Tls | None = None
-    websocket: bool | None = None  # whether its port speaks WebSocket; None: it never does
+    websocket: bool | None = None  # whether the port uses WebSocket; None if the broker cannot
     own_config: bool = False  # a configuration of the user's own, which may use other certificates
 
 
@@ -58,10 +62,14 @@ class Serving(Base):
     """The base of all models of broker software in a topology file."""
 
     config: str | None = Field(
-        None, min_length=1, description="Its whole configuration (a template), in place of the rendered one."
+        None,
+        min_length=1,
+        description="The broker's whole configuration (a template), in place of the rendered one.",
     )
     program: str | None = Field(
-        None, min_length=1, description="Its program: a name, or the absolute path of your own build."
+        None,
+        min_length=1,
+        description="The broker's program: a name, or the absolute path of your own build.",
     )
     files: dict[str, str] = Field(
         default_factory=dict,

@@ -33,45 +33,56 @@ GUARANTEES = {
     "tcp": Guarantee("TCP bulk", "TCP bulk: counted in bytes, no message is judged"),
     "udp": Guarantee("UDP bulk", "UDP bulk: counted in bytes, no message is judged"),
 }
-SMALLEST_BYTES, LARGEST_BYTES = 28, 65_507  # of a datagram: the agent's header, and what fits an IPv4 packet
+# payload of a datagram: the agent's header, and the most that fits an IPv4 packet
+SMALLEST_BYTES, LARGEST_BYTES = 28, 65_507
 MOST_STREAMS = 128
 LEAST_WINDOW_NS = 1_000_000  # a round trip in a lab; a kernel's timers are not finer
-MOST_WINDOWS = 100_000  # of a transfer: 5 MB of records
+MOST_WINDOWS = 100_000  # most records of a transfer, 5 MB
 _HEADER_BYTES = {"tcp": TCP_HEADERS_BYTES, "udp": UDP_HEADERS_BYTES}
-_FASTEST_BPS = 10**9  # of a greedy transfer if no link on its path has a rate
+_FASTEST_BPS = 10**9  # rate of a greedy transfer if no link on its path has a rate
 
 
 class BulkOptions(peers.MarkedPeer):
-    """A bulk transfer, carried out by the node's agent: cross traffic, what people take iperf3 for."""
+    """A bulk transfer by the node's agent: cross traffic, like that of iperf3."""
 
-    protocol: Literal["tcp", "udp"] = Field("tcp", description="What carries it.")
+    protocol: Literal["tcp", "udp"] = Field("tcp", description="Transport protocol.")
     congestion: str | None = Field(
         None,
         pattern=r"^[a-z][a-z0-9_-]{0,14}$",
-        description="tcp: congestion control by the kernel's name of it; by default the kernel's choice.",
+        description="tcp: congestion control, by the kernel's name; by default the kernel's choice.",
     )
     streams: Positive = Field(1, le=MOST_STREAMS, description="Connections or sockets side by side.")
     rate: Rate | None = Field(
-        None, description="Of the payload, all streams together; left out: greedy, as fast as TCP takes it."
+        None,
+        description=(
+            "Rate of the payload, all streams together; without it the transfer is greedy: as fast as TCP "
+            "permits."
+        ),
     )
     size: Size | None = Field(None, description=f"udp: payload of each datagram ({TCP_SEGMENT_BYTES} B).")
     start: Since = Field(text("hold"), description="A moment, or a duration from the start of the ramp.")
     duration: Duration | None = Field(
-        None, alias="for", description="How long; by default to the end of the hold."
+        None, alias="for", description="Duration; by default to the end of the hold."
     )
-    volume: Size | None = Field(None, description="It ends when so much has been sent, all streams together.")
+    volume: Size | None = Field(
+        None, description="Volume after which the transfer ends, all streams together."
+    )
     window: Duration | None = Field(
         None,
-        description="tcp: how often the congestion window of each connection is recorded, from 1 ms; the "
-        "report draws it. By default it is not.",
+        description=(
+            "tcp: how often the congestion window of each connection is recorded, from 1 ms; the report "
+            "draws it. By default none is recorded."
+        ),
     )
     traffic_class: Name | None = Field(
-        None, alias="class", description="What belongs together in tables, by default GROUP.SOFTWARE."
+        None,
+        alias="class",
+        description="Traffic class: flows of one class are grouped in tables; by default GROUP.SOFTWARE.",
     )
 
 
 class Bulk(Base):
-    """One side of a bulk transfer."""
+    """The software key `bulk`: a receiver or a sender."""
 
     bulk: BulkOptions = Field(description="The side.")
 

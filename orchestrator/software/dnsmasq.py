@@ -8,7 +8,7 @@ from contract.plan import File, Probe, Process, Program
 
 from .scene import Placed
 
-MEMORY_BYTES = 3_000_000  # its PSS (2.90), about
+MEMORY_BYTES = 3_000_000  # about the PSS of dnsmasq 2.90
 PROGRAM = Program(
     "dnsmasq",
     "dnsmasq-base",

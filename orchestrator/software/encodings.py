@@ -16,7 +16,7 @@ from .checking import Checks
 
 MOST_SIGNALS = 1000  # in one message: the agent's payload/signals.rs
 # Bytes of a message without signals, and of each: the agent's payload/villas_json.rs and payload/protobuf.rs.
-# Between the numbers of JSON stand two bytes, before the first none.
+# JSON has two bytes between numbers, and none before the first.
 LENGTHS = {"villas-json": (101 - 2, 17 + 2), "protobuf": (31, 12)}
 
 
@@ -25,13 +25,15 @@ class Encoded(Base):
 
     encoding: Literal["villas-json", "protobuf"] | None = Field(
         None,
-        description="Each message is one sample of so many `signals` in a format of VILLASnode, in place of "
-        "another payload.",
+        description=(
+            "Each message is one sample of `signals` numbers in a format of VILLASnode, in place of "
+            "another payload."
+        ),
     )
     signals: Positive | None = Field(
         None,
         le=MOST_SIGNALS,
-        description="Numbers (double) in a message with an `encoding`; its length follows.",
+        description="Numbers (double) in a message with an `encoding`; they determine its length.",
     )
 
 
@@ -62,7 +64,7 @@ def check_encoded(report: Checks, wanted: Encoded, path: Path, size: str, *kinds
             )
         return False
     if signals is None:
-        rule = "does not say how many signals are in a message"
+        rule = "has no number of signals in a message"
         report.add((*path, "encoding"), encoding, rule, "write for example `signals: 10`")
         return True
     for key in (key for key in kinds if key in wanted.model_fields_set):

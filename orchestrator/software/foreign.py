@@ -18,8 +18,9 @@ class Daemons:
     devices: tuple[str, ...]  # names of devices that run them
     protocols: Mapping[str, str]  # their services and modules -> vNET's key
     software: Callable[[Mapping[str, Any]], dict[str, Any]]  # protocols by vNET's keys -> the software's keys
-    starts: Callable[[str], bool]  # whether a command starts them
-    folders: Mapping[str, str]  # of their configurations in a machine's directory -> what one begins with
+    starts: Callable[[str], bool]  # returns whether a command starts the daemons
+    # folder of configurations in a machine's directory -> first line of such a file
+    folders: Mapping[str, str]
     config: Callable[[Sequence[str]], str]  # joins the files' texts; "" if they configure no protocol
 
 
@@ -28,7 +29,7 @@ class Foreign:
     """Converts a program of another tool's topology into software of this kind."""
 
     recognises: Callable[[str], bool]  # a container's image, or a kind's name
-    file: str  # its configuration, where a container has it: "/etc/..."
+    file: str  # path of the configuration in a container: "/etc/..."
     addresses: Callable[[str], Mapping[str, list[str]]]  # addresses in a configuration, by interface
     # (configuration, interfaces there -> here, addresses there -> here) -> the software's keys
     software: Callable[[str, Mapping[str, str], Mapping[str, str]], dict[str, Any]]

@@ -40,8 +40,14 @@ class GoosePublish(Published, Sending):
         min_length=1,
         description="Reference of the control block; may hold {node}, {group}, {index}, {next}, {previous}.",
     )
-    dat_set: str = Field("{node}/LLN0$events", min_length=1, description="Reference of the data set; as it.")
-    go_id: str = Field("{node}", min_length=1, description="Its name for people; as it.")
+    dat_set: str = Field(
+        "{node}/LLN0$events",
+        min_length=1,
+        description="Reference of the data set, with the same placeholders.",
+    )
+    go_id: str = Field(
+        "{node}", min_length=1, description="Identifier for human readers, with the same placeholders."
+    )
     appid: Appid = Field(
         text("0x0001"),
         description="Application identifier, 0x0000 to 0x3FFF; hexadecimal digits or a number.",
@@ -55,14 +61,18 @@ class GoosePublish(Published, Sending):
         max_length=MOST_WAITS,
         description="Waits after an event, in their order: T1, T1, T2, T3 ...",
     )
-    stable: Duration = Field(text("1 s"), description="The wait for ever after: T0.")
+    stable: Duration = Field(text("1 s"), description="Wait between all further retransmissions: T0.")
     time_allowed_to_live: Duration | None = Field(
-        None, description="What messages say, whole milliseconds; by default twice the wait until the next."
+        None,
+        description=(
+            "timeAllowedtoLive in the messages, whole milliseconds; by default twice the wait until the "
+            "next one."
+        ),
     )
 
 
 class GooseOptions(Base):
-    """A publisher, or who takes the events of publishers."""
+    """A publisher, or a subscriber to the events of publishers."""
 
     publish: GoosePublish | None = Field(None, description="The side that sends.")
     subscribe: Targets | None = Field(
@@ -71,7 +81,7 @@ class GooseOptions(Base):
 
 
 class Goose(Base):
-    """One side of GOOSE."""
+    """The software key `goose`: a publisher or a subscriber."""
 
     goose: GooseOptions = Field(description="The side.")
 

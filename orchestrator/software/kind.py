@@ -17,7 +17,7 @@ from .scene import Placed, Scene
 
 UDP_BYTES = 8  # the header of UDP alone
 UDP_HEADERS_BYTES = 42  # before a payload: Ethernet 14, IPv4 20, UDP 8
-TCP_SEGMENT_BYTES = 1448  # of payload, at an MTU of 1500
+TCP_SEGMENT_BYTES = 1448  # payload at an MTU of 1500
 TCP_HEADERS_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
 
 
@@ -32,7 +32,7 @@ class Planned:
     receivers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # sets that `flows` name
     notes: tuple[Note, ...] = ()
     relay: str | None = None  # the node that relays its messages
-    # receivers that stand for a group -> the endpoints of which each message reaches one
+    # receivers that represent a group -> its endpoints, of which each message reaches one
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -42,7 +42,7 @@ class Costs:
     and packets.
     """
 
-    memory_bytes: int = 0  # of its program, and of what others hold because of it
+    memory_bytes: int = 0  # memory of the software's program and, because of it, of other programs
     files_at: Mapping[str, int] = field(default_factory=dict)  # role of the other end -> open files there
     peers: int = 0  # nodes that it talks to
     one_copy: bool = False  # multicast: a message leaves once, however many receivers it has
@@ -60,7 +60,7 @@ class Offered:
     message_bytes: int  # above Ethernet; of IP without its header, which each fragment has
     reply_bytes: int = 0
     over_ip: bool = True
-    pcp: int | None = None  # of frames right above Ethernet: in their tag
+    pcp: int | None = None  # priority in the tag, for frames without IP
     per_s: float | None = None
     burst: int = 1
 
@@ -98,7 +98,7 @@ class Ledger:
 @dataclass(frozen=True, slots=True)
 class Bind:
     """A port that software listens on; `key` is the path of its setting in the file, below the software's
-    name. `remedy` is what a message says if other software of the node has the port.
+    name. `remedy` is the remedy in the error if other software of the node has the port.
     """
 
     transport: str  # "tcp" or "udp", whose ports are apart
@@ -136,10 +136,10 @@ class Kind:
     """
 
     name: str  # key of the registry; `Software.kind` of the plan
-    key: str  # of the file: software that has it is of this kind (or of another with the same key)
+    key: str  # key in the file, which selects this kind (or another one with the same key)
     model: type[Base]
     what: str  # with its article: "a command"
-    example: str  # one line of a file
+    example: str  # example of the software, one line of a file
     check: Callable[[Checks, Here, Any], None]
     plan: Callable[[Scene, Sequence[Placed]], Iterable[Planned]]  # all of this kind in the lab, at once
     words: Callable[[Software, Sequence[Flow]], str]  # the software and its flows, for people
@@ -147,7 +147,7 @@ class Kind:
     offers: Callable[[Software, Flow], Offered | str] = _closed_loop  # or the reason why no bound is known
     shares: Callable[[Software], Shares | None] = _no_shares
     in_agent: bool = True  # the node's agent runs it, so that it cannot be started and stopped alone
-    endpoint: Callable[[Any], bool] = lambda _model: True  # whether records name it
+    endpoint: Callable[[Any], bool] = lambda _model: True  # returns whether records name the software
     # Order in the ramp: software that only receives connects first (0), then senders (1); None: neither.
     ramp: Callable[[Any], int | None] = lambda _model: None
     binds: Callable[[Any], Sequence[Bind]] = lambda _model: ()

@@ -27,7 +27,7 @@ class Push(Sending, Encoded):
     """Messages without an answer."""
 
     size: Size | None = Field(
-        None, description=f"Of each message, at least {SMALLEST_BYTES} B; of an `encoding` it follows."
+        None, description=f"Size of each message, at least {SMALLEST_BYTES} B; an `encoding` determines it."
     )
     spread: Spread = Field(
         "all", description="Each message goes to all receivers, or to the next one of them: round-robin."
@@ -48,8 +48,8 @@ class Stream(Push):
 class Request(Push):
     """Messages that each receiver answers."""
 
-    reply: Size = Field(description=f"Of each answer, at least {SMALLEST_BYTES} B.")
-    timeout: Span = Field(text("1 s"), description="After it an answer is no longer waited for.")
+    reply: Size = Field(description=f"Size of each answer, at least {SMALLEST_BYTES} B.")
+    timeout: Span = Field(text("1 s"), description="Longest wait for an answer.")
 
 
 def check_messages(report: Checks, here: Here, wanted: Push, path: Path, largest: int) -> None:

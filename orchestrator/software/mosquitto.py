@@ -42,37 +42,41 @@ HASH_ROUNDS = 101  # mosquitto_passwd's own number, PW_DEFAULT_ITERATIONS
 class Broker(Serving):
     """An MQTT broker, started in the foreground with a configuration rendered for this node."""
 
-    broker: Literal["mosquitto"] = Field(description="Which broker.")
-    port: Port = Field(1883, description="TCP port it listens on, on all addresses of its node.")
+    broker: Literal["mosquitto"] = Field(description="The broker program.")
+    port: Port = Field(1883, description="TCP port of the broker, on all addresses of its node.")
     tls: BrokerTlsKey = None
-    websocket: bool = Field(False, description="Its port speaks MQTT over WebSocket, and nothing else.")
+    websocket: bool = Field(False, description="Speak MQTT over WebSocket, and nothing else, on `port`.")
     persistence: bool = Field(False, description="Keep sessions and queued messages across restarts.")
     max_inflight_messages: int = Field(
-        20, ge=0, le=65535, description="Unacknowledged messages a client; 0: any."
+        20, ge=0, le=65535, description="Limit on unacknowledged messages per client; 0: no limit."
     )
     max_queued_messages: int = Field(
-        1000, ge=0, le=2**31 - 1, description="Messages queued for a client; 0: any."
+        1000, ge=0, le=2**31 - 1, description="Limit on messages queued per client; 0: no limit."
     )
-    users: dict[str, str] = Field(default_factory=dict, description="User: password, of those it admits.")
+    users: dict[str, str] = Field(
+        default_factory=dict, description="User: password, of the users that the broker admits."
+    )
     allow_anonymous: bool | None = Field(
         None, description="Admit clients without a password; by default only where there are no `users`."
     )
     nodelay: bool = Field(
-        False, description="Switch off Nagle's algorithm on its sockets (its own default: on)."
+        False, description="Switch off Nagle's algorithm on the broker's sockets (mosquitto's default: on)."
     )
     reflect_dscp: bool = Field(
         False,
-        description="Mark what it sends on a connection with the DSCP that its client opened it with. The "
-        "node's kernel does it (tcp_reflect_tos), for all TCP servers there; mosquitto marks nothing.",
+        description=(
+            "Mark the broker's packets on a connection with the DSCP with which the client opened it. The "
+            "node's kernel does it (tcp_reflect_tos), for all TCP servers there; mosquitto marks nothing."
+        ),
     )
     sys_interval: Span = Field(
         text("0 s"),
-        description="Period of its own $SYS messages; 0 s: none, so that captures hold the load only.",
+        description="Period of the broker's $SYS messages; 0 s: none, so that captures hold the load only.",
     )
     options: dict[str, str | int | bool] = Field(
-        default_factory=dict, description="Further lines of its configuration, name: value."
+        default_factory=dict, description="Further lines of the broker's configuration, name: value."
     )
-    ready_within: Span = Field(text("10 s"), description="Deadline for listening on its port.")
+    ready_within: Span = Field(text("10 s"), description="Deadline until the broker listens on its port.")
     restart: Restart = "never"
     stop_signal: StopSignal = "SIGTERM"
 

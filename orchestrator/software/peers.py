@@ -19,7 +19,7 @@ from ..language.source import Path
 from .checking import Checks, Here, joined
 from .scene import Placed, Scene
 
-PROTOCOL = "vnet"  # how the reducer calls messages of the agent's own payload
+PROTOCOL = "vnet"  # the reducer's name for messages with the agent's own payload
 
 
 class Peer(Base):
@@ -27,9 +27,11 @@ class Peer(Base):
 
     listen: Port | None = Field(None, description="Port of the side that receives.")
     to: Targets | None = Field(
-        None, description="The side that sends: a node or group that listens, or a list of them."
+        None, description="Receivers of the sending side: a node or group that listens, or a list of them."
     )
-    port: Port | None = Field(None, description="Theirs; by default that of the software there.")
+    port: Port | None = Field(
+        None, description="Port of the receivers; by default that of the software there."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-Restart = Annotated[Literal["never", "on-failure", "always"], Field(description="When it ends by itself.")]
+Restart = Annotated[
+    Literal["never", "on-failure", "always"],
+    Field(description="Whether to start the program again when it ends by itself."),
+]
 StopSignal = Annotated[
-    Literal["SIGTERM", "SIGINT", "SIGKILL", "SIGHUP"], Field(description="Signal of `stop`.")
+    Literal["SIGTERM", "SIGINT", "SIGKILL", "SIGHUP"],
+    Field(description="Signal by which `stop` ends the program."),
 ]
 
 

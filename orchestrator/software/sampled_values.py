@@ -53,22 +53,26 @@ class SvPublish(Published):
     )
     asdus: Positive = Field(1, le=255, description="Samples (ASDUs) in a frame.")
     signals: Positive | None = Field(
-        None, description="So many numbers of FLOAT32 in a sample, in place of the eight values of 9-2LE."
+        None, description="Number of FLOAT32 values in a sample, in place of the eight values of 9-2LE."
     )
-    frequency: Positive = Field(50, le=1000, description="Of the waves that the samples are of, in Hz.")
+    frequency: Positive = Field(50, le=1000, description="Frequency of the sampled waves, in Hz.")
     smp_synch: int = Field(2, ge=0, le=254, description="0: not synchronised, 1: locally, 2: globally.")
-    deadline: Duration | None = Field(None, description="Of each frame; missed is late or lost.")
+    deadline: Duration | None = Field(
+        None, description="Deadline of each frame; late and lost frames miss it."
+    )
     traffic_class: Name | None = Field(
-        None, alias="class", description="What belongs together in tables, by default GROUP.SOFTWARE."
+        None,
+        alias="class",
+        description="Traffic class: flows of one class are grouped in tables; by default GROUP.SOFTWARE.",
     )
     settle: Duration = Field(
         text("1 s"),
-        description="It begins with the first full second that is so long after its connect time.",
+        description="Least time from the connect time to the full second in which the stream begins.",
     )
 
 
 class SvOptions(Base):
-    """A publisher, or who takes the streams of publishers."""
+    """A publisher, or a subscriber to the streams of publishers."""
 
     publish: SvPublish | None = Field(None, description="The side that sends.")
     subscribe: Targets | None = Field(
@@ -77,7 +81,7 @@ class SvOptions(Base):
 
 
 class SampledValues(Base):
-    """One side of sampled values."""
+    """The software key `sampled-values`: a publisher or a subscriber."""
 
     sampled_values: SvOptions = Field(alias="sampled-values", description="The side.")
 

@@ -15,7 +15,7 @@ from contract.plan.family import spoken_to
 
 from ..language.scalars import Moment
 
-LOAD_END = Moment("drain", 0)  # nothing is scheduled at or after
+LOAD_END = Moment("drain", 0)  # all messages are scheduled before this moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Placed:
     name: str
     kind: str
     model: Any
-    endpoint: str = ""  # its name in records; "" if they do not name it
+    endpoint: str = ""  # the software's name in records; "" if it has none
     connect_ns: int = 0
 
 
@@ -43,7 +43,7 @@ class Scene:
     placed: Mapping[str, tuple[Placed, ...]]  # by node, in the file's order
     interfaces: Mapping[str, tuple[Interface, ...]]
     links: tuple[Link, ...]
-    subnets: Mapping[str, str]  # of segments, and of links between nodes
+    subnets: Mapping[str, str]  # subnets of segments, and of links between nodes
     bottleneck_bps: Callable[[str, str], int]  # lowest rate requested from one node to another; 0: none
     ramp_ns: int
     hold_ns: int

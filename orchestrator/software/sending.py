@@ -73,8 +73,10 @@ class Sending(Base):
     )
     rate_of: Literal["group", "client"] = Field(
         "group",
-        description="group: `rate` is the whole group's, each message from a client drawn by the seed; "
-        "client: `rate` is each one's own.",
+        description=(
+            "group: `rate` is the whole group's, each message from a client drawn by the seed; client: "
+            "`rate` is that of each client."
+        ),
     )
     arrivals: Literal["periodic", "poisson", "together"] = Field(
         "periodic",
@@ -82,14 +84,19 @@ class Sending(Base):
     )
     burst: Positive = Field(1, le=100_000, description="Messages at every scheduled time.")
     deadline: Duration | None = Field(
-        None, description="Of each message (of a request: until its reply); missed is late or lost."
+        None,
+        description="Deadline of each message (for a request: of its reply); late and lost messages miss it.",
     )
     traffic_class: Name | None = Field(
-        None, alias="class", description="What belongs together in tables, by default GROUP.SOFTWARE."
+        None,
+        alias="class",
+        description="Traffic class: flows of one class are grouped in tables; by default GROUP.SOFTWARE.",
     )
     settle: Duration = Field(
         text("1 s"),
-        description="Nothing is scheduled until this long after its own and its receivers' connect time.",
+        description=(
+            "Time from the connect times of the sender and its receivers to the first scheduled message."
+        ),
     )
 
 

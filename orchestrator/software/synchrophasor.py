@@ -36,7 +36,7 @@ from .tcp import PATIENCE_NS
 
 LARGEST_IDCODE = 65_534
 FASTEST_PER_S = 32_767  # the largest DATA_RATE
-MOST_CHANNELS = 500  # of each sort: a frame's size has 16 bits
+MOST_CHANNELS = 500  # most channels of each sort, since a frame's size has 16 bits
 TCP = Guarantee(
     "C37.118 over TCP",
     "C37.118 over TCP: while the connection lasts, no frame is delivered twice or overtaken",
@@ -49,24 +49,26 @@ STATION = ("transport", "idcode", "phasors", "analogs", "nominal", "data")
 
 
 class SynchrophasorOptions(MarkedPeer):
-    """A station (PMU), which has `listen` and `data`, or who asks stations (PDC), which has `to`."""
+    """A station (PMU), with `listen` and `data`, or a client of stations (PDC), with `to`."""
 
-    listen: Port | None = Field(None, description="A station: the port that it is asked on; usually 4712.")
+    listen: Port | None = Field(None, description="A station: port for requests; usually 4712.")
     to: Targets | None = Field(
-        None, description="Who asks: nodes or groups with a station, for the data of all of them."
+        None, description="A client: nodes or groups with a station; it requests the data of all of them."
     )
-    transport: Literal["tcp", "udp"] = Field("tcp", description="A station: for commands and data alike.")
+    transport: Literal["tcp", "udp"] = Field("tcp", description="A station: transport of commands and data.")
     idcode: Positive | None = Field(
-        None, le=LARGEST_IDCODE, description="A station: its number; by default its place among all, from 1."
+        None,
+        le=LARGEST_IDCODE,
+        description="A station: number of the station; by default its place among all, from 1.",
     )
     phasors: Positive = Field(6, le=MOST_CHANNELS, description="A station: phasors in a data frame.")
     analogs: int = Field(0, ge=0, le=MOST_CHANNELS, description="A station: analog values in a data frame.")
     nominal: Literal[50, 60] = Field(50, description="A station: the line's nominal frequency, Hz.")
-    data: Sending | None = Field(None, description="A station: its data frames, for those who asked.")
+    data: Sending | None = Field(None, description="A station: data frames, sent to the clients.")
 
 
 class Synchrophasor(Base):
-    """One side of C37.118."""
+    """The software key `synchrophasor`: a station or a client of stations."""
 
     synchrophasor: SynchrophasorOptions = Field(description="The side.")
 
@@ -96,7 +98,7 @@ def _check_data(report: Checks, here: Here, data: Sending, path: Path) -> None:
     check_sending(report, here, data, path, "leave out the software where nothing is measured")
     for index, step in enumerate(data.rate):
         if step.rate > FASTEST_PER_S:
-            rule = f"is more than a configuration frame can say, {FASTEST_PER_S} /s"
+            rule = f"is more than a configuration frame can state, {FASTEST_PER_S} /s"
             report.add((*path, "rate", index, "rate"), f"{step.rate:g} /s", rule, 'write for example "50 /s"')
 
 
@@ -247,5 +249,5 @@ KIND = Kind(
     ramp=lambda model: None if model.synchrophasor.listen is not None else 0,
     binds=_binds,
     numbered=_numbered,
-    titles={"SynchrophasorOptions": "software.NAME.synchrophasor: a station, or who asks stations (C37.118)"},
+    titles={"SynchrophasorOptions": "software.NAME.synchrophasor: a station or its client (C37.118)"},
 )

@@ -28,7 +28,7 @@ GUARANTEE = Guarantee(
     ordered=True,
     while_session=True,
 )
-# Data sent so long ago has arrived or ended the connection: the kernel's 15 retransmissions take 924.6 s
+# After this time, data has arrived or its connection has ended: the kernel's 15 retransmissions take 924.6 s
 # (tcp_retries2, Documentation/networking/ip-sysctl.rst).
 PATIENCE_NS = 924_600_000_000
 _LENGTH_BYTES = 4  # before each message
@@ -50,7 +50,7 @@ class TcpOptions(peers.MarkedPeer):
 
 
 class Tcp(Base):
-    """One side of messages over TCP."""
+    """The software key `tcp`: a receiver or a sender."""
 
     tcp: TcpOptions = Field(description="The side.")
 

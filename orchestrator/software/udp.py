@@ -24,7 +24,7 @@ GUARANTEE = Guarantee("UDP", "UDP: nothing is guaranteed")
 
 
 class RateLimitsFrom(Base):
-    """Where programs on the way connect to limit a flow's rate; the sender leaves out messages above it."""
+    """Port at which programs on the way set a flow's rate limit; the sender leaves out messages above it."""
 
     listen: Port = Field(description="TCP port of the sender.")
     flow: Name = Field(description="The flow's name in their `flows`.")
@@ -40,7 +40,7 @@ class UdpOptions(peers.MarkedPeer):
 
 
 class Udp(Base):
-    """One side of messages over UDP."""
+    """The software key `udp`: a receiver or a sender."""
 
     udp: UdpOptions = Field(description="The side.")
 

@@ -70,8 +70,8 @@ class Campaign:
     factors: dict[str, list[Any]]
     repetitions: int
     boot: str  # "once" or "each"
-    order: Order  # of the runs of a repetition
-    seed: int  # of the first repetition
+    order: Order  # order of the runs of a repetition
+    seed: int  # seed of the first repetition
     rerun_suspect: int  # most further runs of a cell whose run is suspect
     until: Until | None
     design: str  # in words; empty without one
@@ -90,7 +90,7 @@ class _Source:
     topologies: tuple[str, ...]
     points: tuple[Point, ...] = ()
     trials: tuple[Trial, ...] = ()
-    goals: Stated | None = None  # of its searches and of `until`
+    goals: Stated | None = None  # goals of the searches and of `until`
 
     @property
     def repetitions(self) -> int:

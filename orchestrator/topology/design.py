@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 SAMPLED = ("latin-hypercube", "halton")
 MOST_POINTS = 10_000
-DIGITS = 3  # significant ones of a sampled value: it is read by people and stands in file names
+DIGITS = 3  # significant digits of a sampled value, which people read and which is part of file names
 KEYS = ("points", "design", "search")  # keys of the campaign block that define its points
-TOPOLOGY = "topology"  # of a listed point: no parameter
+TOPOLOGY = "topology"  # this key of a listed point is no parameter
 _BLOCK: Path = ("campaign",)
 _AMOUNT = re.compile(r"\s*([-+]?[0-9.]+)\s*(\S*)\s*")
 _UNIT_REMEDY = 'write numbers, or for example "5 ms", both in units of a kind'
@@ -84,7 +84,7 @@ def points_of_fraction(design: Design) -> int:
 
 
 def described(design: Design) -> str:
-    """Returns a design in words, with what it cannot tell apart."""
+    """Returns a design as text, with the effects that it confounds."""
     axes = list(design.axes)
     if design.method == "fractional":
         return f"fractional: {factorial.confounded(axes, points_of_fraction(design))}"

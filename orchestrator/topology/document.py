@@ -37,14 +37,14 @@ Level = Annotated[Any, Field(description="A value of the parameter, as with -p."
 
 
 class Reference(Base):
-    """Published results to stand beside ours."""
+    """Published results to compare with."""
 
     name: str = Field(pattern=r"^[a-z0-9_]+$", description="Name of the reference, for example vnet_2014.")
-    scenario: str = Field(pattern=r"^[a-z0-9_]+$", description="Which scenario of it.")
+    scenario: str = Field(pattern=r"^[a-z0-9_]+$", description="Scenario of the reference.")
 
 
 class Parameter(Base):
-    """A value that `${name}` stands for anywhere in the file and that `-p name=value` changes."""
+    """A value that replaces `${name}` anywhere in the file; `-p name=value` changes it."""
 
     type: Literal["int", "number", "text", "bool", "duration", "rate", "size", "share", "frequency"] = Field(
         description="Quantities are written with their unit."
@@ -55,11 +55,11 @@ class Parameter(Base):
     choices: list[str | int | float | bool] | None = Field(
         None, min_length=1, description="The only values allowed."
     )
-    help: str = Field("", description="What it is, for people.")
+    help: str = Field("", description="Description for human readers.")
 
 
 class Event(Base):
-    """One timeline event: exactly one action, at a moment, perhaps `for` a while."""
+    """One timeline event: exactly one action, at a moment, optionally `for` a while."""
 
     at: When = Field(
         description='"hold + 10 s": 10 s after the start of the hold; phases are ramp, hold and drain.'
@@ -82,13 +82,26 @@ class Event(Base):
     split: list[Targets] | None = Field(
         None,
         min_length=2,
-        description="Sets of nodes, groups or segments, of which each reaches only itself, `for` a while: "
-        "the links between them go down. What no set names stays with the set that is fewest links away.",
+        description=(
+            "Sets of nodes, groups or segments, of which each reaches only itself, `for` a while: the "
+            "links between them go down. Nodes in no set belong to the set that is fewest links away."
+        ),
     )
     start: Targets | None = Field(None, description="Nodes or groups, or their `software`, to start.")
-    stop: Targets | None = Field(None, description="Ended politely; with `for`, started again after it.")
-    kill: Targets | None = Field(None, description="Ended by SIGKILL; with `for`, started again after it.")
-    restart: Targets | None = Field(None, description="Stopped and started.")
+    stop: Targets | None = Field(
+        None,
+        description=(
+            "Nodes, groups or their `software`, to end by their stop signal; with `for`, started again after "
+            "it."
+        ),
+    )
+    kill: Targets | None = Field(
+        None,
+        description=(
+            "Nodes, groups or their `software`, to end by SIGKILL; with `for`, started again after it."
+        ),
+    )
+    restart: Targets | None = Field(None, description="Nodes, groups or their `software`, to stop and start.")
     freeze: Targets | None = Field(
         None,
         description="Nodes or groups whose processes, or those of `software`, are stopped by SIGSTOP, `for` "
@@ -97,8 +110,10 @@ class Event(Base):
     disk_full: Targets | None = Field(
         None,
         alias="disk-full",
-        description="Light nodes or groups that have no free space to write, `for` a while; what their "
-        "programs delete meanwhile they may write again. Not what `mounts` shares.",
+        description=(
+            "Light nodes or groups whose disks are full `for` a while; their programs can reuse only the "
+            "space that they free. Paths of `mounts` stay writable."
+        ),
     )
     run: Argv | None = Field(
         None,
@@ -109,18 +124,27 @@ class Event(Base):
         description="Nodes or groups whose `cpu_limit` changes, to the run's end or the next such event.",
     )
     both: Impairment | None = Field(None, description="impair: the new impairment of both directions.")
-    forward: Impairment | None = Field(None, description="impair: of the forward direction.")
-    reverse: Impairment | None = Field(None, description="impair: of the reverse direction.")
-    duration: Span | None = Field(None, alias="for", description="After it, the event is undone.")
-    down: Span | None = Field(None, description="flap: how long down each time; disconnect: the mean.")
-    up: Span | None = Field(None, description="flap: how long up between; disconnect: the mean.")
-    times: Positive | None = Field(None, le=1000, description="flap: how often (1).")
+    forward: Impairment | None = Field(
+        None, description="impair: the new impairment of the forward direction."
+    )
+    reverse: Impairment | None = Field(
+        None, description="impair: the new impairment of the reverse direction."
+    )
+    duration: Span | None = Field(
+        None, alias="for", description="Duration of the event, which is then undone."
+    )
+    down: Span | None = Field(None, description="flap: duration of each cut; disconnect: the mean duration.")
+    up: Span | None = Field(None, description="flap: time between cuts; disconnect: the mean time.")
+    times: Positive | None = Field(None, le=1000, description="flap: number of cuts (1).")
     software: Name | None = Field(
         None,
-        description="start, stop, kill, restart, freeze: one program (no role of the agent); without it, "
-        "all, and the node's links go down or up (not with freeze). Roles of the agent run on, cut off.",
+        description=(
+            "start, stop, kill, restart, freeze: one program (no role of the agent); without it all "
+            "programs, and except for freeze the node's links go down or up. Roles of the agent keep "
+            "running, cut off."
+        ),
     )
-    cpu_limit: CpuAmount | None = Field(None, description="limit: most CPU from then on, MHz or cores.")
+    cpu_limit: CpuAmount | None = Field(None, description="limit: the new CPU limit, MHz or cores.")
     on: Targets | None = Field(
         None, description="run: nodes or groups; patterns such as client* and client[1-20] too."
     )
@@ -130,42 +154,48 @@ class Run(Base):
     """The phases of a run: ramp (clients connect one after another), hold, drain."""
 
     connect_interval: Duration | None = Field(
-        None, description="From one client's connect to the next (200 ms)."
+        None, description="Time from one client's connect to the next (200 ms)."
     )
     ramp: Span | None = Field(None, description="The whole ramp instead: the interval is ramp / clients.")
-    hold: Span = Field(text("60 s"), description="From the last connect to the end of the load.")
+    hold: Span = Field(text("60 s"), description="Time from the last connect to the end of the load.")
     drain: Span = Field(text("30 s"), description="Longest wait for messages in flight after the hold.")
     on_node_failure: Literal["abort", "continue"] = Field(
         "abort",
-        description="When a node fails, or a program of any role crashes: the run ends with exit status 1 "
-        "(abort), or goes on and is suspect (continue). *Programs that end* says what a crash is.",
+        description=(
+            "Effect of a failed node or a crashed program of any role: the run ends with exit status 1 "
+            "(abort), or continues and is suspect (continue). *Programs that end* defines a crash."
+        ),
     )
     trace_late: Duration = Field(
         text("10 ms"), description="A trace's change that comes later than this makes the run suspect."
     )
     clock: Date | None = Field(
         None,
-        description="The date, or the date and time in UTC, at which the lab's clock starts in virtual time "
-        "(2026-01-01), for example a day on which certificates are valid. In real time the machine's clock "
-        "counts.",
+        description=(
+            "The date, or the date and time in UTC, at which the lab's clock starts in virtual time "
+            "(2026-01-01), for example a day on which certificates are valid. In real time the lab uses "
+            "the machine's clock."
+        ),
     )
 
 
 class Routing(Base):
-    """How the routes of nodes are found that have none written by hand."""
+    """Computation of routes for nodes without routes written by hand."""
 
     by: Literal["delay", "hops", "cost", "none"] = Field(
         "delay",
-        description="What the shortest way is least of: delay (of a full frame, one way), hops, or the "
-        "sum of the links' `cost`. none: no routes, for routing daemons.",
+        description=(
+            "Measure of the shortest path: delay (of a full frame, one way), hops, or the sum of the "
+            "links' `cost`. none: no routes, for routing daemons."
+        ),
     )
-    ecmp: bool = Field(
-        False, description="Keep all ways that are equally short; each flow takes one, by its ports."
-    )
+    ecmp: bool = Field(False, description="Use all equally short paths; each flow takes one, by its ports.")
     family: Literal["ipv4", "ipv6"] | None = Field(
         None,
-        description="Of the subnets that links between nodes get; by default ipv6 where all subnets in the "
-        "file are.",
+        description=(
+            "Family of the subnets of links between nodes; by default ipv6 if all subnets in the file are "
+            "IPv6."
+        ),
     )
 
 
@@ -194,7 +224,7 @@ class Axis(Base):
     levels: list[Level] | None = Field(
         None,
         min_length=2,
-        description="Values in place of a range; a sampled design has as many points of each.",
+        description="Values in place of a range; a sampled design has equally many points of each.",
     )
 
 
@@ -203,20 +233,27 @@ class Design(Base):
 
     method: Literal["latin-hypercube", "halton", "full", "one-at-a-time", "fractional"] = Field(
         "latin-hypercube",
-        description="latin-hypercube: each axis in as many strata as there are points. halton: a sequence, "
-        "whose first points stay the same when more are asked for. full: every combination of values. "
-        "one-at-a-time: the first value of every axis, then each other value of one axis alone. fractional: "
-        "of two values an axis, the part of the combinations that still tells the axes apart.",
+        description=(
+            "latin-hypercube: each axis in as many strata as there are points. halton: a sequence, whose "
+            "first points stay the same when `points` grows. full: every combination of values. "
+            "one-at-a-time: the first value of every axis, then each other value of one axis alone. "
+            "fractional: of two values an axis, the part of the combinations that still separates the "
+            "axes' effects."
+        ),
     )
     points: Positive | None = Field(
         None,
         le=10_000,
-        description="How many. fractional: a power of two; by default the least one at which no axis is "
-        "confounded with an interaction of two others. full and one-at-a-time: as many as their axes give.",
+        description=(
+            "Number of points. fractional: a power of two; by default the least one at which no axis is "
+            "confounded with an interaction of two others. full and one-at-a-time: determined by the axes."
+        ),
     )
-    skip: int = Field(0, ge=0, le=1_000_000, description="halton: of the sequence's first points.")
-    seed: int = Field(1, ge=0, le=2**63 - 1, description="Of sampled points; not of the runs.")
-    axes: dict[str, Axis] = Field(min_length=1, description="Parameter: its range or levels.")
+    skip: int = Field(
+        0, ge=0, le=1_000_000, description="halton: number of the sequence's first points to skip."
+    )
+    seed: int = Field(1, ge=0, le=2**63 - 1, description="Seed of the sampled points, not of the runs.")
+    axes: dict[str, Axis] = Field(min_length=1, description="Range or levels, by parameter.")
 
 
 class CampaignBlock(Base):
@@ -226,48 +263,59 @@ class CampaignBlock(Base):
         None, min_length=1, description="Topology files, beside this one; without it, this file itself."
     )
     factors: dict[str, Annotated[list[Level], Field(min_length=1)]] = Field(
-        default_factory=dict, description="Parameter: its levels."
+        default_factory=dict, description="Levels by parameter."
     )
     points: list[dict[str, Level]] | None = Field(
         None,
         min_length=1,
-        description="Settings of several parameters at once, each with every topology and level; with "
-        "`topology: FILE` in it, with that one alone.",
+        description=(
+            "Settings of several parameters at once, each combined with every topology and level; a "
+            "setting with `topology: FILE` only with that file."
+        ),
     )
-    design: Design | None = Field(None, description="The same, sampled from ranges in place of a list.")
+    design: Design | None = Field(None, description="Points sampled from ranges, in place of a list.")
     search: dict[str, Search] | None = Field(
         None,
         min_length=1,
-        description="Parameter: the range in which its largest good value is looked for, by as many runs of "
-        "each combination of topology and levels as that takes.",
+        description=(
+            "By parameter: the range in which its largest good value is searched, with as many runs of "
+            "each combination of topology and levels as needed."
+        ),
     )
     parameters: dict[str, Level] = Field(
-        default_factory=dict, description="Parameter: its value in every cell."
+        default_factory=dict, description="Value in every cell, by parameter."
     )
     repetitions: Positive = Field(1, le=1000, description="Runs of each cell.")
     until: Until | None = Field(
         None,
-        description="In place of `repetitions`: each setting is repeated until the mean of a metric is known "
-        "well, and not more often.",
+        description=(
+            "In place of `repetitions`: each setting is repeated until the interval of a metric's mean is "
+            "narrow enough."
+        ),
     )
     order: Order = Field(
         "listed",
-        description="Of the runs of one repetition, which is a block with a run of every setting. listed: as "
-        "in this file, the last factor fastest; random: in each block another order, which the seed fixes, "
-        "so that a change of the machine during the campaign favours no setting.",
+        description=(
+            "Order of the runs of one repetition, which is a block with a run of every setting. listed: as "
+            "in this file, the last factor fastest; random: in each block another order, which the seed "
+            "fixes, so that a change of the machine during the campaign favours no setting."
+        ),
     )
     rerun_suspect: int = Field(
         0,
         ge=0,
         le=10,
-        description="A cell whose run is suspect because of what the machine did to it is run again, at most "
-        "so many times. All runs are kept; the last one counts, which is the first undisturbed one if there "
-        "is one.",
+        description=(
+            "Limit on further runs of a cell whose run is suspect because of a disturbance of the machine. "
+            "All runs are kept; the last one counts, which is the first undisturbed one if there is one."
+        ),
     )
     boot: Literal["once", "each"] = Field(
         "once",
-        description="Virtual machines: once: cells go on from a snapshot of the booted machines where that "
-        "is faster; each: every cell boots.",
+        description=(
+            "Virtual machines: once: cells resume from a snapshot of the booted machines if that is "
+            "faster; each: every cell boots."
+        ),
     )
 
 
@@ -275,19 +323,24 @@ class File(Base):
     """A topology file."""
 
     name: Name = Field(description="Name of the experiment, and of its lab unless another is given.")
-    description: str = Field("", description="For people.")
+    description: str = Field("", description="Description for human readers.")
     reference: Reference | None = Field(None, description="Published results to compare with.")
     seed: int = Field(1, ge=0, le=2**63 - 1, description="Fixes every random draw of the workload.")
     parameters: dict[str, Parameter] = Field(default_factory=dict, description="Values used as ${name}.")
     libvirt: LibvirtUri = Field(
         "qemu:///embed",
-        description="Who runs the nodes of kind vm: qemu:///embed needs no daemon; or a daemon, as "
-        "qemu:///system; with qemu+ssh://USER@HOST/system the whole lab runs on that machine.",
+        description=(
+            "URI of the libvirt driver that runs the nodes of kind vm: qemu:///embed needs no daemon, "
+            "qemu:///system is a daemon; with qemu+ssh://USER@HOST/system the whole lab runs on that "
+            "machine."
+        ),
     )
     hosts: Annotated[dict[HostName, Host], BeforeValidator(hosts_value)] = Field(
         default_factory=dict,
-        description="Machines that carry this one lab together (docs/placement.md): names of the "
-        "inventory, or by name what they are. Without them the lab is whole on one machine.",
+        description=(
+            "Machines that carry this one lab together (docs/placement.md): names of the inventory, or "
+            "descriptions by name. Without them the whole lab is on one machine."
+        ),
         json_schema_extra=or_names,
     )
     underlay: Underlay = Field(
@@ -299,19 +352,22 @@ class File(Base):
     links: dict[Name, Link] = Field(default_factory=dict, description="Links with impairments, by name.")
     routing: Annotated[Routing | None, BeforeValidator(_routing)] = Field(
         None,
-        description="Where nodes forward: how routes are found (by delay); one word alone is `by`.",
+        description="How the routes of forwarding nodes are computed (by delay); one word alone is `by`.",
         json_schema_extra=_or_word,
     )
     captures: dict[Name, Capture] = Field(default_factory=dict, description="Capture points, by name.")
     timeline: list[Event] = Field(default_factory=list, description="Events, in any order.")
     run: Run = Field(default_factory=lambda: Run.model_validate({}), description="Length of the phases.")
     proof: Proof = Field(
-        default_factory=lambda: Proof.model_validate({}), description="How tight the links' proof is."
+        default_factory=lambda: Proof.model_validate({}),
+        description="Tolerances and length of the links' proof.",
     )
     expect: list[Line] = Field(
         default_factory=list,
-        description="What the run has to meet, judged after it: exit status 7 if one fails, 8 if one cannot "
-        "be told. Each is a mapping, or one line: `latency_p99[class=control] < 500 ms`.",
+        description=(
+            "Conditions on the run, judged after it: exit status 7 if one fails, 8 if the run does not "
+            "decide one. Each is a mapping, or one line: `latency_p99[class=control] < 500 ms`."
+        ),
         json_schema_extra=or_lines,
     )
     campaign: CampaignBlock | None = Field(None, description="The matrix that `vnet campaign run` runs.")
@@ -324,8 +380,8 @@ class CampaignFile(Base):
     """A file that holds a campaign over other topology files."""
 
     name: Name = Field(description="Name of the campaign.")
-    description: str = Field("", description="For people.")
+    description: str = Field("", description="Description for human readers.")
     seed: int = Field(
-        1, ge=0, le=2**62 - 1, description="Of the first repetition; repetition n has seed + n - 1."
+        1, ge=0, le=2**62 - 1, description="Seed of the first repetition; repetition n has seed + n - 1."
     )
     campaign: CampaignBlock = Field(description="The matrix.")

@@ -125,7 +125,8 @@ class NoSubnetError(Exception):
 
 def wire_subnets(model: File, names: Expansion) -> dict[str, str]:
     """Returns the subnet of each link between two nodes: its own, else the next free small one. That is IPv6
-    if `routing` says so, or says nothing and all subnets of the file are IPv6. NoSubnetError if none is free.
+    if `routing` requires it, or if it has no `family` and all subnets of the file are IPv6. NoSubnetError if
+    none is free.
     """
     given = [s.subnet for s in model.segments.values()] + [link.subnet for link in model.links.values()]
     known = sorted({subnet for subnet in given if subnet is not None})

@@ -58,19 +58,21 @@ def line(value: Any) -> Any:
 
 class Series(Base):
     """A condition that holds always, eventually or never: bounds of a series, or a text that a log or a
-    session's step has. A text alone stands for `{text: TEXT}`, `true` for an event for `{}`.
+    session's step has. A text alone means `{text: TEXT}`; for an event, `true` means `{}`.
     """
 
     above: Amount = _bound("More than this, in the unit of the metric; times and rates with theirs.")
     at_least: Amount = _bound("This or more.")
     below: Amount = _bound("Less than this.")
     at_most: Amount = _bound("This or less.")
-    within: Span | None = Field(None, description="eventually: the longest time until it is reached.")
+    within: Span | None = Field(None, description="eventually: longest time until the condition is met.")
     text: str | None = Field(
         None,
         min_length=1,
-        description="Of a log's line, or of what is recorded with a session's step: a regular expression; "
-        "case does not matter.",
+        description=(
+            "Regular expression for a log line, or for the text recorded with a session's step; case is "
+            "ignored."
+        ),
     )
 
 
@@ -90,21 +92,23 @@ class Chosen(Base):
     qos: int | None = Field(None, ge=0, le=2, description="MQTT: short for `guarantee: QoS N`.")
     guarantee: str | None = Field(None, description="Delivery guarantee, as the report names it.")
     link: str | None = Field(None, description="Link.")
-    direction: Literal["forward", "reverse", "both"] | None = Field(None, description="Of the link.")
+    direction: Literal["forward", "reverse", "both"] | None = Field(
+        None, description="Direction of the link."
+    )
     queue_class: str | None = Field(None, description="Band, class or tin of the link's queue.")
     nodes: Literal["broker", "server", "sender", "receiver", "client"] | None = Field(
-        None, description="Nodes by what they do."
+        None, description="Nodes by their function."
     )
     group: str | None = Field(None, description="Group, or a single node.")
-    role: str | None = Field(None, description="Of the group's software.")
+    role: str | None = Field(None, description="Role of the group's software.")
     machine: str | None = Field(None, description="Machine that carries the lab.")
     capture: str | None = Field(None, description="Capture point.")
     protocol: str | None = Field(None, description='Path of protocols in a capture: "eth:ip:tcp".')
     layer: str | None = Field(None, description="Layer of frames.")
     bin: str | None = Field(None, description='Packet lengths: "640-1279".')
     flow: str | None = Field(None, description="One bulk transfer.")
-    stream: str | None = Field(None, description="Of trials after RFC 2544.")
-    frame_bytes: int | None = Field(None, description="Of those trials.")
+    stream: str | None = Field(None, description="Stream of trials after RFC 2544.")
+    frame_bytes: int | None = Field(None, description="Frame size of those trials, bytes.")
     program: str | None = Field(
         None, description="NODE/SOFTWARE with `figures`; for fio with the part: `disk/test read`."
     )
@@ -120,9 +124,13 @@ class Condition(Base):
         "that it caused.",
     )
     delivered: Literal["at-most-once", "at-least-once", "exactly-once"] | None = Field(
-        None, description="Of all messages that were sent: none is lost, none comes twice, or both."
+        None,
+        description=(
+            "Delivery of all sent messages: none lost (at least once), none delivered twice (at most "
+            "once), or both."
+        ),
     )
-    log: str | None = Field(None, description="Node or group, whose programs' logs are read.")
+    log: str | None = Field(None, description="Node or group whose programs' logs are searched.")
     event: str | None = Field(
         None,
         description="Label of the timeline, or a step of a session: connecting, tls, connected, subscribed, "
@@ -153,7 +161,7 @@ class Condition(Base):
 
 class Expect(Chosen, Condition):
     """One expectation, with exactly one of `metric`, `delivered`, `log` and `event`. The keys from `class` on
-    choose the values that it is about; without them it is about all, and each of them must meet it.
+    choose the values that must meet it; without them, all values must meet it.
     """
 
 

@@ -88,7 +88,7 @@ def resolution(columns: Sequence[int]) -> int:
 
 
 def confounded(axes: Sequence[str], points: int) -> str:
-    """Returns in words what a fraction cannot tell apart: its resolution and how further axes are made."""
+    """Returns as text which effects a fraction confounds: its resolution and how further axes are made."""
     base = points.bit_length() - 1
     columns = columns_of(len(axes), base)
     made = [

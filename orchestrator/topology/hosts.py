@@ -78,7 +78,10 @@ class Host(Base):
         None, description="`ssh://[USER@]HOST[:PORT][/KERNEL]`, or `local`: the machine of the command."
     )
     address: Address | None = Field(
-        None, description="By which the other hosts reach it, for tunnels; by default as it says itself."
+        None,
+        description=(
+            "Address at which the other hosts reach this one, for tunnels; by default the host reports it."
+        ),
     )
     cores: Annotated[
         float | None,
@@ -93,7 +96,10 @@ class Host(Base):
         BRIDGE_PORTS, le=BRIDGE_PORTS, description="Most ports of one bridge, its tunnel's among them."
     )
     nics: list[Nic] | None = Field(
-        None, description="NICs in it that `nic` and `nics` ask for: who asks for one of them stands here."
+        None,
+        description=(
+            "NICs of this host that `nic` and `nics` may name; a node that names one is placed on this host."
+        ),
     )
 
 
@@ -101,12 +107,16 @@ class Underlay(Base):
     """The network between the hosts. The plan states what it does to the lab; a run measures it."""
 
     mtu: int = Field(1500, ge=576, le=65535, description="Bytes; a tunnel takes 50 of them (IPv6: 70).")
-    delay: Duration = Field(text("0 s"), description="What it adds one way, as far as it is known.")
+    delay: Duration = Field(
+        text("0 s"), description="One-way delay that the underlay adds, as far as it is known."
+    )
     oversize: Literal["fragment", "lower", "refuse"] = Field(
         "fragment",
-        description="Where a segment's MTU and the tunnel's headers are more than `mtu`. fragment: the lab "
-        "stays as asked, and hosts send its longest frames in two packets. lower: the segment gets the MTU "
-        "that fits. refuse: neither.",
+        description=(
+            "If a segment's MTU and the tunnel's headers exceed `mtu`: fragment keeps the MTU, and hosts "
+            "send the longest frames in two packets; lower gives the segment the MTU that fits; refuse is "
+            "an error."
+        ),
     )
     port: Port = Field(VXLAN_PORT, description="UDP port of the tunnels.")
 

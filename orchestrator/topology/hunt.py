@@ -17,7 +17,7 @@ Fault = Annotated[
         "values. With `at`, it is drawn for that moment."
     ),
 ]
-# Faults that other programs know and this one does not: rule and remedy.
+# Faults of other programs that vNET does not have: rule and remedy.
 UNKNOWN = {
     "schedule": (
         "the lab kernel's schedule cannot be perturbed yet: programs run in the order that the seed and the "
@@ -32,7 +32,7 @@ UNKNOWN = {
 
 
 class Limits(Base):
-    """When a hunt ends, whichever comes first."""
+    """Limits of a hunt; the first that is reached ends it."""
 
     events: Positive = Field(4, le=20, description="Most drawn events of a trial.")
     trials: Positive = Field(
@@ -42,7 +42,7 @@ class Limits(Base):
 
 
 class HuntBlock(Base):
-    """What `vnet hunt` varies to break the file's expectations."""
+    """Faults and parameters by which `vnet hunt` tries to break the file's expectations."""
 
     faults: list[Fault] | None = Field(
         None,
@@ -50,9 +50,7 @@ class HuntBlock(Base):
         description="Kinds of faults of which trials are made; without it, all kinds, on all programs and "
         "links of the file.",
     )
-    vary: dict[str, Any] = Field(
-        default_factory=dict, description="Parameter: a list of values, or a range of them."
-    )
+    vary: dict[str, Any] = Field(default_factory=dict, description="List or range of values, by parameter.")
     at_most: Limits = Field(
         default_factory=lambda: Limits.model_validate({}), description="When the hunt ends."
     )

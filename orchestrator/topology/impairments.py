@@ -51,11 +51,15 @@ class Slot(Base):
     """Packets go in slots, together, and none between them: radio schedulers, power-line cycles."""
 
     min: Duration | None = Field(None, description="Shortest time from one slot to the next.")
-    max: Duration | None = Field(None, description="Longest; each is drawn between them (`min`).")
+    max: Duration | None = Field(
+        None, description="Longest time from one slot to the next (`min`); each is drawn between the two."
+    )
     delays: Annotated[Any, BeforeValidator(_slot_delays, json_schema_input_type=str | None)] = Field(
         None,
-        description="In place of min and max: a file beside this one that these times are drawn from, in the "
-        "form of a direction's `delays`.",
+        description=(
+            "In place of min and max: a file beside this one from which these times are drawn, in the form "
+            "of a direction's `delays`."
+        ),
     )
     packets: Positive | None = Field(None, le=2**31 - 1, description="Most packets of a slot.")
     bytes: Size | None = Field(None, le=2**31 - 1, description="Most bytes of a slot.")
@@ -76,11 +80,16 @@ class TraceFile(Base):
     file: str = Field(min_length=1, description="CSV or packet-delivery trace, relative to this file.")
     repeat: bool = Field(
         False,
-        description="Begin again at the end: a CSV's last line only says when. Else its last state stays.",
+        description=(
+            "Begin again at the end; the last line of a CSV then only has the end's time. Otherwise the "
+            "last state stays."
+        ),
     )
     bin: Annotated[Duration, AfterValidator(_bin)] = Field(
         text("100 ms"),
-        description="Of a packet-delivery trace: over how long its opportunities of 1,500 bytes are counted.",
+        description=(
+            "For a packet-delivery trace: interval over which its opportunities of 1,500 bytes are counted."
+        ),
     )
 
 
@@ -98,9 +107,11 @@ class Impairment(Base):
 
     profile: str | None = Field(
         None,
-        description="A named impairment (`vnet profiles` lists them, with the source of every figure), or "
-        "`profiles/NAME.yaml` beside this file; `both` gives each direction its own. What is written "
-        "beside it wins.",
+        description=(
+            "A named impairment (`vnet profiles` lists them, with the source of every figure), or "
+            "`profiles/NAME.yaml` beside this file; `both` gives each direction its own. Keys beside it "
+            "replace its values."
+        ),
     )
     delay: Duration = Field(text("0 s"), description="One way delay.")
     jitter: Duration = Field(
@@ -114,20 +125,32 @@ class Impairment(Base):
     )
     distribution: Annotated[Any, BeforeValidator(_distribution), _SHAPES] = Field(
         "uniform",
-        description="Of the jitter: uniform is delay +- jitter; for the others jitter is the scale.",
+        description=(
+            "Distribution of the jitter: uniform is delay +- jitter; for the others jitter is the scale."
+        ),
     )
-    delay_correlation: Share = Field(text("0 %"), description="Of one packet's delay with the one before.")
+    delay_correlation: Share = Field(
+        text("0 %"), description="Correlation of a packet's delay with that of the packet before."
+    )
     loss: Share = Field(text("0 %"), description="Packets lost, independent unless correlated.")
-    loss_correlation: Share = Field(text("0 %"), description="Of one packet's loss with the one before.")
+    loss_correlation: Share = Field(
+        text("0 %"), description="Correlation of a packet's loss with that of the packet before."
+    )
     gilbert_elliott: GilbertElliott | None = Field(None, description="Bursty loss instead of `loss`.")
     duplicate: Share = Field(text("0 %"), description="Packets sent twice.")
-    duplicate_correlation: Share = Field(text("0 %"), description="As for loss.")
+    duplicate_correlation: Share = Field(
+        text("0 %"), description="Correlation of successive packets, as for loss."
+    )
     corrupt: Share = Field(text("0 %"), description="Packets with one bit flipped.")
-    corrupt_correlation: Share = Field(text("0 %"), description="As for loss.")
+    corrupt_correlation: Share = Field(
+        text("0 %"), description="Correlation of successive packets, as for loss."
+    )
     reorder: Share = Field(
         text("0 %"), description="Packets sent at once, past the delayed ones; needs a delay."
     )
-    reorder_correlation: Share = Field(text("0 %"), description="As for loss.")
+    reorder_correlation: Share = Field(
+        text("0 %"), description="Correlation of successive packets, as for loss."
+    )
     rate: Rate | None = Field(
         None, description="Bandwidth, Ethernet frames; without it the direction is not shaped."
     )
@@ -136,16 +159,22 @@ class Impairment(Base):
     )
     backpressure: bool = Field(
         False,
-        description="What waits for `rate` still counts to the socket that sent it, as in the sender's own "
-        "network card: its programs wait. Not beside what only netem does.",
+        description=(
+            "Packets that wait for `rate` still count for the sending socket, as in the sender's own "
+            "network card, so its programs wait. Not possible beside settings that only netem has."
+        ),
     )
-    slot: Slot | None = Field(None, description="Packets go in slots only, after their delay (netem's slot).")
+    slot: Slot | None = Field(
+        None, description="Packets leave in slots only, after their delay (netem's slot)."
+    )
     trace: Annotated[Any, BeforeValidator(_trace, json_schema_input_type=TraceFile | str | None)] = Field(
         None,
-        description="A file beside this one that says what rate, delay and loss become as time passes: a CSV "
-        "(columns `time_s` and any of `rate_mbps`, `delay_ms`, `loss_percent`) or a packet-delivery trace. "
-        "`{file: FILE, repeat: true, bin: 100 ms}`, or the file alone.",
+        description=(
+            "A file beside this one with rate, delay and loss over time: a CSV (columns `time_s` and any "
+            "of `rate_mbps`, `delay_ms`, `loss_percent`) or a packet-delivery trace. `{file: FILE, repeat: "
+            "true, bin: 100 ms}`, or the file alone."
+        ),
     )
     queue: Queue | None = Field(
-        None, description="What happens to packets that `rate` cannot send at once; first in, first out."
+        None, description="Queue of packets that `rate` cannot send at once; by default first in, first out."
     )

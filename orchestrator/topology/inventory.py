@@ -24,8 +24,8 @@ from .validation import problems_of
 VARIABLE = "VNET_INVENTORY"
 USUAL = FilePath("inventory") / "hosts.yml"
 GROUP = "lab_hosts"
-EVERYONE = "all"  # of `--hosts`
-PREFIX = "vnet_"  # of variables that are keys of a host: vnet_cores
+EVERYONE = "all"  # value of `--hosts`
+PREFIX = "vnet_"  # prefix of variables that are keys of a host, such as vnet_cores
 KEYS = frozenset(Host.model_fields)
 
 
@@ -92,7 +92,7 @@ def expand(
     try:
         written = _asked(data, asked, inventory)
         if not isinstance(written, dict):
-            return {**data, "hosts": written} if asked else data  # its form is refused later
+            return {**data, "hosts": written} if asked else data  # a later check refuses another form
         whole = {}
         for name, body in written.items():
             if (problem := _unknown(name, body, document, inventory)) is not None:
@@ -107,7 +107,7 @@ def expand(
 
 def _asked(data: Mapping[str, Any], asked: Sequence[str], inventory: Inventory) -> Any:
     own = data.get("hosts")
-    with suppress(PydanticCustomError):  # it is reported where the file is read
+    with suppress(PydanticCustomError):  # reading the file reports it
         own = hosts_value(own)
     if not asked:
         return own

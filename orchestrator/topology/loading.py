@@ -44,9 +44,10 @@ class Topology:
     parameters: dict[str, Any]  # resolved; quantities as text with their unit
     document: Document = field(repr=False)
     tables: delays.Tables = field(default_factory=dict, repr=False)  # netem's, by name
-    images: containers.Images = field(default_factory=dict, repr=False)  # of light nodes, by text in the file
+    # images of light nodes, by the file's text
+    images: containers.Images = field(default_factory=dict, repr=False)
     conditions: Stated | None = None  # beside the expectations of the file
-    goals: Stated | None = None  # of a campaign's searches: the plan checks them and does not hold them
+    goals: Stated | None = None  # goals of a campaign's searches; the plan checks but does not store them
     notes: tuple[Note, ...] = ()  # retired keys that the file uses
 
     @property

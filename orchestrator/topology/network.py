@@ -26,37 +26,44 @@ class Segment(Base):
 
     subnet: Subnet | None = Field(
         None,
-        description="Its subnet, of IPv4 or IPv6; may be left out where a link joins the segment to one "
-        "that has it.",
+        description="IPv4 or IPv6 subnet; a segment that a link joins to one with a subnet needs none.",
     )
     mtu: int = Field(
-        1500, ge=SMALLEST_MTU, le=65535, description="Of the bridge and of every interface on it, bytes."
+        1500, ge=SMALLEST_MTU, le=65535, description="MTU of the bridge and of every interface on it, bytes."
     )
     ipv6: bool = Field(
         False,
-        description="Let nodes use IPv6 beside an IPv4 subnet (link-local addresses, router solicitation, "
-        "MLD); with an IPv6 subnet they do.",
+        description=(
+            "Enable IPv6 beside an IPv4 subnet (link-local addresses, router solicitation, MLD); with an "
+            "IPv6 subnet it is always enabled."
+        ),
     )
     stp: bool = Field(
         False,
-        description="Spanning tree (IEEE 802.1D, its shortest timers): links of segments may form loops. "
-        "All segments that links join have it, or none. The first in the file is its root.",
+        description=(
+            "Spanning tree (IEEE 802.1D, its shortest timers): links of segments may form loops. Set it on "
+            "all segments that links join, or on none. The first segment of the file is the root."
+        ),
     )
     duplex: Duplex = Field(
         "full",
-        description="half: one medium for all its members. Every frame, whoever sends it and however many "
-        "receive it, passes one transmitter once: `medium`.",
+        description=(
+            "half: one medium for all members of the segment. Every frame passes one transmitter "
+            "(`medium`) once, for any sender and any number of receivers."
+        ),
     )
     medium: Impairment | None = Field(
-        None, description="half duplex: what the one transmitter does to frames; needs a `rate`."
+        None, description="half duplex: impairment by the one transmitter; needs a `rate`."
     )
 
 
 class LinkNics(Base):
     """Two NICs of the machine, cabled to each other."""
 
-    a: Nic = Field(description="On the side of the link's first end; of a node it becomes the interface.")
-    b: Nic = Field(description="On the side of the second: a port of that segment's bridge.")
+    a: Nic = Field(
+        description="NIC at the link's first end; if that is a node, the NIC becomes its interface."
+    )
+    b: Nic = Field(description="NIC at the link's second end: a port of that segment's bridge.")
 
 
 NO_NICS = "none"
@@ -87,33 +94,40 @@ class Link(Base):
         description="[segment, segment], [node, segment], [group, segment], or [node, node]: a wire from one "
         "to the other, with a subnet of its own."
     )
-    forward: Impairment | None = Field(None, description="From the first to the second.")
-    reverse: Impairment | None = Field(None, description="From the second to the first.")
-    both: Impairment | None = Field(None, description="The same, independently, in each direction.")
+    forward: Impairment | None = Field(None, description="Impairment from the first to the second.")
+    reverse: Impairment | None = Field(None, description="Impairment from the second to the first.")
+    both: Impairment | None = Field(None, description="The same impairment in each direction, independently.")
     duplex: Duplex = Field(
         "full",
-        description="half: both directions share one transmitter, hence one rate and one queue; of a group's "
-        "links each has a transmitter of its own.",
+        description=(
+            "half: both directions share one transmitter, hence one rate and one queue; each link of a "
+            "group has its own transmitter."
+        ),
     )
     nics: Annotated[LinkNics | None, BeforeValidator(_ports)] = Field(
         None,
-        description="The link runs through two ports of this machine that a cable joins. In one text, for "
-        'a parameter: "A B", or "none" for a plain link (of a node that nothing else is asked of: no link).',
+        description=(
+            "The link runs through two ports of this machine that a cable joins. As one text, for a "
+            'parameter: "A B", or "none" for a plain link (no link at all for a node that nothing else '
+            "uses)."
+        ),
         json_schema_extra=_or_text,
     )
     subnet: Subnet | None = Field(
         None,
-        description="[node, node]: its subnet; without one it gets a /30 of 10.255.0.0/16 or below, or of "
-        "IPv6 a /126 of fdff::/64 or below (`routing: {family: ...}`).",
+        description=(
+            "[node, node]: subnet of the link; by default a /30 of 10.255.0.0/16 or below, for IPv6 a /126 "
+            "of fdff::/64 or below (`routing: {family: ...}`)."
+        ),
     )
     cost: int | None = Field(
         None,
         ge=1,
         le=65535,
-        description="[node, node]: of the way over it, for `routing: {by: cost}` and routing daemons (1).",
+        description="[node, node]: cost of the link, for `routing: {by: cost}` and routing daemons (1).",
     )
     mtu: int | None = Field(
-        None, ge=SMALLEST_MTU, le=65535, description="[node, node]: of both its interfaces, bytes (1500)."
+        None, ge=SMALLEST_MTU, le=65535, description="[node, node]: MTU of both interfaces, bytes (1500)."
     )
 
 
@@ -129,6 +143,6 @@ class Capture(Base):
     filter: str = Field(
         "",
         pattern=r"^[^\n\r]*$",
-        description="pcap filter expression, as tcpdump takes it; `check` asks tcpdump.",
+        description="pcap filter expression, as for tcpdump; `check` tests it with tcpdump.",
     )
     keep: bool = Field(True, description="Keep the pcap after it has been reduced to a table.")

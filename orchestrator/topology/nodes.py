@@ -26,7 +26,7 @@ from .software import Software
 class Route(Base):
     """A route written by hand."""
 
-    to: Destination = Field(description='Subnet, or "default": all that nothing else leads to.')
+    to: Destination = Field(description='Subnet, or "default" for all other destinations.')
     via: Targets = Field(
         description="Neighbouring node, or its address; several: each flow takes one of them, by its ports."
     )
@@ -35,8 +35,10 @@ class Route(Base):
 class Mounts(Base):
     """Files and directories of the machine that a light node's programs may use."""
 
-    read: list[str] = Field(default_factory=list, description="Absolute paths that they may read.")
-    write: list[str] = Field(default_factory=list, description="Absolute paths that they may read and write.")
+    read: list[str] = Field(default_factory=list, description="Absolute paths that the programs may read.")
+    write: list[str] = Field(
+        default_factory=list, description="Absolute paths that the programs may read and write."
+    )
 
     copied: list[str] = Field(
         default_factory=list,
@@ -89,27 +91,34 @@ class Machine(Base):
 
     segment: SomeOrNone = Field(
         default_factory=list,
-        description="Segment of eth0, or a list: one interface for each. Links to other nodes follow, in the "
-        "order of `links`; a node that has some needs no segment.",
+        description=(
+            "Segment of eth0, or a list: one interface for each. Links to other nodes follow, in the order "
+            "of `links`; a node with such links needs no segment."
+        ),
     )
     forward: bool = Field(
-        False, description="Pass on packets that are not its own: a router between its subnets."
+        False, description="Forward packets between the node's subnets: the node is a router."
     )
     routes: list[Route] | None = Field(
-        None, description="Its routes, by hand, in place of those that `routing` computes; [] is none."
+        None,
+        description="Routes written by hand, in place of those that `routing` computes; [] means no routes.",
     )
     mtu: int | None = Field(
         None,
         ge=SMALLEST_MTU,
         le=65535,
-        description="Of its interfaces on segments, bytes (the segment's). Longer frames that others send it "
-        "there are lost, as on any wire; TCP agrees on the smaller one.",
+        description=(
+            "MTU of the node's interfaces on segments, bytes (the segment's). Longer frames from others "
+            "are lost, as on any wire; TCP uses the smaller MTU of both ends."
+        ),
     )
     vlan: Annotated[Any, BeforeValidator(_vlans), _VLANS] = Field(
         default_factory=dict,
-        description="light: its first segment's interface is a tagged one (IEEE 802.1Q) of this VLAN, 1 to "
-        "4094, as those of all nodes of the subnet: eth0.5 on eth0, whose frames carry a tag, and in it the "
-        "priority that software asks for with `pcp`. `{SEGMENT: VLAN}` where it is another interface.",
+        description=(
+            "light: VLAN, 1 to 4094, of the interface on the first segment, for example eth0.5 on eth0 "
+            "(IEEE 802.1Q); all nodes of the subnet have the same. Its frames carry a tag with the "
+            "priority that software sets by `pcp`. `{SEGMENT: VLAN}` names another interface."
+        ),
     )
     kind: Literal["light", "vm"] = Field(
         "light", description="light: namespaces and a cgroup. vm: a virtual machine, through libvirt."
@@ -117,16 +126,22 @@ class Machine(Base):
     image: str | None = Field(
         None,
         min_length=1,
-        description="vm: builtin (the default), builtin-router, builtin-tiny, or a cloud image of your own: "
-        "its path (relative to this file), or its name among `vnet images ls`. light: oci:PATH, an archive "
-        "of a container image, whose files it has in place of the machine's (docs/containers.md).",
+        description=(
+            "vm: builtin (the default), builtin-router, builtin-tiny, or a cloud image of your own: its "
+            "path (relative to this file), or its name among `vnet images ls`. light: oci:PATH, an archive "
+            "of a container image, whose files replace the machine's in this node (docs/containers.md)."
+        ),
     )
     memory: Size | None = Field(
-        None, description="vm: its memory (what its built-in image needs; 512 MiB for an image of your own)."
+        None,
+        description=(
+            "vm: memory of the machine (by default the need of its built-in image; 512 MiB for an image of "
+            "your own)."
+        ),
     )
     vcpus: int | None = Field(None, ge=1, le=64, description="vm: virtual CPUs (1).")
     boot_within: Span | None = Field(
-        None, description="vm: longest wait from its start to its agent's first answer (120 s)."
+        None, description="vm: longest wait from the machine's start to its agent's first answer (120 s)."
     )
     cloud_init: dict[str, Any] | None = Field(
         None, description="vm with an image of your own: cloud-init user-data (users, packages, write_files)."
@@ -134,42 +149,52 @@ class Machine(Base):
     software: dict[Name, Software] = Field(
         default_factory=dict, description="Programs, by a name of your own."
     )
-    cpu_limit: CpuAmount | None = Field(None, description="Most CPU it may use, MHz or cores.")
+    cpu_limit: CpuAmount | None = Field(None, description="CPU limit of the node, MHz or cores.")
     cpu_reserve: CpuAmount | None = Field(
-        None, description="CPU it gets when the machine is busy, MHz or cores."
+        None, description="CPU guaranteed to the node on a busy machine, MHz or cores."
     )
     own_core: bool = Field(
         False,
-        description="light: its programs run on a core to themselves, off which the lab keeps all "
-        "others, where the machine has one to give (docs/limits.md).",
+        description=(
+            "light: reserve a core for the node's programs; the lab's other processes do not run on it. "
+            "The machine must have a core to spare (docs/limits.md)."
+        ),
     )
     memory_limit: Size | None = Field(
-        None, description="Most memory its programs may use together (half of the machine's)."
+        None, description="Memory limit of all the node's programs together (half of the machine's memory)."
     )
     process_limit: int | None = Field(
         None,
         ge=2,
         le=1 << 22,
-        description="light: most processes and threads it may have at once, its agent counted (1024).",
+        description=(
+            "light: limit on simultaneous processes and threads of the node, including its agent (1024)."
+        ),
     )
     disk_limit: Size | None = Field(
         None,
-        description="light: most that its programs may write in all, kept in memory and counted there too "
-        "(512 MiB, at most a quarter of the machine's memory).",
+        description=(
+            "light: limit on the files that the node's programs write, which are in memory and count "
+            "there, too (512 MiB, at most a quarter of the machine's memory)."
+        ),
     )
     mounts: Mounts = Field(
         default_factory=lambda: Mounts.model_validate({}),
-        description="light: paths of the machine that its programs may use, beside what every user of the "
-        "machine may read (docs/security.md).",
+        description=(
+            "light: paths of the machine that the node's programs may use, beside those that every user of "
+            "the machine may read (docs/security.md)."
+        ),
     )
-    host: str | None = Field(None, description="Which of the file's `hosts` it stands on.")
+    host: str | None = Field(None, description="Host of the node, one of the file's `hosts`.")
     near: SomeOrNone = Field(
-        default_factory=list, description="Nodes with which it stands on the same one of the `hosts`."
+        default_factory=list, description="Nodes that must be on the same host as this one."
     )
     apart: Annotated[Any, BeforeValidator(_apart), _APART] = Field(
         default_factory=list,
-        description="Nodes and groups with which it shares none of the `hosts`; of a group, true: its "
-        "members share none with each other.",
+        description=(
+            "Nodes and groups that must be on other hosts than this one; for a group, true puts each "
+            "member on another host."
+        ),
     )
 
 
@@ -194,4 +219,4 @@ class Node(Machine):
 class Group(Machine):
     """Equal machines, named <group>1, <group>2 ..."""
 
-    count: int = Field(ge=1, le=100_000, description="How many.")
+    count: int = Field(ge=1, le=100_000, description="Number of members.")

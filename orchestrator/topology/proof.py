@@ -48,8 +48,8 @@ _RATE = Annotated[
 
 
 class Proof(Base):
-    """How far measured values of links may be from expected ones. Shares (loss ...) are judged to a
-    quarter of their value, below 1 % to a half.
+    """Tolerances of measured values of links. Shares (loss ...) are judged to a quarter of their value, below
+    1 % to a half.
     """
 
     delay: _TIME | None = Field(
@@ -66,13 +66,14 @@ class Proof(Base):
     rate: _RATE | None = Field(None, description="By default 0.5 % in virtual time, else 1 %.")
     time: Span = Field(
         text("2 s"), ge=10**8, le=10**12,
-        description="Of the longest train of frames that every proof begins with.",
+        description="Length of the longest train of frames with which every proof begins.",
     )  # fmt: skip
     at_most: Span | None = Field(
         None, ge=0, le=10**13,
-        description="Of all trains of a direction together, 60 s by default, in virtual time 1200 s. The "
-        "proof goes on by itself until it can tell each quantity. What would take longer is not begun, and "
-        "the proof says how long it would take.",
+        description=("Limit on the length of all trains of a direction together, 60 s by default, in "
+            "virtual time "
+            "1200 s. The proof continues by itself until each quantity holds or fails. A train beyond the "
+            "limit is not sent, and the proof reports the time that it needs."),
     )  # fmt: skip
 
     def settings(self) -> ProofSettings:

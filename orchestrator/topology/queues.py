@@ -45,7 +45,7 @@ class Band(Base):
     port: Ports = Field(
         default_factory=list, description="TCP or UDP port, on either side; IPv4 without fragments."
     )
-    limit: Positive = Field(1000, le=2**31 - 1, description="Its own queue, packets.")
+    limit: Positive = Field(1000, le=2**31 - 1, description="Length of the band's queue, packets.")
 
 
 _FORMS: dict[Form, Any] = {

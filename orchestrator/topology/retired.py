@@ -86,8 +86,7 @@ def _mappings(data: Any, where: tuple[str, ...], at: Path = ()) -> Iterator[tupl
 def renew(document: Document, problems: list[Problem]) -> tuple[Document, list[Note]]:
     """Returns the document with every retired key under its present name, and a note for each.
 
-    A file with both the old and the new name of a key is a problem, since nobody can know which value is
-    meant.
+    A file with both the old and the new name of a key is a problem, since either value can be meant.
     """
     found = [*uses(document.data)]
     if not found:

@@ -23,7 +23,9 @@ from .expect import Line, or_lines
 class Bound(Base):
     """A bound on a metric of a run, in every named class."""
 
-    metric: str = Field(description="Of summary.json: latency_p99 (ms), messages_lost, messages_unsent ...")
+    metric: str = Field(
+        description="Metric of summary.json: latency_p99 (ms), messages_lost, messages_unsent ..."
+    )
     classes: list[str] = Field(min_length=1, description="Traffic classes; one without the metric fails.")
     at_most: float = Field(description="Largest value, in the metric's unit.")
 
@@ -34,12 +36,15 @@ class Search(Base):
     low: Positive = Field(alias="from", description="Least value, which the first run has.")
     high: Positive = Field(alias="to", description="Largest value.")
     resolution: Share = Field(
-        text("5 %"), gt=0, lt=1, description="The search ends when it knows the value so well."
+        text("5 %"), gt=0, lt=1, description="Precision of the value at which the search ends."
     )
     holds: list[Bound] = Field(default_factory=list, description="Largest values that a run must keep.")
     expect: list[Line] = Field(
         default_factory=list,
-        description="What a run must keep, as in `expect` of a topology; a run that cannot tell does not.",
+        description=(
+            "Expectations that a run must meet, as in `expect` of a topology; a run that does not decide "
+            "one fails the search's test."
+        ),
         json_schema_extra=or_lines,
     )
 

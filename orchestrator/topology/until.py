@@ -19,7 +19,7 @@ BARE = re.compile(r"[\w.-]*")  # a metric without more
 
 
 class Precision(Base):
-    """The metric, how well its mean is to be known, and the bounds of the number of repetitions."""
+    """The metric, the wanted precision of its mean, and the bounds of the number of repetitions."""
 
     metric: str = Field(
         description="Name in summary.json, as in `expect`; its subjects and time may follow: "
@@ -33,13 +33,14 @@ class Precision(Base):
     )
     at_least: int = Field(3, ge=2, le=1000, description="Repetitions before the first look at the interval.")
     at_most: int = Field(
-        ge=2, le=1000, description="Repetitions after which a setting ends, narrow interval or not."
+        ge=2, le=1000, description="Repetitions after which a setting ends, even if its interval is wide."
     )
 
 
 class Until(Chosen, Precision):
-    """Repetitions of each setting until the mean of a metric is known well. The interval holds the mean with
-    95 % at whichever look ends the setting: the 5 % of error are split evenly over all looks (Bonferroni).
+    """Repetitions of each setting until the interval of a metric's mean is narrow enough. The interval
+    contains the mean with 95 % at any look that ends the setting, since the 5 % of error are split evenly
+    over all looks (Bonferroni).
     """
 
     @model_validator(mode="before")

@@ -1,4 +1,4 @@
-"""Runs a run in virtual time again without one cause, and says by how much its messages are faster."""
+"""Repeats a run in virtual time without one cause, and measures by how much its messages are faster."""
 
 from __future__ import annotations
 
@@ -22,19 +22,24 @@ from reports.metrics.stats import Estimate, t_interval
 
 KEYS = ["flow", "seq", "receiver"]
 BLOCKS = (
-    20  # of messages in order of time: neighbours wait in the same queue, so single ones are not independent
+    # blocks of messages in order of time: neighbours wait in the same queue, so single ones are not
+    # independent
+    20
 )
 FORETOLD = 0.5  # share of the foretold fall that must come true
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a run without a cause did to messages. A fall is the latency with the cause less that without."""
+    """The effect of a run without a cause on messages. A fall is the latency with the cause minus that
+    without.
+    """
 
     cause: str
     verdict: str  # holds: confirmed; fails: the messages are not faster; cannot tell
     messages: int
-    foretold_ns: float | None  # of each of the slowest, by their parts; None if the cause was not named
+    # predicted fall of each of the slowest, by their parts; None if the cause was not named
+    foretold_ns: float | None
     slow_before_ns: float | None  # mean of the slowest that arrived in both runs
     slow_after_ns: float | None
     fall: Estimate | None  # mean over all messages that arrived in both runs, ns

@@ -29,7 +29,7 @@ def without(plan: Plan, cause: str) -> Plan:
     """
     kind, _, name = cause.partition(":")
     if kind not in KINDS:
-        raise WithoutError(f"--without {cause!r}: is none of KIND:NAME with a kind of {', '.join(KINDS)}")
+        raise WithoutError(f"--without {cause!r}: is not KIND:NAME with a kind of {', '.join(KINDS)}")
     known, change = KINDS[kind]
     names = known(plan)
     if name not in names:

@@ -117,13 +117,13 @@ def _rank(candidate: Candidate) -> tuple[int, float, float]:
 def _candidate(rows: pl.DataFrame, model: str, question: Question, most: float) -> Candidate:
     in_time = shares_in_time(rows, question.deadline_s, confirmed=question.confirmed)
     if in_time is None:
-        why = "its receivers confirm nothing that was measured: ask without --confirmed"
+        why = "its receivers' confirmations were not measured: repeat without --confirmed"
         return Candidate(model, "unknown", why, None, None, ())
     points, place = coordinates(rows), question.place.scaled()
     away = distances(points, place)
     near = tuple(_neighbour(rows, in_time, away, int(index)) for index in np.argsort(away)[:SHOWN])
     if rows.height < FEWEST:
-        why = f"only {rows.height} points are measured, and {FEWEST} are the fewest that tell anything"
+        why = f"only {rows.height} points are measured, and at least {FEWEST} are needed"
         return Candidate(model, "unknown", why, None, None, near)
     if away.min() > most:
         why = f"the nearest measurement is {away.min():.2f} away; errors are known up to {most:.2f}"

@@ -17,11 +17,11 @@ HALF, FULL = "half", "full"
 @dataclass(frozen=True)
 class Axis:
     """One axis of the atlas. `low` and `high` are the designed range; with `log`, positions on the axis are
-    logarithmic; `say` turns a value into text.
+    logarithmic; `say` converts a value to text.
     """
 
     name: str  # column of the data set
-    parameter: str  # of the topologies
+    parameter: str  # parameter of the topologies
     low: float
     high: float
     log: bool
@@ -67,7 +67,8 @@ AXES = (
     Axis("receivers", "receivers", 1, 300, True, lambda value: f"{value:g}"),
     Axis("size_bytes", "size", 600, 10_000, True, size_words),
 )
-DEADLINES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # of the measured shares in time
+# deadlines of the measured shares in time
+DEADLINES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def _number(value: Any) -> float:
 
 
 def _delivery(messages: pl.DataFrame, owed: int) -> dict[str, Any]:
-    """Returns the columns about deliveries: the numbers of delivered, confirmed and duplicated updates out of
+    """Returns the columns about deliveries: the numbers of delivered, confirmed and duplicated updates among
     `owed` (updates x receivers), their shares by each deadline, and quantiles of latency and round trip in s.
 
     Receivers that were absent or unreachable are part of `owed`. Confirmations are None if the model has no

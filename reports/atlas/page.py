@@ -78,7 +78,7 @@ def write_page(atlas: Atlas, out: Path) -> None:
 
 
 def _embedded(value: Any) -> str:
-    """Returns the value as JSON in which `<` is escaped, so that it can stand inside a script element."""
+    """Returns the value as JSON in which `<` is escaped, for use inside a script element."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 

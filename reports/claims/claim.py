@@ -30,8 +30,8 @@ class Clients:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim: `figures` names figures of the paper, `text` is from the paper, `rule` says in words how it is
-    judged, and `how` is the same rule as data.
+    """A claim: `figures` names figures of the paper, `text` is from the paper, `rule` describes the judgement
+    in words, and `how` is the same rule as data.
 
     With `printed`, a number that the paper states, the claim is judged on the value; without, on an order.
     """
@@ -81,7 +81,7 @@ class Claim:
         return self.settled(self._of_survivors(evidence, judged))
 
     def settled(self, judged: Judgement) -> Judgement:
-        """Returns "by construction" in place of "holds" if what the claim says went into the set-up."""
+        """Returns "by construction" in place of "holds" if the claim's content is part of the set-up."""
         if not self.set_up or judged.verdict != HOLDS:
             return judged
         return Judgement(GIVEN, f"{judged.reason}; {self.set_up}")

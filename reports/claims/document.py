@@ -156,7 +156,7 @@ class _Reader:
             raise self.note(line, f"{place}.metric", f"{text!r}: {error}") from error
 
     def subject(self, chosen: Iterable[tuple[str, Any]], line: int, place: str) -> Of:
-        """Returns the subject that the keys choose; a column may stand once."""
+        """Returns the subject that the keys choose; each column may occur once."""
         found: dict[str, Any] = {}
         for key, value in chosen:
             name, value = (key, value) if key in OF else column(key, value) or (key, value)

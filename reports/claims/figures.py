@@ -21,7 +21,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class Figures:
-    """The named quantities of a claims file, for look-up at one level; the name `value` stands for the judged
+    """The named quantities of a claims file, for look-up at one level; the name `value` is the judged
     expression.
     """
 

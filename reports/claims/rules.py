@@ -234,8 +234,8 @@ class Near:
 @dataclass(frozen=True)
 class Highest:
     """Holds if a value is above each of the others by more than the 95 % interval of their difference, at
-    every measured level, at the one `level`, or with `all_levels` at every level of the factor. `0 - E` asks
-    for the lowest.
+    every measured level, at the one `level`, or with `all_levels` at every level of the factor. `0 - E` finds
+    the lowest.
     """
 
     figures: Figures
@@ -265,7 +265,7 @@ class Highest:
 
 
 def _unsure(judged: list[Judgement]) -> str:
-    """Why the first of the comparisons cannot be told; empty if all can be, or one fails."""
+    """The reason why the first open comparison is open; empty if none is open, or one fails."""
     words = [one.verdict for one in judged]
     return next((one.reason for one in judged if one.verdict == OPEN), "") if FAILS not in words else ""
 
@@ -312,7 +312,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class NotJudged:
-    """The verdict "cannot tell" for the given reason: the claim has no rule that a measurement could meet."""
+    """The verdict "cannot tell" for the given reason, since no measurement can decide the claim."""
 
     figures: Figures
     not_judged: str

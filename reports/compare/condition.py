@@ -54,7 +54,7 @@ class Outcome:
 
 
 def limit(text: str, stated: Mapping[str, Any]) -> Limit:
-    """The limit that a condition states, given as the mapping that its text stands for in a topology file.
+    """The limit of a condition, given as the mapping that its text means in a topology file.
 
     CompareError if it is not a percentage of one figure.
     """

@@ -93,8 +93,8 @@ def twins(a: Sample, b: Sample) -> bool:
     """Returns whether two samples are the same run, or one that was repeated to the byte.
 
     They are if they have the same judged figures with equal values, and one figure above zero comes from a
-    clock so fine that chance does not repeat it. Without this rule, equal counts would be compared as if each
-    had been drawn by itself.
+    clock of such resolution that chance does not repeat it. Without this rule, equal counts would be compared
+    as if each had been drawn by itself.
     """
     keys = [key for key in a.metrics if judged(*key)]
     fine = any(not is_stepped(a.metrics[key].unit) and a.metrics[key].value > 0 for key in keys)
@@ -104,7 +104,9 @@ def twins(a: Sample, b: Sample) -> bool:
 
 
 def _why(alone: list[Sample], left: list[Sample], sides: tuple[Side, Side]) -> list[str]:
-    """Returns sentences that say why samples have no partner: another schedule, or no run with their seed."""
+    """Returns a sentence for each reason why samples have no partner: another schedule, or no run with their
+    seed.
+    """
     found = []
     seeds = {one.seed for one in alone} & {one.seed for one in left}
     if any(one.schedule != two.schedule for one in alone for two in left if one.seed == two.seed):

@@ -60,8 +60,8 @@ def _differs(row: Row) -> str:
 
 
 def _remedy(row: Row) -> str:
-    """Returns the reason why a row cannot be told, and what would tell: more repetitions, as many as the
-    scatter so far suggests.
+    """Returns the reason why a row is open, and the remedy: the number of further repetitions by the scatter
+    so far.
     """
     if not row.difference.known:
         few = "one run of a side shows" if row.difference.single else f"{row.difference.n} repetitions show"
@@ -91,9 +91,7 @@ def _so_far(row: Row) -> str:
 
 
 def first_line(one: Comparison) -> str:
-    """Returns the answer in one line: how many figures differ, how many do not, and how many cannot
-    be told.
-    """
+    """Returns the answer in one line: the numbers of figures that differ, that do not, and that are open."""
     differs, same, open_ = (len(one.found(finding)) for finding in (DIFFERS, SAME, OPEN))
     parts = [f"{differs} differ{'s' if differs == 1 else ''}"] if differs else []
     parts += [f"{same} without a difference above {percent(one.margin)} %"] if same else []
@@ -142,7 +140,7 @@ def _settings(one: Comparison) -> str:
 
 
 def _alike(rows: Sequence[Row]) -> list[str]:
-    """Returns a line for each group of rows that cannot be told for the same reason, up to MOST_LINES."""
+    """Returns a line for each group of rows that are open for the same reason, up to MOST_LINES."""
     found: dict[str, list[str]] = {}
     for row in rows:
         found.setdefault(sentence(row), []).append(row.what)

@@ -13,7 +13,7 @@ from pathlib import Path
 from reports.crate.metadata import NAME, Stated, files, metadata, sha256, verdicts
 from reports.study import Study, study_of_campaign, study_of_run
 
-EPOCH = (1980, 1, 1, 0, 0, 0)  # of every entry, so that the same directory gives the same bytes
+EPOCH = (1980, 1, 1, 0, 0, 0)  # time of every entry, so that the same directory gives the same bytes
 
 
 class CrateError(ValueError):

@@ -41,8 +41,8 @@ def interval(values: Values, q: float | None, flows: int = 1, borders: Sequence[
 
     `flows` of messages alternate in the values; `borders` has the indices where an event begins or ends. The
     interval of a quantile contains that of order statistics, too: a sample cannot show values beyond its
-    largest, so few messages give no upper bound of a high percentile. Without an interval, both ends are None
-    and the method has the reason.
+    largest, so a small sample gives no upper bound of a high percentile. Without an interval, both ends are
+    None and the method has the reason.
     """
     n = len(values)
     value = statistic(values, q)

@@ -121,7 +121,7 @@ def _side(inside: bool, outside: bool) -> Verdict:
 
 
 def _said(value: Value, word: Verdict) -> str:
-    """Returns the value with its interval as text and, where the verdict is open, what would tell."""
+    """Returns the value with its interval as text and, if the verdict is open, the means to decide it."""
     if value.exact:
         return "has not recovered" if value.value == math.inf else _amount(value)
     if not value.n:

@@ -95,7 +95,7 @@ def event(run: Run, one: Expectation) -> Judgement:
     those whose record has the expectation's text count.
 
     With `within`, it must happen in that time from the start; `cannot tell` if the run ended before, or if no
-    events were recorded. A step that has not happened cannot be told either if sessions have no records.
+    events were recorded. An absent step also gives `cannot tell` if sessions have no records.
     """
     span = span_of(run, one) if one.during or one.after else whole_ns(run)
     if span is None:
@@ -146,9 +146,9 @@ def _steps(run: Run, one: Expectation) -> pl.Series | None:
 
 
 def _members(run: Run, one: Expectation) -> dict[str, bool]:
-    """Returns the sessions that the expectation is about, by endpoint: those of the nodes of `group`, else
-    all. The value says whether the node's agent carries the session and so records its steps; for a program
-    they are optional.
+    """Returns the sessions of the expectation by endpoint: those of the nodes of `group`, else all. The value
+    is whether the node's agent carries the session and so records its steps; for a program the records are
+    optional.
     """
     group = one.of.get("group")
     return {
@@ -159,8 +159,8 @@ def _members(run: Run, one: Expectation) -> dict[str, bool]:
 
 
 def _silent(run: Run, one: Expectation) -> str:
-    """Returns the reason why the absence of a step says nothing: sessions of the agent without any record, or
-    no session with one. Empty if there is none.
+    """Returns the reason why the absence of a step shows nothing: sessions of the agent without any record,
+    or no session with one. Empty if there is none.
     """
     sessions, members = run.table("sessions"), _members(run, one)
     heard = set() if sessions is None else set(sessions.get_column("endpoint"))

@@ -47,7 +47,7 @@ MAKERS: dict[str, tuple[Make, ...]] = {
 }
 # Times of messages, and what did not happen to a message without one.
 TIMES_OF = {"latency": "messages arrived", "round_trip": "requests was answered"}
-# Counts of messages that say nothing where none was sent.
+# Counts of messages that show nothing if none was sent.
 OF_SENT = tuple(f"messages_{fate}" for fate in ("lost", "duplicated", "reordered", "late", "unanswered"))
 
 
@@ -109,8 +109,8 @@ def _none(m: Metric) -> Value:
 
 
 def _unheard(run: Run, one: Expectation, wanted: dict[str, str]) -> list[Value]:
-    """A value without an interval for each class of which no message arrived: it has no latency, and must not
-    meet a bound by that.
+    """A value without an interval for each class of which no message arrived, so that a missing latency does
+    not meet a bound.
     """
     what, table = one.name.rpartition("_")[0], held_messages(run)
     if what not in TIMES_OF or table is None:
@@ -134,8 +134,8 @@ def unheard(rows: pl.DataFrame, what: str) -> str:
 
 
 def _without_figures(run: Run, one: Expectation, wanted: dict[str, str]) -> list[Value]:
-    """A value without an interval for each program whose log has no figures: it must not meet a bound by
-    that.
+    """A value without an interval for each program whose log has no figures, so that it does not meet a
+    bound.
     """
     if "program" not in METRICS[name_of(one)].of:
         return []
@@ -200,7 +200,7 @@ def _interval(run: Run, m: Metric, q: float | None) -> Estimate:
 
 def _recoveries(run: Run, one: Expectation) -> list[Value] | str:
     """The time from the event to the end of the pause that it caused, of each class: zero without a pause,
-    infinite if it did not end. Cannot be told if the end of the hold cut it while it was not yet long.
+    infinite if it did not end. Open if the end of the hold cut the pause before it was long.
     """
     metrics = [m for m in interruption_metrics(run, one.after) if fits(m.of, one.of)]
     cut = unended(run, one.after)

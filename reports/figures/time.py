@@ -209,7 +209,7 @@ SPECS = (
     Spec(
         "links-time",
         "Throughput of the links",
-        "What the link sent on in the second before each sample.",
+        "Rate that the link forwarded in the second before each sample.",
         links_over_time("bps", False, 1e-6),
         links_chart("Mbit/s"),
     ),

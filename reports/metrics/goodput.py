@@ -83,8 +83,8 @@ def addresses_behind(plan: Plan, name: str) -> set[str]:
 
 
 def _side(plan: Plan, point: str, name: str) -> str:
-    """Returns the side of the link on which a capture stands: "first" or "second"; empty at the link itself,
-    at one of its end nodes, or at an unknown place.
+    """Returns the side of the link on which a capture point is: "first" or "second"; empty at the link
+    itself, at one of its end nodes, or at an unknown place.
     """
     kind, _, at = next((c.at for c in plan.captures if c.name == point), "").partition(" ")
     link = next(link for link in plan.links if link.name == name)

@@ -40,7 +40,7 @@ def binomial_quantile(p: float, n: int, chance: float) -> int:
     """Returns the smallest number k for which n trials, each with success probability `chance`, give at most
     k successes with probability p or more.
     """
-    near = max(0, math.ceil(bdtrik(p, n, chance)))  # of the continuous distribution: at most one off
+    near = max(0, math.ceil(bdtrik(p, n, chance)))  # quantile of the continuous distribution, at most one off
     if bdtr(near, n, chance) < p:
         return near + 1
     return near - 1 if near and bdtr(near - 1, n, chance) >= p else near

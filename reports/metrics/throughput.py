@@ -13,7 +13,7 @@ from reports.metrics.stats import batch_means
 from reports.roles import SECOND, Span, phases
 from reports.rundir import Run
 
-MOST_BINS = 300  # of a plot; longer captures get bins wider than a second
+MOST_BINS = 300  # most bins of a plot; longer captures get bins wider than a second
 NAMES = {"on the wire": "wire_rate", "payload": "payload_rate", "retransmissions": "repeated_rate"}
 
 

@@ -50,8 +50,8 @@ class Paper:
     name: str  # name of its directory, which a topology's `reference: {name: ...}` states
     title: str
     source: str  # short citation, such as "vNET paper, 2014"
-    intro: str  # one paragraph above its figures, about what can be compared and what cannot
-    room: Path  # its directory, with claims.yaml and reference.yaml
+    intro: str  # a paragraph above the figures, on the possible and impossible comparisons
+    room: Path  # directory of the paper, with claims.yaml and reference.yaml
     draws: Callable[[Study], tuple[Spec, ...]]
     prints: Callable[[Study], tuple[Table, ...]]
     measures: Measures = nothing_more  # metrics that its claims need beyond a run's own

@@ -1,4 +1,4 @@
-"""Finds the one JSON document in a log, which may stand between other lines, and the line of each of its
+"""Finds the one JSON document in a log, which may be between other lines, and the line of each of its
 keys.
 """
 
@@ -41,8 +41,8 @@ def line_of(lines: Sequence[str], first: int, key: str) -> int:
 
 
 def section(holder: Mapping[str, Any], key: str, line: int) -> Mapping[str, Any]:
-    """Returns the object below a key, or an empty one if the key is missing; raises UnreadError if something
-    else stands there.
+    """Returns the object below a key, or an empty one if the key is missing; raises UnreadError for a value
+    of another type.
     """
     found = holder.get(key, {})
     if not isinstance(found, dict):

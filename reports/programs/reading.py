@@ -26,7 +26,7 @@ class Figure:
     low: float | None = None
     high: float | None = None
     part: str = ""
-    method: str = ""  # how the reader computed it; empty: as printed
+    method: str = ""  # the reader's method of computation; empty for a printed value
 
 
 class UnreadError(ValueError):

@@ -20,8 +20,8 @@ MEASURES = {
 
 
 def time(page: Page) -> Part | None:
-    """Returns the section of the page, for RFC 2544 trials only with plots of the machine and links. None for
-    several runs, whose own pages have it.
+    """Returns the section of the page; for RFC 2544 trials, it has only the plots of the machine and links.
+    None for several runs, whose own pages have it.
 
     Without any plot, a run with a known start gets a note instead; one without gets None.
     """

@@ -39,7 +39,7 @@ def section(page: Page) -> Part | None:
     if not rows and not effects:
         return None
     page.write("differences", "Differences between the levels", frame(rows))
-    page.write("effects", "Which factor moves which figure", effects_frame(effects))
+    page.write("effects", "Effects of the factors on the figures", effects_frame(effects))
     return page.part(
         "differences",
         "Differences between the levels",
@@ -58,7 +58,9 @@ def effects_frame(found: Sequence[Moved]) -> pl.DataFrame:
 
 
 def _effects(found: Sequence[Moved]) -> Table:
-    return Table(EFFECTS, tuple(map(_effect, found)), "Which factor moves which figure, the strongest first")
+    return Table(
+        EFFECTS, tuple(map(_effect, found)), "Effects of the factors on the figures, the strongest first"
+    )
 
 
 def _effect(one: Moved) -> tuple[str, ...]:

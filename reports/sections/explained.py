@@ -24,7 +24,7 @@ def section(page: Page) -> Part | None:
     untold = sum(row["state"] == UNTOLD for row in rows)
     return page.part(
         "explained",
-        "What explains the figures",
+        "Monitors",
         reached=reached,
         rows=shown,
         untold=f"{untold} of {len(rows)} readings cannot tell." if untold else "",

@@ -64,7 +64,7 @@ def section(page: Page) -> Part | None:
         ),
     ]
     figures = page.figures(registry.MESSAGES, absent=True)
-    # A run with messages should have a latency distribution, so the page says why it has none.
+    # A run with messages should have a latency distribution, so the page gives the reason if it has none.
     figures = tuple(f for f in figures if f.svg or f.spec is latency.ECDF)
     return page.part(
         "messages",

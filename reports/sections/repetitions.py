@@ -34,7 +34,7 @@ def section(page: Page) -> Part | None:
         return None
     return page.part(
         "repetitions",
-        "How often each setting was run",
+        "Repetitions of each setting",
         design=str(about.get("design") or ""),
         seed=order.get("seed") if isinstance(order, dict) else None,
         rule=rule,
@@ -53,7 +53,7 @@ def _settings(study: Study, rule: Enough) -> Table:
         rows += [(name, one.of, str(one.n), one.text, HOLDS if one.enough else OPEN) for one in found]
         if not found:
             rows.append((name, "", str(cells), f"no run measured {rule.metric.text}", OPEN))
-    return Table(SETTINGS, tuple(rows), f"How well the mean of {rule.metric.text} is known")
+    return Table(SETTINGS, tuple(rows), f"Precision of the mean of {rule.metric.text}")
 
 
 def _aside(found: dict[str, list[Line]]) -> Table:

@@ -12,8 +12,8 @@ from reports.metrics.messages import held_messages
 from reports.sections.section import Page, Part
 
 MOST_CLASSES = 10
-MOST_BYTES = 20_000_000  # of captures; reading them takes some 2 s
-WIDTH = 1000  # of a bar's whole time
+MOST_BYTES = 20_000_000  # most bytes of captures that are read, which takes some 2 s
+WIDTH = 1000  # width of a bar for the whole time
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,17 @@ def section(page: Page) -> Part | None:
         return None
     if kept > MOST_BYTES:
         reason = f"the captures have {kept / 1e6:,.0f} MB, which takes too long for a page"
-        return page.part("why", "Where the time went", waterfalls=(), reason=reason)
+        return page.part("why", "Parts of the latency", waterfalls=(), reason=reason)
     try:
         asked = Run(run.path)
         wanted = held.select("flow", "seq", "receiver")
         rows = slowest(asked.messages.join(wanted, on=wanted.columns, how="semi", nulls_equal=True))
         found = tuple(_waterfall(one) for one in asked.answers(rows.head(MOST_CLASSES), behind=True))
     except CaptureError as error:
-        return page.part("why", "Where the time went", waterfalls=(), reason=str(error))
+        return page.part("why", "Parts of the latency", waterfalls=(), reason=str(error))
     if not found:
         return None
-    return page.part("why", "Where the time went", waterfalls=found, reason="")
+    return page.part("why", "Parts of the latency", waterfalls=found, reason="")
 
 
 def _kept_bytes(run: rundir.Run) -> int:

@@ -78,7 +78,7 @@ def test_a_lab_that_goes_away_is_said(lab: StandIn, client: TestClient) -> None:
 def test_a_lab_of_another_version_is_said_and_hides_no_other(lab: StandIn, client: TestClient) -> None:
     lab.answer = lambda request: {"lab": "shown", "ready": True}  # type: ignore[method-assign]
     (row,) = client.get("/api/overview").json()["labs"]
-    assert "of another version (no 'nodes' in its status); vnet down shown clears it" in row["state"]
+    assert "another version runs it (its status has no 'nodes'); vnet down shown ends it" in row["state"]
     with client, client.websocket_connect(WS + "/ws/lab/shown", headers=ORIGIN) as socket:
         assert "a lab of another version: its answer has no 'size'" in until(socket, "gone")[-1]["text"]
 

@@ -30,8 +30,8 @@ def test_a_page_is_as_the_types_say(name: str) -> None:
 def test_a_page_says_a_fields_type_its_meaning_and_whether_it_may_be_left_out() -> None:
     made = page.pages()
     assert "  - `ramp_ns` (integer)\n" in made["plan.md"]
-    assert "  - `libvirt`? (text): who runs the nodes of kind vm\n" in made["plan.md"]
-    assert "| `bps` | f64? | bit/s | that left |\n" in made["tables.md"]
+    assert "  - `libvirt`? (text): URI of the libvirt driver for nodes of kind vm\n" in made["plan.md"]
+    assert "| `bps` | f64? | bit/s | rate at which packets left |\n" in made["tables.md"]
 
 
 def test_tables_have_the_columns_and_types_of_their_schemas(tmp_path: Path) -> None:

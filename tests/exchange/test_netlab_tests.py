@@ -83,7 +83,7 @@ def test_a_contradiction_is_a_note(tmp_path: Path) -> None:
     one = """  a: {nodes: [h1], plugin: "ping('h2')"}\n"""
     tests = one + one.replace("a:", "b:").replace("'h2'", "'h2',expect='fail'")
     data, left = _imported(tests, tmp_path)
-    assert len(data["expect"]) == 1 and "an earlier test says the contrary" in left
+    assert len(data["expect"]) == 1 and "an earlier test expects the contrary" in left
 
 
 def test_tests_that_are_no_mapping_are_named(tmp_path: Path) -> None:

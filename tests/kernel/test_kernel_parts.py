@@ -135,7 +135,7 @@ def test_a_space_in_the_state_directory_is_refused():
 def test_memory_grows_with_the_nodes_and_leaves_a_quarter():
     assert boot.memory_bytes(350, available=8 << 30) == (512 + 350 * 6) << 20
     with pytest.raises(
-        KernelError, match="350 nodes under uml wants 2612 MiB of memory, 3000 MiB are available"
+        KernelError, match="350 nodes under uml needs 2612 MiB of memory, 3000 MiB are available"
     ):
         boot.memory_bytes(350, available=3000 << 20)
 

@@ -168,7 +168,7 @@ def test_a_campaigns_page_has_a_section_on_the_differences(tmp_path: Path, campa
     made = Page(study_of_campaign(campaign), tmp_path)
     part = differences_of_levels.section(made)
     assert part is not None and part.anchor == "differences" and differences_of_levels.section in SECTIONS
-    assert "qos 1 is 1" in part.body and "Which factor moves which figure" in part.body
+    assert "qos 1 is 1" in part.body and "Effects of the factors on the figures" in part.body
     table = pl.read_csv(tmp_path / "tables" / "differences.csv")
     assert {"metric", "change", "low", "high", "p", "finding", "more_repetitions"} <= set(table.columns)
 

@@ -64,7 +64,7 @@ def test_json_is_as_long_as_its_text(signals: int) -> None:
 @pytest.mark.parametrize(
     ("new", "at", "rule"),
     [
-        ("encoding: protobuf", "encoding", "how many signals"),
+        ("encoding: protobuf", "encoding", "no number of signals"),
         ("signals: 10", "signals", "there is none"),
         ("encoding: protobuf, signals: 1001", "signals", "1000"),
         ("encoding: xml, signals: 10", "encoding", "villas-json"),

@@ -133,7 +133,7 @@ def test_nobody_may_connect() -> None:
         (ASK, ASK.replace("unit", "station"), f"{PLACE}.to", "no middleware of node station listens"),
         (ASK, ASK.replace("unit", "units"), f"{PLACE}.to", "units"),
         (ASK, ASK.replace("warm_up", "use: ice, warm_up"), f"{PLACE}.use", "does not belong to the side"),
-        (ASK, greedy("10 /s", "5 s", "2 s"), f"{PLACE}.request.greedy.start", "`rate` has not come to 0 /s"),
+        (ASK, greedy("10 /s", "5 s", "2 s"), f"{PLACE}.request.greedy.start", "`rate` has not reached 0 /s"),
         (ASK, greedy(SILENT, "2 s", "2 s"), f"{PLACE}.request.greedy.start", "begins 2 s after the start"),
         (ASK, greedy(SILENT, "9 s", "2 s"), f"{PLACE}.request.greedy.for", "ends after the load"),
     ],

@@ -60,7 +60,7 @@ def test_neighbours_are_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cause", "text"),
     [
-        ("wan", "is none of KIND:NAME"),
+        ("wan", "is not KIND:NAME"),
         ("loss:lan", "the run has no such loss; it has wan"),
         ("flow:x", "it has a.ask, s.send"),
         ("loss:wan", "nothing would change"),

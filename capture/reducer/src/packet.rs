@@ -13,7 +13,7 @@ pub const ANALYSIS: u8 = 1;
 pub const APP: u8 = 2;
 pub const TYPES: u8 = 4;
 
-/// Protocol number that stands for ARP; IP's own numbers end at 255.
+/// Protocol number that represents ARP; IP's own numbers end at 255.
 pub const ARP: u16 = 256;
 
 /// The decoded fields of a frame. A field is valid only if its bit in `present` is set.

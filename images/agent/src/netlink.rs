@@ -158,7 +158,7 @@ impl Netlink {
         Ok((roots, parts))
     }
 
-    /// Sends a request, which must ask for an acknowledgement, and waits for it; an error if the kernel
+    /// Sends a request, whose flags must require an acknowledgement, and waits for it; an error if the kernel
     /// refuses the request.
     fn acknowledged(&mut self, request: &[u8]) -> Res<()> {
         os::write(self.fd.as_raw_fd(), request).map_err(|e| e.to_string())?;

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LATE = 3.0  # times the median of the complete cells
 FEWEST = 3  # complete cells, before another can be late
-LEAST_S = 10.0  # a cell is not late before it has run so long
+LEAST_S = 10.0  # shortest running time of a cell that counts as late
 
 
 @dataclass

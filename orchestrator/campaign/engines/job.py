@@ -38,7 +38,7 @@ class Job:
             self.process.stdin.write(json.dumps(told).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            return  # it ended at once; its log has the reason
+            return  # the job ended at once; its log has the reason
 
     def follow(self, observe: Callable[[Event], None], poll: Callable[[], None]) -> tuple[str, str | None]:
         """Passes the process's events to `observe` until it ends; returns the cell's state and error or None.

@@ -1,10 +1,10 @@
 """A resident process that has imported what runs and reduces a cell, and forks a process for each cell of a
 worker: `python -m orchestrator.campaign.engines.resident`. A cell then needs 0.8 s of a core less (2026).
 
-Its standard input is a socket. A message there with four open files asks for a cell's process; the first
-three become its standard input, output and error, the fourth gets its exit status as text at its end. The
-answer is the new process's number. At the end of the socket's file this process ends; the cells' processes
-end by their own standard input.
+Its standard input is a socket. A message with four open files starts a cell's process; the first three become
+its standard input, output and error, and the resident process writes the exit status as text to the fourth.
+The answer is the new process's number. The resident process ends when the socket closes; a cell's process
+ends when its own standard input does.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Resident:
         return Child(int(answer), os.fdopen(told, "wb"), os.fdopen(said, "rb", buffering=0), ended)
 
     def close(self) -> None:
-        """Ends the resident process and waits for it; cells that run go on."""
+        """Ends the resident process and waits for it; running cells continue."""
         self._orders.close()
         self._process.wait()
 

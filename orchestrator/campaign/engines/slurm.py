@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from distributed import Client, Security
 
 Observe = Callable[[dict[str, Any]], None]
-MEMORY = "2 GB"  # of a job, unless jobqueue.yaml sets it
+MEMORY = "2 GB"  # memory of a job, unless jobqueue.yaml sets it
 LOST_AFTER = "5s"  # a worker that is gone for this time has lost its job
 LOOK_S = 5.0  # interval of queries to Slurm
 ANSWER_S = 30  # longest wait for a command of Slurm
@@ -111,7 +111,7 @@ def _try(engine: Engine, script: str) -> None:
     if done.returncode != 0:
         raise EngineError(
             f"--on {engine}: Slurm does not take such a job: {done.stderr.strip()}; partition, memory and "
-            "times stand in Dask's jobqueue.yaml (~/.config/dask/, docs/many-machines.md)"
+            "times are set in Dask's jobqueue.yaml (~/.config/dask/, docs/many-machines.md)"
         )
 
 
@@ -146,8 +146,8 @@ class Jobs:
             raise EngineError(f"--on {self._engine}: " + "\n".join(self._ended.values()))
 
     def _greet(self) -> set[str]:
-        """Records the jobs whose worker has connected, before it may be lost again; returns the ids of all
-        jobs. Asks the scheduler, which runs in this process, since the cluster object learns of workers
+        """Records the jobs whose worker has connected, before the worker can be lost again; returns the ids
+        of all jobs. Reads the scheduler, which runs in this process, since the cluster object lists workers
         later.
         """
         present = {worker.name for worker in list(self._cluster.scheduler.workers.values())}

@@ -59,7 +59,7 @@ class Facts:
     machine: str
     boot: str
     versions: Mapping[str, str]
-    inputs: Mapping[str, str]  # of runs in virtual time; empty if the machine cannot run them
+    inputs: Mapping[str, str]  # inputs of runs in virtual time; empty if the machine cannot run them
     cores: int
     memory_bytes: int
     kernels: tuple[str, ...]

@@ -1,6 +1,6 @@
 """Runs cells on a worker of an engine, each in a process of its own; the functions here run on the worker.
 
-Notes on the worker's machine (`notes.py`) ensure that no cell runs twice at a time, whichever process is
+Notes on the worker's machine (`notes.py`) ensure that no cell runs twice at a time, even if a process is
 lost.
 """
 
@@ -56,8 +56,8 @@ async def admit(dask_worker: Worker) -> None:
 
 
 def stop(sitting: str, number: int) -> None:
-    """Sends the signal `number` to all running cells of a sitting on this worker, and lets no further cell of
-    it start.
+    """Sends the signal `number` to all running cells of a sitting on this worker, and prevents further cells
+    of it from starting.
     """
     HERE.stopped.add(sitting)
     for name, job in list(HERE.jobs.items()):

@@ -36,7 +36,7 @@ class Workers:
         self._seen: set[str] = set()  # boot ids of the machines that were reported
 
     def look(self) -> bool:
-        """Admits or leaves out new workers, and forgets lost ones; returns whether it admitted one. While
+        """Admits or leaves out new workers, and removes lost ones; returns whether it admitted one. While
         none is admitted or left out, raises EngineError if a new one has other versions or inputs than
         needed.
         """
@@ -98,7 +98,7 @@ class Workers:
         self._observe({"event": "worker", "text": f"{why} (left out)"})
 
     def _admit(self, address: str, facts: Facts) -> None:
-        if why := self._refusal(address, facts):  # of two new ones, the second must match the first
+        if why := self._refusal(address, facts):  # each new worker must match the ones before it
             self._leave_out(address, why)
             return
         if self._alone and any(other.boot == facts.boot for other in self.admitted.values()):

@@ -62,9 +62,7 @@ class Campaigns:
             raise RefusedError(str(error)) from error
         place = self._results / name
         if place.exists():
-            raise RefusedError(
-                f"{name}: there is a campaign of that name; go on with it, or rename the file's"
-            )
+            raise RefusedError(f"{name}: there is a campaign of that name; continue it, or rename the file's")
         words = [word for item in named.items() for word in ("-p", "=".join(item))]
         child = self._start(place, [file, *words, "--kernel", kernel, "--time", time, "--out", str(place)])
         deadline = monotonic() + BEGIN_S

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 SECOND_NS = 10**9
-BUCKETS_S = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of the histogram
-LOST_NS = 3 * SECOND_NS  # a message that has not arrived so long after it was scheduled counts as lost
+# upper bounds of the histogram's buckets
+BUCKETS_S = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+LOST_NS = 3 * SECOND_NS  # time after its schedule at which a missing message counts as lost
 MOST_KEPT = 20_000  # most messages that wait for their other record; further ones replace the oldest
 COUNTED = ("settled", "received", "unsettled", "judged", "lost")
 Key = tuple[str, str]  # flow, seq
@@ -70,7 +71,7 @@ class Flows:
     _there: dict[Key, set[str]] = field(default_factory=dict)  # message -> receivers that have it
     _open: deque[tuple[int, Key]] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))  # to be judged
     _newest_ns: int = 0
-    _since_ns: int | None = None  # messages scheduled before may have skipped arrivals
+    _since_ns: int | None = None  # for messages scheduled earlier, arrivals may be missing
 
     def skipped(self) -> None:
         """Records that lines were skipped: messages that were scheduled before get no verdict, so none counts

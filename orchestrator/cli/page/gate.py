@@ -20,7 +20,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; style-src-elem 'self' 'unsafe-inline'; "
     "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# Files of runs may have texts from labs, so they must not run or send anything.
+# Policy for files of runs: texts in them can come from labs, so a browser must not run or send anything for
+# them.
 FILES_POLICY = (
     "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

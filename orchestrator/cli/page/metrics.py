@@ -77,10 +77,10 @@ def families(labs: list[Facts]) -> list[Family]:
 
 
 def _labs(labs: list[Facts]) -> Iterator[Family]:
-    yield Family("vnet_lab_up", "gauge", "", "Whether the lab answers.", [
+    yield Family("vnet_lab_up", "gauge", "", "1 if the lab answers, else 0.", [
         ("", {"lab": f.lab}, f.up) for f in labs
     ])  # fmt: skip
-    yield Family("vnet_lab", "info", "", "What carries the lab, and its phase.", [
+    yield Family("vnet_lab", "info", "", "The kernel that carries the lab, and its phase.", [
         ("_info", {"lab": f.lab, "kernel": _kernel(f), "phase": str(f.status.get("phase") or "")}, 1)
         for f in labs if f.up
     ])  # fmt: skip
@@ -138,7 +138,7 @@ def _links(labs: list[Facts]) -> Iterator[Family]:
         for f in labs for (link, side), (_, numbers) in f.links.last.items()
     ])  # fmt: skip
     known = [(f, name, link) for f in labs for name, link in f.network.get("links", {}).items()]
-    yield Family("vnet_link_up", "gauge", "", "Whether the link is up.", [
+    yield Family("vnet_link_up", "gauge", "", "1 if the link is up, else 0.", [
         ("", {"lab": f.lab, "link": name}, not link["down"]) for f, name, link in known
     ])  # fmt: skip
     sides = [

@@ -158,8 +158,8 @@ def _farthest(start: int, next_to: list[set[int]]) -> int:
 
 
 def _cyclic(boxes: int, edges: list[Edge]) -> bool:
-    """Returns whether the edges have a cycle (parallel edges are none): ranks from left to right would then
-    need lines across the page.
+    """Returns whether the edges have a cycle (parallel edges do not count): ranks from left to right would
+    then need lines across the page.
     """
     of = list(range(boxes))
 

@@ -49,7 +49,7 @@ class Tail:
             assert self._offset is not None
             answer = await fetch(path=self.path, offset=self._offset)
             size = answer["size"]
-            if size is None or size < self._offset:  # removed, or written anew
+            if size is None or size < self._offset:  # the file was removed or replaced
                 self._offset, self._rest = 0, b""
                 return found
             if not self._whole and size - self._offset > BEHIND_BYTES:

@@ -30,7 +30,7 @@ SMALL = 60  # most nodes of a lab that is inspected at each change
 KEPT_EVENTS = 500
 KEEP_S = 150.0  # watching after a scrape; Prometheus scrapes once a minute by default
 PATIENCE_S = 5.0  # longest wait of a scrape for a lab's first answer
-SILENT = 10  # intervals without an answer until viewers are told
+SILENT = 10  # intervals without an answer after which viewers see that the lab is silent
 LATE = 10  # a viewer with fewer waiting frames still gets samples
 BEHIND = 3000  # a viewer with more waiting frames is disconnected
 CHANGES = ("event", "node-state", "exited", "restarted", "ready")
@@ -90,7 +90,7 @@ class Scrapes:
         for lab in wanted:
             if (task := self._tasks.get(lab)) is None or task.done():
                 self._tasks[lab] = asyncio.create_task(self._look(lab))
-        await asyncio.sleep(0)  # lets each task begin to watch
+        await asyncio.sleep(0)  # gives each task the time to begin its watch
         found = [self._watches.of(lab) for lab in wanted]
         return await asyncio.gather(*(one.facts(self._patience_s) for one in found if one is not None))
 

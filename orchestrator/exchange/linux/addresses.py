@@ -8,7 +8,8 @@ from typing import Any
 
 from ..network import Machine
 
-# Of an IPv4 address without a mask, for net-tools: by its first bits (RFC 791, classes A to C).
+# Prefix lengths of IPv4 addresses without a mask, for net-tools, by their first bits (RFC 791, classes A to
+# C).
 CLASSES = ((128, 8), (192, 16), (224, 24))
 
 

@@ -29,7 +29,7 @@ FLAGS = (
 )
 # Each object of `ip` and its shortest abbreviation (iproute2, ip/ip.c).
 OBJECTS = (("address", "a"), ("link", "l"), ("route", "r"))
-# Of an address and of a route: keywords that take a word, and have no counterpart that matters to a lab.
+# Keywords of addresses and routes that take a word and have no counterpart that matters to a lab.
 ADDRESS_WORDS = ("broadcast", "brd", "label", "scope", "metric", "proto", "valid_lft", "preferred_lft")
 ADDRESS_FLAGS = ("noprefixroute", "nodad", "home", "mngtmpaddr", "autojoin", "noprefixroute")
 ROUTE_WORDS = (

@@ -19,7 +19,8 @@ _TIMES = {
     "s": 1e9, "sec": 1e9, "secs": 1e9,
 }  # fmt: skip
 DISTRIBUTIONS = ("uniform", "normal", "pareto", "paretonormal")
-# What netem sets anew with every change, named or not (net/sched/sch_netem.c, netem_change); the rest stays.
+# Settings that every change of netem resets unless it names them (net/sched/sch_netem.c, netem_change);
+# others stay.
 _RESET = ("delay", "jitter", "loss", "duplicate", "limit")
 _PERCENT = {
     "loss": "loss",
@@ -59,7 +60,7 @@ def tc(machine: Machine, words: Sequence[str]) -> int | None:
         return None
     own = machine.queues.get(port, {})
     if "root" in plain[:at] and command == "add" and own:
-        return 2  # it exists
+        return 2  # the qdisc exists already
     if "parent" in plain[:at] and not own:
         return None  # of one class of traffic
     if port in machine.shaped and "root" in plain[:at]:

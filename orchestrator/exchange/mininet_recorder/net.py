@@ -356,7 +356,7 @@ class Net(Recorded):
         }  # fmt: skip
 
     def _uncontrolled(self) -> None:
-        """Reports switches that in Mininet forward nothing but what flows say, since they have no controller:
+        """Reports switches that in Mininet forward only by installed flows, since they have no controller:
         all but bridges and those with failMode='standalone'.
         """
         names = [

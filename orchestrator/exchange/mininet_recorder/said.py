@@ -12,7 +12,7 @@ LEFT: list[str] = []
 CHANGED: list[str] = []
 MOST = 2000  # lines: a loop of unknown calls must not fill the memory
 SCRIPT = [""]  # the script's path, set before it runs
-PAUSED = [0]  # line of the last call that lets time pass; 0: none so far
+PAUSED = [0]  # line of the last call that waits; 0: none so far
 
 
 def here() -> int:
@@ -38,7 +38,7 @@ def change(what: str) -> None:
 
 
 def pause() -> None:
-    """Notes that the script lets time pass: it sleeps, or runs a test."""
+    """Notes that the script waits: it sleeps, or runs a test."""
     PAUSED[0] = here() or PAUSED[0]
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from .said import SCRIPT, call_text, here, leave, pause
 
-# Controllers that make a network of switches that learn, as the lab's bridges; "Ellipsis": the default.
+# Controllers whose switches learn addresses, as the bridges of a lab do; "Ellipsis": the default.
 LEARNING = frozenset(["Ellipsis", "Controller", "OVSController", "DefaultController"])
-# Of Mininet's modules: they print, log or talk to the user, and change nothing of a network.
+# Functions of Mininet's modules that print, log or talk to the user, and do not change a network.
 SILENT = frozenset(
     [
         "setLogLevel",

@@ -17,8 +17,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 def _leave(shell: Interpreter, words: list[str], line: int, _stdin: str) -> Answer | None:
     """Follows `exit`, `return`, `break` and `continue`. `return` outside of a function and of a file that
-    another script reads is an error in bash, which goes on, and ends another shell. In doubt, `exit` and
-    `return` are reported.
+    another script reads is an error after which bash continues, and ends any other shell. In doubt, `exit`
+    and `return` are reported.
     """
     name, *rest = words
     if name == "return" and not shell.returnable and not shell.plain:

@@ -13,7 +13,7 @@ from .arithmetic import arithmetic
 from .parsing import ShellError, line_of, text_of
 from .values import UNKNOWN, known
 
-MOST_FIELDS = 10_000  # of one word: {1..9999999} is refused
+MOST_FIELDS = 10_000  # most fields of one word: {1..9999999} is refused
 BREAK, NOTHING = "\ufdd1", "\ufdd2"  # noncharacters: an end of a field within quotes; no field at all
 _GLOB = re.compile(r"[*?]|\[[^\]]+\]")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
@@ -29,8 +29,8 @@ class Expansion:
 
     def __init__(self, variables: dict[str, str], run: Callable[[Node], str]) -> None:
         self.variables, self.arguments, self._run = variables, [""], run
-        self.open_ended = False  # a file that is not known may have set any variable
-        self.plain: Callable[[], bool] = lambda: False  # whether the shell is no bash
+        self.open_ended = False  # whether an unknown file may have set any variable
+        self.plain: Callable[[], bool] = lambda: False  # returns whether the shell is not bash
 
     def fields(self, node: Node) -> list[str]:
         """Returns the fields into which one word of the script expands: unquoted parts are split at the
@@ -239,7 +239,7 @@ def _braces(word: str, node: Node) -> list[str]:
     MOST_FIELDS words.
     """
     if re.search(r"\{[^{},]*(\$[^{},]*\.\.|\.\.[^{},]*\$)", text_of(node)):
-        return [word]  # a range in which a variable stands is none
+        return [word]  # bash does not expand a range that contains a variable
     waiting, found = [word], []
     while waiting:
         one = waiting.pop(0)

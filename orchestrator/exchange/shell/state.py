@@ -60,7 +60,7 @@ class Interpreter:
         self.at_exit = ""  # the text of `trap TEXT EXIT`
         self.plain = False  # the shell is no bash
         self.returnable = 0  # functions and sourced files around the present statement
-        self._locals: list[dict[str, str | None]] = []  # of each function: old values of its local variables
+        self._locals: list[dict[str, str | None]] = []  # old values of local variables, by function
 
     def run(self, text: str, arguments: list[str] | None = None) -> Answer:
         """Follows a script and returns its answer; ShellError with the line that cannot be followed."""

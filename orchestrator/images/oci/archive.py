@@ -16,7 +16,7 @@ from typing import IO, Any
 from orchestrator.images.errors import ImageError
 from orchestrator.images.oci.bounded import Bounded
 
-MOST_JSON = 4 << 20  # of a manifest or configuration
+MOST_JSON = 4 << 20  # longest manifest or configuration, bytes
 MOST_LAYERS = 512
 GZIP = b"\x1f\x8b"
 NESTED = 3  # an index may lead to another
@@ -36,7 +36,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    name: str  # of the member in the archive
+    name: str  # name of the member in the archive
     diff_id: str  # SHA-256 of the layer's tar, uncompressed
 
 

@@ -6,7 +6,7 @@ from typing import IO
 
 from orchestrator.images.errors import ImageError
 
-MOST_AT_ONCE = 16 << 20  # of one read: a longer header is not valid
+MOST_AT_ONCE = 16 << 20  # most bytes of one read; a longer header is not valid
 
 
 class Bounded:

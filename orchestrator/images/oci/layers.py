@@ -23,7 +23,7 @@ from orchestrator.images.errors import ImageError
 from orchestrator.images.oci.archive import GZIP
 from orchestrator.images.oci.bounded import Bounded
 
-MOST_BYTES = 4 << 30  # of all layers, uncompressed
+MOST_BYTES = 4 << 30  # most bytes of all layers, uncompressed
 MOST_ENTRIES = 500_000
 CHUNK = 1 << 20
 WHITEOUT, OPAQUE = ".wh.", ".wh..wh..opq"
@@ -40,7 +40,7 @@ class Tree:
         self._scratch = scratch  # path of a temporary file for the uncompressed layer
         self._bytes = 0
         self._entries = 0
-        self._files_bytes = 0  # of all files of all layers, holes included
+        self._files_bytes = 0  # bytes of all files of all layers, holes included
         self._modes: dict[tuple[str, ...], int] = {}
         self._owners = os.geteuid() == 0
 

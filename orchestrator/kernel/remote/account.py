@@ -35,7 +35,7 @@ class Account:
     """
 
     root: bool
-    sudo: bool  # it is reached through sudo
+    sudo: bool  # whether the account becomes root by sudo
     name: str  # the machine's own host name
     arch: str
     cache: str
@@ -96,8 +96,8 @@ def account(connection: Connection) -> Account:
         )
     except KeyError:
         raise KernelError(
-            f"{connection.machine.url}: its shell answered {said.strip()[:200]!r}, not what was asked; the "
-            "account needs a login shell that runs commands (a restricted one, or ForceCommand, does not)"
+            f"{connection.machine.url}: its shell answered {said.strip()[:200]!r}, not the expected text; "
+            "the account needs a login shell that runs commands (a restricted one, or ForceCommand, does not)"
         ) from None
 
 
@@ -109,7 +109,7 @@ def _rights(connection: Connection) -> tuple[bool, bool]:
     words = said.decode(errors="replace").split()
     if "0" in words:
         return True, False
-    sudo = "sudo" in words and connection.machine.kernel != "uml"  # which needs no root
+    sudo = "sudo" in words and connection.machine.kernel != "uml"  # uml needs no root
     return sudo, sudo
 
 

@@ -94,7 +94,7 @@ def _belongs(member: tarfile.TarInfo, path: PurePosixPath) -> bool:
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
     source = tar.extractfile(member)
-    assert source is not None  # it is a file
+    assert source is not None  # the member is a file
     with target.open("wb") as file:
         shutil.copyfileobj(source, file)
 

@@ -32,7 +32,7 @@ from orchestrator.language.uris import RemoteMachine, libvirt_machine
 from orchestrator.project import CODE_ROOT
 
 CHECK_S = 120.0  # a tenth of a second in which kinds of links are tried; a loaded machine takes long
-ROOT_REMEDY = "log in as root, or let sudo ask that account nothing"
+ROOT_REMEDY = "log in as root, or allow sudo without a password for that account"
 
 
 @dataclass(frozen=True, slots=True)

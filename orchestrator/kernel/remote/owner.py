@@ -113,7 +113,7 @@ class RemoteOwner:
         again.
         """
         emit(json.dumps({"event": "error", "text": str(why)}))
-        self._phase("fetch", "what was measured until then")
+        self._phase("fetch", "the measurements until then")
         try:
             with Connection(self.remote_lab.machine, self.state.directory) as again:
                 come_home(again, self.remote_lab)

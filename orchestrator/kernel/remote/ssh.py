@@ -107,7 +107,7 @@ class Connection:
         process = self.popen(command, subprocess.PIPE, subprocess.PIPE, subprocess.PIPE)
         assert process.stdin is not None
         try:
-            with contextlib.suppress(BrokenPipeError):  # its error output has the reason
+            with contextlib.suppress(BrokenPipeError):  # the command's error output has the reason
                 write(process.stdin)
             output, errors = process.communicate(timeout=timeout_s)
         except BaseException as error:

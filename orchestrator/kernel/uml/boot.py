@@ -26,7 +26,7 @@ NODE_BYTES = 6 * MIB  # agent (3 MiB), namespaces, sockets, queues
 SETTINGS = "guest.json"
 OWN = "uml"  # directory in the state directory for the kernel's own files, its control socket among them
 # Limits that all namespaces of a kernel share, for as many nodes as memory holds; unused, they cost nothing.
-# By itself it keeps 1,024 neighbours, counts processes to 32,768 and lets a user have 128 inotify instances.
+# The kernel's defaults are 1,024 neighbours, process ids up to 32,768 and 128 inotify instances for a user.
 LIMITS = {
     **{f"net/{family}/neigh/default/gc_thresh{n}": 1 << 20 for family in ("ipv4", "ipv6") for n in (1, 2, 3)},
     "kernel/pid_max": 1 << 22,
@@ -126,7 +126,7 @@ def memory_bytes(nodes: int, predicted: int = 0, available: int | None = None) -
     wanted = max(BASE_BYTES + nodes * NODE_BYTES, heavy)
     if wanted > most(available):
         raise KernelError(
-            f"a lab of {nodes} nodes under uml wants {wanted // MIB} MiB of memory, "
+            f"a lab of {nodes} nodes under uml needs {wanted // MIB} MiB of memory, "
             f"{available // MIB} MiB are available (a quarter is left to the machine); "
             "close other programs or use fewer nodes"
         )

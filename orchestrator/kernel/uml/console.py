@@ -79,7 +79,7 @@ def _sign(console: str) -> tuple[str | None, str | None, int | None]:
     """Returns meaning, remedy and line number of the first of SIGNS that the console has; three times None if
     it has none.
 
-    The line matters because a panic is followed by its stack, which tells little.
+    The line matters because the stack that follows a panic rarely shows the cause.
     """
     lines = console.splitlines()
     for text, meaning, remedy in SIGNS:

@@ -72,7 +72,8 @@ class Supervisor:
         os.close(write)
         os.environ.clear()
         os.environ.update(env)
-        sys.executable = f"/host{sys.executable}"  # which may lie in the machine's /tmp; the lab has its own
+        # the interpreter can be in the machine's /tmp, and the lab has its own /tmp
+        sys.executable = f"/host{sys.executable}"
         if words[0] == "-m":
             sys.argv = list(words[1:])
             runpy.run_module(words[1], run_name="__main__", alter_sys=True)
@@ -108,7 +109,7 @@ class Supervisor:
 
     def _output(self, output: LineStream) -> int:
         lines = output.read()
-        if lines:  # whoever reads that the lab serves may ask it at once
+        if lines:  # a client that sees `serving` can send requests at once
             self._note_serving()
         for line in lines:
             self.send(out=line.decode(errors="replace"))

@@ -121,12 +121,12 @@ def set_up(modules: str, queues: list[str], limits: dict[str, int]) -> None:
     Path("/etc/nsswitch.conf").write_text(users)
     if modules:
         run("modprobe", "-a", *MODULES.split())
-        for queue in queues:  # the kernel may lack one, which `tc` says where a link needs it
+        for queue in queues:  # the kernel can lack a module; `tc` reports it if a link needs it
             os.spawnvp(os.P_WAIT, "modprobe", ("modprobe", "-q", queue))
     groups = Path("/sys/fs/cgroup")
     for controller in (groups / "cgroup.controllers").read_text().split():
         (groups / "cgroup.subtree_control").write_text(f"+{controller}")
-    # Results reach the host within a second or two, so that a killed lab loses no more than that.
+    # Writes results to the host every second or two, so that a killed lab loses at most two seconds of them.
     for name in ("dirty_writeback_centisecs", "dirty_expire_centisecs"):
         Path("/proc/sys/vm", name).write_text("100")
     for name, value in limits.items():

@@ -9,7 +9,7 @@ from contract.plan import Plan
 from orchestrator.kernel.protocol import KernelError, Missing
 from orchestrator.kernel.uml import boot
 
-MOUNT = Path("/bin/mount")  # what a guest starts with; set-uid, so that it acts for the owner of the file
+MOUNT = Path("/bin/mount")  # the guest's first program; set-uid, so that it runs as the owner of the file
 
 
 def missing(plan: Plan) -> list[Missing]:

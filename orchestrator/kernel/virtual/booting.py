@@ -1,4 +1,6 @@
-"""What the owner of a lab in virtual time needs to boot its guest, and the files in the guest's stage."""
+"""Defines the settings from which the owner of a lab in virtual time boots its guest, and the files in the
+guest's stage.
+"""
 
 from __future__ import annotations
 

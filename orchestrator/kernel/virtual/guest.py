@@ -124,7 +124,7 @@ def main() -> None:
         # The line that the owner looks for on the console; then the kernel stops, since process 1 ends.
         sys.exit(f"vnet-boot: failed: {error.filename or ''}: {error.strerror or error}")
     status = run(settings)
-    os.sync()  # results are on the host before the status says that they are
+    os.sync()  # writes results to the host before the status announces them
     (RAW / STATUS).write_text(f"{status}\n")
     os.sync()
     ctypes.CDLL(None).reboot(POWER_OFF)

@@ -90,7 +90,8 @@ class VirtualKernel(LabKernel):
         Without `wish.agent` (a check without a run), the result also contains the problems that a machine
         with this kernel would find if this one lacks it.
         """
-        from orchestrator.kernel.virtual import closing  # here: the owner of a lab needs nothing of it
+        # imported here, since the owner of a lab does not need it
+        from orchestrator.kernel.virtual import closing
 
         refused = [*closing.real_time_only(plan)]
         missing = [] if refused else self.can(plan)
@@ -143,7 +144,8 @@ class VirtualKernel(LabKernel):
         plan = lab_command.with_images_at(launch.plan, "/vnet/images")
         rundir.write_plan(launch.run_dir, plan)
         boot_ = self._boot(launch)
-        (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(boot_)))  # for whoever reads the run
+        # readable for other users who read the run
+        (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(boot_)))
         return detached.fork(
             partial(own, boot_),
             launch.run_dir,
@@ -186,8 +188,8 @@ class VirtualKernel(LabKernel):
 
 
 def latest_end_ns(plan: Plan) -> int:
-    """Returns the time on the lab's clock (ns) after which nothing of the plan's run can go on. Directions
-    may be measured one after the other, each as long as the file allows.
+    """Returns the time on the lab's clock (ns) by which the plan's run has ended in any case. Directions may
+    be measured one after the other, each as long as the file allows.
     """
     directions = len(WAYS) * len(plan.links)
     proving_ns = directions * most_ns(plan.proof, virtual=True)

@@ -154,6 +154,6 @@ def _stands(running: Running | None, stood_s: float) -> str:
         return f"virtual time stands at {at:.3f} s of the lab for {stood_s:.0f} s though no process runs"
     return (
         f"virtual time stands still at {at:.3f} s since the boot for {stood_s:.0f} s of wall-clock time: "
-        f"{running} computes without end; computing is free in virtual time, so such a program never gives "
-        "the clock back; let it wait now and then, or use --time real"
+        f"{running} computes without end; computing is free in virtual time, so the clock "
+        "does not advance meanwhile; let the program wait now and then, or use --time real"
     )

@@ -1,7 +1,7 @@
 """Driver `fake`: keeps nodes in memory, creates nothing, takes no time, writes invented but well-formed raw
 files.
 
-It serves to try everything around a lab (command line, reduction, reports) in milliseconds. A user must
+It makes everything around a lab (command line, reduction, reports) testable in milliseconds. A user must
 request it, and the manifest then says `driver: fake`.
 """
 

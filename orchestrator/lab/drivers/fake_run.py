@@ -27,7 +27,7 @@ from orchestrator.lab.probes import directions
 from orchestrator.plan.slots import Tables
 
 CLASSES = "t_ns,link,direction,class,bytes,packets,dropped,overlimits,marked,backlog_bytes,backlog_packets"
-CPU_NS = 10_000_003  # of a node in a second: no multiple of a kernel's tick
+CPU_NS = 10_000_003  # CPU time of a node per second; no multiple of a kernel's tick
 OTHER = 1154  # the copy of a frame has the delay of that frame later: a fifth of the law apart, as on average
 FRAMES = (operations.ListenForFrames, operations.SendFrames, operations.CollectFrames)
 
@@ -59,7 +59,7 @@ class FakeRun:
         if isinstance(request, operations.Finish):
             self._finish()
             return request.accept(self._outstanding())
-        if isinstance(request, operations.Stack):  # its nodes have no kernel that counts
+        if isinstance(request, operations.Stack):  # fake nodes have no kernel with counters
             return request.accept({"nodes": {}})
         if isinstance(request, operations.Counts):
             totals = self._totals["settled"], self._totals["received"]

@@ -178,7 +178,7 @@ def _grouped(words: list[str]) -> list[tuple[str, list[str]]]:
     names = ("limit", "delay", "distribution", "loss", "duplicate", "corrupt", "reorder", "rate", "slot")
     groups: list[tuple[str, list[str]]] = []
     for word in words:
-        if word in names and groups[-1:] != [("slot", [])]:  # which may have a distribution of its own
+        if word in names and groups[-1:] != [("slot", [])]:  # slots may have their own distribution
             groups.append((word, []))
         else:
             groups[-1][1].append(word)

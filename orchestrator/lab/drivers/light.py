@@ -40,7 +40,7 @@ OPEN_NS = 15 * SECOND
 END_NS = 5 * SECOND
 # Nodes in one request. Each fork copies the launcher's memory, so a large request enlarges every node: 350
 # clients take 0.23 MB each in such batches, 0.51 MB by one request. Also, the longest wait for an answer is
-# then that for so many nodes, not for a whole lab.
+# then the time for one batch, not for a whole lab.
 BATCH = 20
 PASSED_ON = ("PATH", "HOME", "TZ", "TERM", "LANG")  # variables that programs on nodes get
 
@@ -209,7 +209,7 @@ class LightDriver:
     def destroy(self, nodes: Sequence[Node] | None) -> None:
         if self._launcher is None:
             return  # nothing was made yet
-        self._changers.close()  # they keep namespaces alive
+        self._changers.close()  # the tc processes keep namespaces alive
         self.call(operations.Destroy(None if nodes is None else [n.name for n in nodes]))
         gone = list(self._nodes.values()) if nodes is None else nodes
         for node in gone:

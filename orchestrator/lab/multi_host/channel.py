@@ -147,7 +147,7 @@ class Channel:
             return
         request = self._requests.get(number)
         if request is None:
-            return  # its caller gave up waiting
+            return  # the caller gave up waiting
         if "event" in message:
             if request.on_event is not None:
                 request.on_event(message["event"])

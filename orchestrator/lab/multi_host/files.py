@@ -10,7 +10,8 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.vm.records import Fetched, appender
 
 CHUNK_BYTES = 1 << 20
-SAMPLES = ("nodes.csv", "links.csv", "classes.csv", "nodes.vm.csv", "links.vm.csv")  # of raw/, t_ns first
+# files of raw/ whose first column is t_ns
+SAMPLES = ("nodes.csv", "links.csv", "classes.csv", "nodes.vm.csv", "links.vm.csv")
 MESSAGES = "raw/messages.csv"
 HOST = "raw/host.csv"
 PCAP_HEAD, RECORD_HEAD = 24, 16

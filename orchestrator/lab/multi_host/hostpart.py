@@ -1,4 +1,4 @@
-"""One host's part as the lab process sees it: its connection, its clock, its files."""
+"""Holds the lab process's view of one host's part: connection, clock and files."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ class Part:
         self._heard = time.monotonic()
         self._silence_s = USUAL_S
         self._beats = self.loop.every(round(USUAL_S / BEATS * SECOND), self._beat)
-        self._names: tuple[bytes, bytes] | None = None  # of the run directory: at home, here
+        # path of the run directory on the lab's machine, and on this host
+        self._names: tuple[bytes, bytes] | None = None
         self._last: int | None = None  # the request that ended the part
 
     def run(self) -> int:

@@ -18,11 +18,12 @@ class Places:
 
     def __init__(self, plan: Plan) -> None:
         self.hosts = [host.name for host in plan.hosts]
-        tunnels = {tunnel.device for tunnel in plan.tunnels}  # which each end has by the same name
+        # both ends of a tunnel have the same device name
+        tunnels = {tunnel.device for tunnel in plan.tunnels}
         self.core = plan.core_netns
         self._of_node: dict[str, str] = {}
         self._of_netns: dict[str, str] = {}
-        self._of_device: dict[str, str] = {}  # of core namespaces
+        self._of_device: dict[str, str] = {}  # places of the core namespaces' devices
         self._ports: dict[tuple[str, str], str] = {}
         self._directions: dict[tuple[str, str], Direction] = {}
         for link in plan.links:

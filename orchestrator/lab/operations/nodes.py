@@ -95,7 +95,7 @@ class NodeNetwork(TypedDict):
     forward: bool
     routes: list[RouteTo]
     neighbours: NotRequired[list[NeighbourAt]]  # known for good
-    reflect_dscp: NotRequired[bool]  # its TCP servers answer with the DSCP of the SYN (tcp_reflect_tos)
+    reflect_dscp: NotRequired[bool]  # its TCP servers copy the DSCP of the SYN (tcp_reflect_tos)
 
 
 class Configured(TypedDict):

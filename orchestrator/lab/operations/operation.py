@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypedDict, TypeVar, cast
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 
-Answer = TypeVar("Answer")  # what the operation answers
+Answer = TypeVar("Answer")  # the type of the operation's answer
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class Terminal(TypedDict):
 
 @dataclass(frozen=True)
 class Exec(Operation[ExitStatus]):
-    """Runs a command in a node until it ends. What it says comes in events `output` {stream, data}."""
+    """Runs a command in a node until it ends. Its output comes in events `output` {stream, data}."""
 
     op = "exec"
     node: str

@@ -11,7 +11,7 @@ from orchestrator.lab.operations.operation import Done, Operation
 
 @dataclass(frozen=True)
 class Messages(Operation[Done]):
-    """Where message records go ([records](records.md))."""
+    """The file for message records ([records](records.md))."""
 
     op = "messages"
     path: str
@@ -74,7 +74,7 @@ class Outstanding(TypedDict):
 
 @dataclass(frozen=True)
 class Pending(Operation[Outstanding]):
-    """How far the roles are, for the drain."""
+    """The progress of the roles, for the drain."""
 
     op = "pending"
 
@@ -99,9 +99,9 @@ class Progress(TypedDict):
 
 @dataclass(frozen=True)
 class Counts(Operation[Progress]):
-    """How far the load is by the records that the launcher has seen.
+    """The progress of the load by the records that the launcher has seen.
 
-    It asks no node: progress costs the nodes nothing.
+    It sends nothing to nodes, so that progress costs them nothing.
     """
 
     op = "counts"

@@ -24,7 +24,7 @@ class Stream:
     """A traffic generator of the plan, with its destination and tests."""
 
     node: str
-    name: str  # of the software there
+    name: str  # the software's name on that node
     frames: Frames
 
     @property

@@ -19,8 +19,8 @@ Steps = Generator[Trial, Outcome, "Finding"]
 ATTEMPTS = 2  # attempts at a trial that the tester limited: other work on the machine may have delayed it
 HELD_UP = 3  # attempts if frames took too long: a growing queue does so again, the machine may not
 DOUBTFUL = 6  # attempts if the tester offered a higher rate before: something must have delayed it
-MOST_TRIALS = 40  # of one search; halving from any rate to one frame a trial takes fewer
-LEAST_FRAMES = 10  # fewest frames of a trial; a path that loses some of so few carries nothing
+MOST_TRIALS = 40  # most trials of one search; halving from any rate to one frame per trial takes fewer
+LEAST_FRAMES = 10  # fewest frames of a trial; a path that loses one of 10 does not carry the rate
 EMPTY_RUNS = 2  # successive loads without loss that end the frame loss rate test (RFC 2544, section 26.3)
 
 
@@ -93,7 +93,7 @@ def throughput(wanted: Frames, size: int) -> Steps:
             if guess >= top:
                 break
         elif verdict == "tester":
-            # It cannot offer more; if it dropped frames itself, it must offer less.
+            # The tester cannot offer more; if it dropped frames itself, it must offer less.
             high, limit = min(high, guess if outcome.ring_dropped else outcome.achieved_fps), "tester"
         else:
             high, limit = min(high, guess), "path"

@@ -31,7 +31,7 @@ class Boot:
     created: Future[Any]
     up: bool = False
     error: str | None = None
-    read: dict[str, Any] | None = None  # what its agent read back
+    read: dict[str, Any] | None = None  # the read-back of the machine's agent
 
 
 @dataclass

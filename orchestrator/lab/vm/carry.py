@@ -138,7 +138,7 @@ class LinkSampler:
     def _ask(self) -> None:
         for guest in self._guests():
             if guest.ready:
-                with contextlib.suppress(LabError):  # it has just ended, which its channel reports
+                with contextlib.suppress(LabError):  # the machine has just ended, which its channel reports
                     submit(guest, [TOOLS["tc"], "-s", "-j", "qdisc", "show"], self._taker(guest))
 
     def _taker(self, guest: Guest) -> Callable[[Message, str, str], None]:

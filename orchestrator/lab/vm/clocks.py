@@ -100,6 +100,6 @@ def estimate(clock: Clock, rounds: int = ROUNDS) -> Dialogue[Estimate]:
         after = clock.now_ns()
         middle, half = (before + after) // 2, (after - before) // 2
         if not (isinstance(told := answer["now_ns"], int) and 0 <= told < LATEST_NS):
-            raise LabError(f"its clock says {str(told)[:40]}, which is no time in nanoseconds")
+            raise LabError(f"its clock reads {str(told)[:40]}, which is no time in nanoseconds")
         trips.append((half, Estimate(middle, told - middle, half)))
     return min(trips, key=lambda trip: trip[0])[1]

@@ -16,7 +16,7 @@ from orchestrator.lab.vm.guest import Guest
 
 PERIOD_NS = SECOND
 MOST_BYTES = 64 << 20  # a boot prints some 50 KiB
-KEPT_BYTES = 1 << 20  # of the beginning and of the end
+KEPT_BYTES = 1 << 20  # bytes kept of the log's beginning, and as many of its end
 REMEDY = "see what the machine prints there: `vnet console LAB NODE --log`; a log belongs on its disk"
 Warn = Callable[[str, str, str, bool], None]  # code, text, remedy, whether the run is suspect
 
@@ -36,7 +36,7 @@ class Consoles:
         for guest in list(self._guests.values()):
             try:
                 too_long = guest.console_log.stat().st_size > MOST_BYTES
-            except FileNotFoundError:  # it has not started yet
+            except FileNotFoundError:  # the machine has not started yet
                 continue
             if too_long:
                 self._shorten(guest)

@@ -114,7 +114,7 @@ class Sampler:
                 connection = guest.domain.connect()
                 ((_, stats),) = connection.domainListGetStats([guest.domain], kinds)
             except (self._libvirt.libvirtError, ValueError):
-                continue  # it has just ended; its channel reports that to the loop
+                continue  # the machine has just ended, which its channel reports to the loop
             self._disks.take(guest.name, stats)
             yield self._row(now, guest, stats, wires)
 

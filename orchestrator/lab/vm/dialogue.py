@@ -14,9 +14,9 @@ from orchestrator.lab.jsonlines import STRANGE, Message
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Answer, Operation
 
-T = TypeVar("T")  # what a dialogue returns
+T = TypeVar("T")  # the type of a dialogue's result
 Dialogue = Generator[Operation[Any], Message, T]
-OnEnd = Callable[[Any, str | None], None]  # what the generator returned, or the error that ended it
+OnEnd = Callable[[Any, str | None], None]  # called with the generator's result, or the error that ended it
 
 
 class Channel(Protocol):
@@ -54,7 +54,7 @@ def _step(guest: Party, dialogue: Dialogue[Any], answer: Message | None, on_end:
     except LabError as error:
         on_end(None, str(error))
     except STRANGE as error:
-        on_end(None, f"its answer is none of an agent: {type(error).__name__}: {str(error)[:200]}")
+        on_end(None, f"its answer is not an agent's: {type(error).__name__}: {str(error)[:200]}")
 
 
 def ask(request: Operation[Answer]) -> Dialogue[Answer]:

@@ -30,8 +30,8 @@ from orchestrator.lab.vm import merge
 from orchestrator.lab.vm.guest import GUEST_LOGS, Guest
 from orchestrator.lab.vm.silence import Silence
 
-# How long a request to all nodes waits for one machine: where it only reads states, and where a scenario
-# depends on it (shorter than the patience of those who wait for the whole answer, driver.PATIENCE_NS).
+# Longest wait of a request to all nodes for one machine: if it only reads states, and if a scenario depends
+# on it (shorter than PATIENCE_NS in driver.py, the wait for the whole answer).
 LOOK_NS = 5 * SECOND
 WORK_NS = 60 * SECOND
 LOOKS = (Software, Stack)
@@ -85,7 +85,8 @@ class Dispatcher:
         each ready machine; `Finish` also to silent ones. Merges the answers; machines that take too long (5 s
         for states, else 60 s) are marked as silent and left out.
         """
-        last = isinstance(light, Finish)  # of a machine that is silent for a while it still has the records
+        # Finish also reads the records of a machine that is silent for a while
+        last = isinstance(light, Finish)
         guests = [g for g in self._guests.values() if g.ready or (last and g.connected and g.silent)]
         asked: list[Outgoing] = [
             (self._light, light, None),
@@ -166,7 +167,7 @@ class Dispatcher:
 
         def take(number: int, message: Message) -> None:
             if number in answers:
-                return  # it answers a request that has given up on it
+                return  # the answer is to a request that no longer waits for it
             gone = number and not message.get("ok") and "it ended first" in str(message.get("error"))
             answers[number] = {"ok": True} if gone else message
             if len(answers) == len(asked):

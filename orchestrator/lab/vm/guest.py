@@ -16,7 +16,7 @@ from orchestrator.lab.operations import SoftwareState
 CONSOLE_LINES = 8
 _TAIL_BYTES = 4096
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]")
-# Where a guest's launcher keeps its files (docs/contracts.md).
+# Directory of the launcher's logs in the guest (docs/contracts.md).
 GUEST_LOGS = "/run/vnet/logs"
 GUEST_MESSAGES = "/run/vnet/messages.csv"
 SILENT, PAUSED = "silent", "paused"  # first words of the states of a machine that runs and does not answer
@@ -30,8 +30,8 @@ class Guest:
 
     node: Node
     image: Image
-    directory: Path  # its sockets
-    storage: Path  # its disk, its seed, its snapshots
+    directory: Path  # directory of the machine's sockets
+    storage: Path  # directory of the machine's disk, seed and snapshots
     console_log: Path
     state: str = "defined"
     domain: Any = None
@@ -40,7 +40,7 @@ class Guest:
     down: set[str] = field(default_factory=set)  # ports without a carrier
     software: dict[str, SoftwareState] = field(default_factory=dict)  # as last seen, for when it is off
     logs: dict[str, Path] = field(default_factory=dict)  # the guest's log files -> ours
-    # Of each snapshot by name: its files with size and time of change (store.stamps).
+    # Snapshots by name, each with its files' sizes and times of change (store.stamps).
     snapshots: dict[str, dict[str, list[int]]] = field(default_factory=dict)
 
     @property
@@ -86,7 +86,7 @@ class Guest:
         texts; `nothing` if there are none.
         """
         try:
-            with self.console_log.open("rb") as log:  # it may be as long as its disk has room
+            with self.console_log.open("rb") as log:  # the log may fill its disk, so only its end is read
                 log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
                 tail = log.read(_TAIL_BYTES).decode(errors="replace")
         except FileNotFoundError:

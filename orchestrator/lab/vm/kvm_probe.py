@@ -1,4 +1,4 @@
-"""Runs a virtual machine with one instruction, HLT, in a separate process, since it may hang.
+"""Runs a virtual machine with one instruction, HLT, in a separate process, since the test can hang.
 
 `ask` starts that process, `python -m orchestrator.lab.vm.kvm_probe`, which prints `ok` or the reason of the
 failure. Numbers: uapi/linux/kvm.h, x86-64.

@@ -131,7 +131,7 @@ class Machines:
 
     def _lent(self, guest: Guest, held: int, begin: Callable[[int], Any]) -> Any:
         wires = taps(guest.node.interfaces)
-        with self._lending:  # one at a time: between two `ip` calls a tap is nowhere
+        with self._lending:  # one at a time: between two `ip` calls a tap is in neither namespace
             handover.lend(self._plan, wires)
             try:
                 domain = begin(held)

@@ -16,8 +16,8 @@ from orchestrator.lab.vm.dialogue import Dialogue, ask, begin
 from orchestrator.lab.vm.guest import Guest
 
 BEGIN, END = "# vnet: the nodes of this lab", "# vnet: end"
-# A built-in image has neither file at first. Without the second, glibc may ask name servers before it reads
-# the first, depending on its version (nss(5)).
+# A built-in image has neither file at first. Without the second, some versions of glibc query name servers
+# before they read the first (nss(5)).
 SCRIPT = f"""
 set -e
 hosts=/etc/hosts

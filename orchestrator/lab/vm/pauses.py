@@ -63,8 +63,8 @@ class Pauses:
             return  # the pipe is full, so the loop wakes up anyway
 
     def look(self) -> None:
-        """Resumes machines that were paused on a full disk, if 64 MiB are free there now; forgets those that
-        have ended.
+        """Resumes machines that were paused on a full disk, if 64 MiB are free there now; removes those that
+        have ended from its list.
         """
         for name in list(self._full):
             guest = self._guests.get(name)
@@ -104,7 +104,7 @@ def resuming(submit: Callable[..., Any], libvirt: Any) -> Resume:
     """Returns a function that resumes a machine in a worker's thread, and ignores libvirt's errors."""
 
     def resume(guest: Guest) -> None:
-        with contextlib.suppress(libvirt.libvirtError):  # it has ended, which its channel reports
+        with contextlib.suppress(libvirt.libvirtError):  # the machine has ended, which its channel reports
             guest.domain.resume()
 
     return lambda guest: submit(resume, guest)

@@ -14,7 +14,8 @@ from orchestrator.lab.vm.clocks import GuestClock
 from orchestrator.lab.vm.dialogue import Dialogue, ask
 
 CHUNK_BYTES = 48 * 1024  # the most that a launcher gives at once
-# Where times stand in a record, from the left or the right: a quoted name or a detail may hold commas.
+# Columns of times by kind of record, counted from the left or the right, since a quoted name or a detail can
+# contain commas.
 _TIMES = {"S": (4, 5, 6), "R": (-2,), "C": (3,), "B": (-6,), "W": (-5,), "P": (-2,)}
 
 

@@ -13,7 +13,7 @@ from orchestrator.lab.clock import Clock
 from orchestrator.lab.operations import Resume
 from orchestrator.lab.vm.dialogue import Dialogue, ask
 
-SEED_BYTES = 32  # what the kernel's pool holds (BLAKE2s)
+SEED_BYTES = 32  # size of the kernel's entropy pool (BLAKE2s)
 
 
 def resumed(clock: Clock) -> Dialogue[None]:

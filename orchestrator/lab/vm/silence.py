@@ -31,8 +31,8 @@ class Told(Protocol):
 
 
 class Silence:
-    """Watches `guests`, the driver's own table, to which nodes are added and removed, from `start`
-    to `stop`.
+    """Finds silent and paused machines between `start` and `stop`. `guests` is the driver's own table, so
+    machines that are added or removed later count, too.
     """
 
     def __init__(self, loop: Loop, guests: Mapping[str, Guest], watch: Told) -> None:
@@ -108,7 +108,7 @@ class Silence:
         try:
             self._asked[guest.name] = channel, self._loop.clock.now_ns()
             channel.submit(Hello(), partial(self._answered, guest, channel))
-        except LabError:  # its machine has just ended, which its channel reports
+        except LabError:  # the machine has just ended, which its channel reports
             self._asked.pop(guest.name, None)
 
     def _answered(self, guest: Guest, channel: Launcher, answer: Message) -> None:

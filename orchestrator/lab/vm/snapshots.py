@@ -130,7 +130,7 @@ def insist_on_room(guests: Sequence[Guest], name: str) -> None:
     """Raises LabError if the lab's directory of snapshots has too little room for the memory and disks of
     these machines (at least one).
     """
-    place = guests[0].storage.parent  # of all machines of a lab
+    place = guests[0].storage.parent  # directory that holds the storage of all machines of a lab
     needed, free = sum(_size_bytes(g) for g in guests), shutil.disk_usage(place).free
     if needed > free:
         raise LabError(
@@ -141,8 +141,8 @@ def insist_on_room(guests: Sequence[Guest], name: str) -> None:
 
 
 def _size_bytes(guest: Guest) -> int:
-    """Returns the greatest size (bytes) of the machine's snapshot: its memory, or the part that QEMU holds if
-    known, plus the allocated size of its disk.
+    """Returns the greatest size (bytes) of the machine's snapshot: its memory (only the part that QEMU holds,
+    if known) plus the allocated size of its disk.
     """
     assert guest.node.vm is not None
     memory = guest.node.vm.memory_bytes

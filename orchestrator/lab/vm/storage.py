@@ -40,7 +40,8 @@ def make(state_dir: Path) -> Path:
     place = of_lab(state_dir)
     try:
         if place.is_dir():
-            shutil.rmtree(place)  # of a lab that ended with its machine: the name is ours now
+            # a lab of this name that was killed with its host left it; no other lab uses the name now
+            shutil.rmtree(place)
         for directory in (*reversed([p for p in place.parents if not p.exists()]), place):
             directory.mkdir()
             directory.chmod(0o711)  # QEMU's account passes through

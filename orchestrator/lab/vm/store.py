@@ -19,7 +19,7 @@ from orchestrator.lab.jsonlines import STRANGE
 from orchestrator.lab.state import replace
 
 KEPT = "kept.json"
-MOST_BYTES = 1 << 20  # of kept.json, which has about 200
+MOST_BYTES = 1 << 20  # largest kept.json, in bytes; it usually has about 200
 OTHER = [-1, -1]  # the stamp of what is no regular file
 MARGIN_BYTES = 256 << 20  # left free for what else is written there
 
@@ -58,7 +58,7 @@ def difference(then: Mapping[str, Sequence[int]], now: Mapping[str, Sequence[int
         if name not in now:
             return f"its file {name} is gone"
         if name not in then:
-            return f"its file {name} is none of those that were stored"
+            return f"its file {name} was not stored with it"
         if now[name] == OTHER:
             return f"its file {name} is no regular file"
         if then[name][0] != now[name][0]:
@@ -129,10 +129,10 @@ class Store:
             place.unlink()
             return
         with suppress(FileNotFoundError, IsADirectoryError):
-            (place / KEPT).unlink()  # first, so that a half removed entry is none
+            (place / KEPT).unlink()  # first, so that a half removed entry no longer counts as an entry
         if place.exists():
             shutil.rmtree(place)
 
     def has_room(self, size_bytes: int) -> bool:
-        """Returns whether the store's disk has room for so many bytes and 256 MiB more."""
+        """Returns whether the store's disk has room for that many bytes and 256 MiB more."""
         return shutil.disk_usage(self.directory).free >= size_bytes + MARGIN_BYTES

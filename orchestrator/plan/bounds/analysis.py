@@ -170,7 +170,7 @@ def _matters(server: Server, other: int, band: int) -> bool:
 
 def _service(server: Server, classes: Mapping[int, _Class], band: int) -> RateLatency:
     """Returns the service curve that a class has at a server with the order guarantee, fifo or priority."""
-    if server.order == "guarantee":  # one frame of another class may be on its way
+    if server.order == "guarantee":  # a frame of another class may be in transmission
         return RateLatency(server.guarantees_bps[band], server.frame_bits / server.bps)
     if server.order == "fifo":
         return RateLatency(server.bps)

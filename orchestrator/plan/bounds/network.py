@@ -44,7 +44,8 @@ class Stream:
     """Messages along one path: at most `burst` at once and `per_s` per second.
 
     source: streams with the same source carry the same messages (senders that draw from one schedule,
-    receivers that take turns, copies made after a shared link), which count once where the streams meet.
+    receivers that take turns, copies made after a shared link), which count once where the streams share a
+    link.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Stream:
     burst: float = 1.0
     per_s: float = 0.0
     unknown: str = ""  # why no curve bounds what it sends, if that is so
-    ends_s: float = 0.0  # what the nodes at its ends take at most
+    ends_s: float = 0.0  # longest time of the nodes at its ends
 
 
 @dataclass(frozen=True, slots=True)

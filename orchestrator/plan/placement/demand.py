@@ -12,7 +12,7 @@ from ..capacity import VM_BYTES
 from ..predict import NODE_BYTES
 
 # Share of the lab's work where a node reserves no CPU: a virtual machine counts as its virtual CPUs, a light
-# node as this. An assumption: what programs will do is not known, and only the ratio of the two matters.
+# node as this. This is an assumption, since the programs' load is unknown; only the ratio of the two matters.
 LIGHT_CORES = 0.05
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from .demand import NOTHING, Demand
 
-# How far above its even share of the lab's work a host may go for the sake of less traffic.
+# Most work of a host, in even shares of the lab's work, when more work on it saves traffic.
 UNEVEN = 1.25
 _ROUNDING = 1e-9
 
@@ -34,9 +34,9 @@ class Room:
 
     name: str
     cores: float | None
-    mhz: float | None  # of all cores together
+    mhz: float | None  # clock rates of all cores together
     memory_bytes: int | None
-    ports: int  # of a bridge
+    ports: int  # most ports of a bridge
     even: float  # share of the lab's work
 
 

@@ -31,7 +31,7 @@ class OverHosts:
     hosts: tuple[Host, ...]
     nodes: tuple[Node, ...]
     tunnels: tuple[Tunnel, ...]
-    steps: tuple[Step, ...]  # of `ip`
+    steps: tuple[Step, ...]  # steps for `ip`
     placement: Placement
     captured: Mapping[str, str]  # by segment the host on whose bridge it is captured
 

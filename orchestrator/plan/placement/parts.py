@@ -78,7 +78,8 @@ def _rooms(hosts: Sequence[Host], demands: Mapping[str, Demand], captures: int) 
     """
     own_bytes = LAB_BYTES + captures * CAPTURE_BYTES
     known = [host.cores for host in hosts if host.cores is not None]
-    usual = sum(known) / len(known) if known else 1.0  # if the file does not say: as the others
+    # hosts whose cores are unknown count as the mean of the others
+    usual = sum(known) / len(known) if known else 1.0
     weights = [usual if host.cores is None else host.cores for host in hosts]
     work = sum(one.work for one in demands.values())
     spare = 1 if len(hosts) > 1 else 0  # port of a tunnel

@@ -16,7 +16,7 @@ from ..steps import network_steps
 from .across import segment_hosts
 from .parts import Placement
 
-# How far apart the hosts' counts of hardware addresses are (naming.link_macs and the like): room for a
+# Distance between the hosts' first numbers of hardware addresses (naming.link_macs and similar): room for a
 # million bridges on each of 1,000 hosts.
 APART = 1 << 20
 

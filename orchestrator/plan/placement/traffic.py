@@ -18,8 +18,8 @@ from ...software.kind import TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES
 from ...topology.together import Part
 from ..paths import Path, Paths
 
-GREEDY_BPS = 10**9  # of a greedy flow on whose path no link has a rate
-MOST_PAIRS = 200_000  # of a sender and a receiver; of more, an even sample stands for all
+GREEDY_BPS = 10**9  # rate of a greedy flow if no link of its path has a rate
+MOST_PAIRS = 200_000  # most pairs of sender and receiver; of more pairs, an even sample is used
 
 Traffic = dict[tuple[Part, Part], float]
 

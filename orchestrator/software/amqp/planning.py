@@ -20,7 +20,7 @@ from .routing import Consumer, Queues
 
 # Heartbeats without a sign of life after which either side ends a connection (AMQP 0-9-1, 4.2.7).
 PATIENCE = 2
-DEFAULT_DURABLE = True  # of the default exchange, which is not declared
+DEFAULT_DURABLE = True  # whether the default exchange, which is not declared, is durable
 
 
 def plan(scene: Scene, clients: Sequence[Placed]) -> Iterator[Planned]:

@@ -49,7 +49,7 @@ def _target(report: Checks, here: Here, target: str, path: Path) -> None:
         elif not software and len(found) > 1:
             report.add(path, target, f"more than one command of {node} receives", f"write {node}/{found[0]}")
         elif node in here.nodes and here.name == (software or found[0]):
-            report.add(path, target, "a flow to itself", "name other software than that which sends")
+            report.add(path, target, "a flow to itself", "name other software than the sender's")
         elif joined(report, here, path, target, node):
             continue
         return

@@ -1,4 +1,4 @@
-"""Checks DHCP servers and clients: one server on a segment, ranges that fit, clients that a server hears."""
+"""Checks DHCP servers and clients: one server on a segment, ranges that fit, a server for each client."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _given(report: Checks, here: Here, segment: str, key: str, node: str) -> Non
 
 
 def _alone(report: Checks, here: Here, segment: str) -> None:
-    """Reports a second server whose clients would also hear this one."""
+    """Reports a second server that the same clients would reach."""
     near = report.bridged([segment]) or {segment}
     for node, other in _servers(report):
         theirs = segment_of(report, node, other.segment)
@@ -93,7 +93,9 @@ def check_client(report: Checks, here: Here, model: DhcpClient) -> None:
 
 
 def _segment(report: Checks, here: Here, wanted: str | None, kind: str) -> str | None:
-    """Returns the segment that is meant; reports one where the node does not stand, or that is not said."""
+    """Returns the segment of the key, or the node's only one; reports a segment without the node, and a
+    missing choice.
+    """
     path = (*here.path, kind)
     if wanted is None and len(here.segments) != 1:
         rule = f"does not say on which of {len(here.segments)} segments"

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ...language.scalars import Address4, Base, Duration, Name, Span, text
 
-SHORTEST_LEASE_NS = 120 * 10**9  # dnsmasq makes a shorter one so long (dnsmasq(8), --dhcp-range)
+SHORTEST_LEASE_NS = 120 * 10**9  # dnsmasq lengthens a shorter lease to this (dnsmasq(8), --dhcp-range)
 
 
 class Range(Base):
@@ -19,13 +19,13 @@ class Range(Base):
 class DhcpOptions(Base):
     """A server of IPv4 addresses on one segment, with all that links join to it."""
 
-    segment: Name | None = Field(None, description="Of this node; by default its only one.")
+    segment: Name | None = Field(None, description="Segment of this node; by default its only one.")
     range: Range | None = Field(
         None,
         description="Addresses for machines that the topology does not have (those of real NICs, or of an "
         "image's own containers). Clients of the topology get their planned addresses.",
     )
-    lease: Duration = Field(text("1 h"), description="How long an address is given for; at least 2 min.")
+    lease: Duration = Field(text("1 h"), description="Duration of a lease; at least 2 min.")
     router: Name | None = Field(None, description="The node that clients get as their default router.")
     dns: Name | None = Field(None, description="The node that clients get as their name server.")
 
@@ -37,9 +37,9 @@ class Dhcp(Base):
 
 
 class ClientOptions(Base):
-    """The node's address on a segment is taken away, and a DHCP server gives it anew."""
+    """Removes the node's address on a segment and gets it from a DHCP server."""
 
-    segment: Name | None = Field(None, description="Of this node; by default its only one.")
+    segment: Name | None = Field(None, description="Segment of this node; by default its only one.")
     ready_within: Span = Field(text("30 s"), description="Deadline for the first lease.")
 
 

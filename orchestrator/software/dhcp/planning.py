@@ -1,4 +1,6 @@
-"""Plans DHCP servers and clients: who asks whom, the server's configuration, the client's program."""
+"""Plans DHCP servers and clients: the server of each client, the server's configuration, the client's
+program.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,8 @@ def _config(
         lines.append(f"dhcp-range={options.range.first},{options.range.last},{mask},{lease}")
     for option, node in given.items():
         address = "" if node is None else f",{_near(scene, node, placed.node, subnet)}"
-        lines.append(f"dhcp-option=option:{option}{address}")  # without an address, none is given
+        # an option without an address is not sent to clients
+        lines.append(f"dhcp-option=option:{option}{address}")
     lines += [f"dhcp-host={theirs.mac},{theirs.address},{node}" for node, theirs in clients]
     return lines
 

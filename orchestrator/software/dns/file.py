@@ -10,7 +10,7 @@ from pydantic import Field, WithJsonSchema
 from ...language.scalars import Base, Duration, Name, reader, text
 from ...language.units import UnitError
 
-LONGEST = 253  # of a name in text (RFC 1035, 2.3.4)
+LONGEST = 253  # longest name as text (RFC 1035, 2.3.4)
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?"
 _PATTERN = rf"{_LABEL}(\.{_LABEL})*"
 
@@ -30,13 +30,13 @@ class DnsOptions(Base):
 
     domain: Domain | None = Field(None, description="Every node has the name NODE.DOMAIN.")
     names: dict[Domain, Name] = Field(
-        default_factory=dict, description="Further names: the node that each is the address of."
+        default_factory=dict, description="Further names, each with the node whose address it has."
     )
     forward: Name | None = Field(
-        None, description="The node whose `dns` is asked for all other names; without it they do not exist."
+        None, description="The node whose `dns` resolves all other names; without it they do not exist."
     )
     ttl: Duration = Field(
-        text("0 s"), description="How long an answer of its own may be kept, in whole seconds."
+        text("0 s"), description="Time to live of the server's own answers, in whole seconds."
     )
 
 

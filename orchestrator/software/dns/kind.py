@@ -98,7 +98,7 @@ def _config(scene: Scene, placed: Placed, records: Sequence[tuple[str, str]]) ->
         *(f"host-record={name},{address}" for name, address in records),
     ]
     if options.domain is not None:
-        lines.append(f"local=/{options.domain}/")  # of it, what is not above does not exist
+        lines.append(f"local=/{options.domain}/")  # other names of the domain do not exist
     if options.forward is not None:
         lines.append(f"server={scene.address(options.forward, placed.node)}")
     return lines

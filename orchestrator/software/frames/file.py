@@ -46,28 +46,34 @@ class FramesOptions(Base):
         text("all"),
         description=f"Frame sizes with FCS: `all` ({', '.join(map(str, SIZES))}), a size, or a list.",
     )
-    tests: list[Test] = Field(list(TESTS), min_length=1, description="Which tests. latency needs throughput.")
-    line_rate: Rate = Field(
-        text("1 Gbit/s"), description="Of the wire: what the theoretical maximum is reckoned from."
+    tests: list[Test] = Field(
+        list(TESTS), min_length=1, description="The tests to run; latency needs throughput."
     )
-    trial: Span = Field(text("1 s"), description="Length of a trial; RFC 2544 wants 60 s for the final ones.")
+    line_rate: Rate = Field(
+        text("1 Gbit/s"), description="Rate of the wire, from which the theoretical maximum is computed."
+    )
+    trial: Span = Field(
+        text("1 s"), description="Length of a trial; RFC 2544 requires 60 s for the final ones."
+    )
     settle: Span = Field(
         text("2 s"), description="Longest wait for the last frames of a trial; it ends when none is missing."
     )
-    resolution: Share = Field(text("1 %"), description="To which the throughput is found.")
+    resolution: Share = Field(text("1 %"), description="Precision of the throughput.")
     tolerate: Share = Field(
         text("0 %"), description="Loss that still counts as none; RFC 2544 allows nothing."
     )
     loss_step: Share = Field(
         text("10 %"), description="Step of the offered load in the frame loss rate test."
     )
-    latency_trials: Positive = Field(3, le=1000, description="RFC 2544 wants 20.")
+    latency_trials: Positive = Field(
+        3, le=1000, description="Number of latency trials; RFC 2544 requires 20."
+    )
     latency_trial: Span | None = Field(
-        None, description="Length of a latency trial, by default `trial`; RFC 2544 wants 120 s."
+        None, description="Length of a latency trial, by default `trial`; RFC 2544 requires 120 s."
     )
     burst: Span = Field(text("2 s"), description="Longest burst tried, as time at the highest rate.")
     burst_trials: Positive = Field(
-        3, le=1000, description="Searches for the longest burst; RFC 2544 wants 50."
+        3, le=1000, description="Searches for the longest burst; RFC 2544 requires 50."
     )
 
 

@@ -1,4 +1,4 @@
-"""Finds the neighbours of each router of a lab, and the subnets that each learns by OSPF and BGP."""
+"""Finds the neighbours of each router of a lab, and the subnets that each gets by OSPF and BGP."""
 
 from __future__ import annotations
 

@@ -16,26 +16,27 @@ class Ospf(Base):
     another such router announce their subnet only.
     """
 
-    hello: Duration = Field(text("10 s"), description="Between hellos, whole seconds.")
+    hello: Duration = Field(text("10 s"), description="Time between hellos, whole seconds.")
     dead: Duration = Field(
-        text("40 s"), description="A neighbour that is silent for so long is gone, whole seconds."
+        text("40 s"), description="Silence after which a neighbour counts as gone, whole seconds."
     )
     redistribute: list[Literal["bgp"]] = Field(
-        default_factory=list, description="What else it announces: routes of another protocol."
+        default_factory=list, description="Other protocols whose routes OSPF announces."
     )
 
 
 class Bgp(Base):
     """BGP with every neighbouring router that has it, and with all routers of its own AS."""
 
-    as_number: int = Field(ge=1, le=2**32 - 1, alias="as", description="Its AS.")
-    keepalive: Duration = Field(text("60 s"), description="Between keepalives, whole seconds.")
+    as_number: int = Field(ge=1, le=2**32 - 1, alias="as", description="Number of the router's AS.")
+    keepalive: Duration = Field(text("60 s"), description="Time between keepalives, whole seconds.")
     hold: Duration = Field(
-        text("180 s"), description="A neighbour that is silent for so long is gone, whole seconds."
+        text("180 s"), description="Silence after which a neighbour counts as gone, whole seconds."
     )
-    connect: Duration = Field(text("120 s"), description="Between attempts to connect, whole seconds.")
+    connect: Duration = Field(text("120 s"), description="Time between attempts to connect, whole seconds.")
     redistribute: list[Literal["ospf"]] = Field(
-        default_factory=list, description="What it announces beside its own subnets."
+        default_factory=list,
+        description="Other protocols whose routes BGP announces, beside the router's own subnets.",
     )
 
 
@@ -45,9 +46,13 @@ class Frr(Base):
     ospf: Ospf | None = Field(None, description="OSPFv2 and, on IPv6 subnets, OSPFv3.")
     bgp: Bgp | None = Field(None, description="BGP-4, of both families.")
     router_id: Address4 | None = Field(
-        None, description="By default its first IPv4 address; without one the number of its place in the lab."
+        None,
+        description=(
+            "Router id; by default the node's first IPv4 address, or the number of its place in the lab if "
+            "it has none."
+        ),
     )
-    ecmp: bool = Field(False, description="Keep all ways that are equally good.")
+    ecmp: bool = Field(False, description="Use all equally good routes.")
     config: str | None = Field(
         None,
         min_length=1,
@@ -55,14 +60,18 @@ class Frr(Base):
     )
     ready: list[Destination] | None = Field(
         None,
-        description="Subnets that the kernel must have routes to before it is ready; by default all that "
-        "its protocols bring, with `config` all of the lab; [] is none.",
+        description=(
+            "Subnets to which the kernel must have routes before the router is ready; by default all "
+            "subnets that its protocols announce, with `config` all of the lab; [] means none."
+        ),
     )
-    ready_within: Duration = Field(text("120 s"), description="Deadline for them.")
-    restart: Literal["never", "on-failure", "always"] = Field("never", description="When it ends by itself.")
+    ready_within: Duration = Field(text("120 s"), description="Deadline for these routes.")
+    restart: Literal["never", "on-failure", "always"] = Field(
+        "never", description="Whether to start the program again when it ends by itself."
+    )
 
 
 class Router(Base):
     """A router's daemons: FRR."""
 
-    frr: Frr = Field(description="What they are to do.")
+    frr: Frr = Field(description="Configuration of the daemons.")

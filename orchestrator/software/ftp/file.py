@@ -16,26 +16,26 @@ LONGEST_SCHEDULE = 10_000  # transfers of a flow, whose times a program gets as 
 
 
 class Transfers(Sending):
-    """Files of one size, each due by the clock: one that is late waits for those before it."""
+    """Files of one size, each due by the clock; a late one waits for those before it."""
 
-    size: Size = Field(description="Of each file.")
+    size: Size = Field(description="Size of each file.")
 
 
 class FtpOptions(Peer):
-    """One side: `listen` is a server, `to` a client that downloads, uploads or both."""
+    """Keys of a server (`listen`) or of a client (`to`) that downloads, uploads or both."""
 
-    download: Transfers | None = Field(None, description="to: files that it gets.")
-    upload: Transfers | None = Field(None, description="to: files that it puts there.")
+    download: Transfers | None = Field(None, description="to: files that the client downloads.")
+    upload: Transfers | None = Field(None, description="to: files that the client uploads.")
     login: Literal["once", "each"] = Field(
         "once", description="to: one session for all transfers, or one for each of them."
     )
     timeout: Span = Field(
         text("30 s"),
-        description="to: of silence, after which a transfer is given up and the session with it.",
+        description="to: silence after which the transfer and its session end.",
     )
 
 
 class Ftp(Base):
-    """One side of FTP."""
+    """The software key `ftp`: a server or a client."""
 
     ftp: FtpOptions = Field(description="The side.")

@@ -18,62 +18,78 @@ Late = Literal["send", "drop"]
 class Deadline(Base):
     """The packets from and to a port: TCP and UDP over IPv4."""
 
-    port: Port = Field(description="One of the class's.")
-    deadline: Duration = Field(description="So long after it came a packet is to leave at the latest.")
+    port: Port = Field(description="A port of the class.")
+    deadline: Duration = Field(description="Longest time from a packet's arrival to its departure.")
 
 
 class Overlay(Base):
     """The gateway forwards the class's packets itself, in user space, in a queue that several flows share."""
 
     flows: list[Deadline] = Field(
-        min_length=1, description="All ports of the class; each has room for as many packets as its `limit`."
+        min_length=1, description="All ports of the class; each queues up to `limit` packets."
     )
-    order: Order = Field("edf", description="Earliest deadline first, or `fifo`: as they came.")
+    order: Order = Field("edf", description="edf: earliest deadline first; fifo: in order of arrival.")
     late: Late = Field(
-        "send", description="Or `drop`: packets whose deadline has passed when their turn comes."
+        "send", description="Treatment of packets whose deadline has passed when their turn comes."
     )
 
 
 class Governed(Base):
     """A flow: the link's HTB class of its name has its packets, and that class's rate is its reservation."""
 
-    service: Service = Field(description="Who gives way to whom: best effort first, high real time never.")
+    service: Service = Field(
+        description="Service class, which orders who gives way: best effort first, high real time never."
+    )
     group: Name = Field(description="Flows of one group are correlated: they give way to each other first.")
-    minimum: Rate = Field(description="It never has less.")
+    minimum: Rate = Field(description="Least rate of the flow.")
     upstream: Name | None = Field(
         None,
-        description="The node that gets its share: a gateway, or its sender, which has `rate_limits_from`.",
+        description=(
+            "Node that is notified of the flow's share: a gateway, or its sender, which has "
+            "`rate_limits_from`."
+        ),
     )
     overlay: Overlay | None = Field(
         None,
-        description="Its packets are forwarded by the gateway; the kernel does it where nothing is said.",
+        description="The gateway forwards the flow's packets itself; by default the kernel does.",
     )
 
 
 class GatewayOptions(Base):
-    """Governs a link's HTB classes, at this node's end, by what it measures and what it is told."""
+    """Controls a link's HTB classes, at this node's end, by its measurements and by messages from
+    gateways.
+    """
 
-    link: Name = Field(description="Of this node; its direction from here has a `queue: {htb: ...}`.")
+    link: Name = Field(description="Link of this node; its direction from here has a `queue: {htb: ...}`.")
     flows: dict[Name, Governed] = Field(
-        min_length=1, description="By the names of their classes; others are left alone."
+        min_length=1, description="Flows by the names of their classes; other classes stay unchanged."
     )
     listen: Port = Field(7100, description="TCP port for the gateways downstream and for the broker.")
-    period: Span = Field(text("1 s"), description="Of measuring.")
+    period: Span = Field(text("1 s"), description="Period of measurement.")
     weight: Share = Field(
-        text("75 %"), description="Of the last period in the moving average of a flow's rate."
+        text("75 %"), description="Weight of the last period in the moving average of a flow's rate."
     )
     headroom: Share = Field(
         text("10 %"),
-        description="Congestion: so much more than reserved. And so much more than measured is asked for.",
+        description=(
+            "Excess over the reserved rate that counts as congestion; also the excess over the measured "
+            "rate that the gateway requests."
+        ),
     )
     release: Duration = Field(
         text("30 s"),
-        description="What a flow asked for is kept so long after it needed it, unless another one needs it.",
+        description=(
+            "Time for which a flow keeps a requested share that it no longer needs, unless another flow "
+            "needs it."
+        ),
     )
     cooperate: bool = Field(
-        True, description="Move shares and tell the neighbours; else the broker alone helps."
+        True,
+        description=(
+            "Move shares between flows and notify the neighbours; else only the broker adds capacity."
+        ),
     )
-    broker: Name | None = Field(None, description="The node whose `reservations` it calls on.")
+    broker: Name | None = Field(None, description="Node whose `reservations` the gateway alarms.")
 
 
 class Gateway(Base):
@@ -83,11 +99,13 @@ class Gateway(Base):
 
 
 class ReservationsOptions(Base):
-    """Hears gateways' alarms, and after its response time reserves what their high real-time flows want."""
+    """Receives gateways' alarms, and after its response time reserves the rates that their high real-time
+    flows request.
+    """
 
     listen: Port = Field(7200, description="TCP port.")
-    response: Annotated[Duration, Field(description="From the first alarm to the new reservations.")] = text(
-        "60 s"
+    response: Annotated[Duration, Field(description="Time from the first alarm to the new reservations.")] = (
+        text("60 s")
     )
 
 

@@ -14,7 +14,7 @@ from ..kind import Bind, Costs, Kind, Shares
 from .file import Gateway, GatewayOptions, Reservations
 from .planning import GATEWAY, RESERVATIONS, plan_gateways, plan_reservations
 
-_MEMORY_BYTES = 3_000_000  # of the program, measured
+_MEMORY_BYTES = 3_000_000  # measured memory of the program
 OUTSIDE = "whose links queue outside of it"
 
 

@@ -10,7 +10,7 @@ from contract.plan import Band
 from .file import GatewayOptions, Overlay
 
 TCP, UDP = 6, 17
-EGRESS = "ffff:fff3"  # of a clsact qdisc: before a packet queues
+EGRESS = "ffff:fff3"  # parent of a clsact qdisc's egress filters, before packets queue
 
 
 def settings(options: GatewayOptions, device: str) -> dict[str, Any] | None:

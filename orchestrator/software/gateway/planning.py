@@ -15,7 +15,7 @@ from ..scene import Placed, Scene
 from . import overlay
 from .file import GatewayOptions, Governed, ReservationsOptions
 
-PROGRAM = "/proc/self/exe"  # the agent, which starts itself, wherever it lies
+PROGRAM = "/proc/self/exe"  # the agent, which starts itself from any path
 GATEWAY, RESERVATIONS = "gateway", "reservations"  # kinds, and the agent's roles for them
 READY_WITHIN_NS = 10 * 10**9
 
@@ -165,7 +165,7 @@ def _upstream(scene: Scene, placed: Placed, name: str, flow: Governed) -> str | 
             return _at(scene, placed, one.node, limits.listen)
     limited = f"`rate_limits_from: {{listen: 7101, flow: {name}}}`"
     remedy = f"give it a gateway with this flow, or a sender with {limited}"
-    raise _wrong(placed, f"flow {name}: nobody on {flow.upstream} can be told", remedy)
+    raise _wrong(placed, f"flow {name}: {flow.upstream} has no gateway or sender for it", remedy)
 
 
 def _broker(scene: Scene, placed: Placed, node: str | None) -> str | None:

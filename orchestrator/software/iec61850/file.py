@@ -45,11 +45,11 @@ Group = Annotated[
 class Published(Base):
     """The keys that all publishers directly above Ethernet share."""
 
-    segment: Name | None = Field(None, description="Where it is sent; by default the node's first segment.")
+    segment: Name | None = Field(None, description="Segment of the frames; by default the node's first one.")
     appid: Appid = Field(description="Application identifier.")
     destination: Group = Field(description="Group address.")
     vlan: int | None = Field(
-        None, ge=0, le=4094, description="A tag with this VLAN; 0: one that only says the priority."
+        None, ge=0, le=4094, description="VLAN of the tag; 0: a tag with the priority only."
     )
     pcp: int | None = Field(None, ge=0, le=7, description="Priority in the tag (4).")
     conf_rev: int = Field(1, ge=0, lt=2**32, description="Revision of the configuration.")
@@ -59,7 +59,7 @@ class Published(Base):
 class Rules:
     """The values in which the protocols differ: key, range of APPIDs, group address, name and standard."""
 
-    kind: str  # of software, and its key in the file
+    kind: str  # kind of software, and its key in the file
     appids: tuple[int, int]  # the first and the last
     group: str  # first bytes of its group addresses
     name: str  # key in the file that identifies a stream, beside the APPID

@@ -112,7 +112,7 @@ def _check_greedy(report: Checks, wanted: Give, path: Path) -> None:
     if start is None or over is None or silent is None:
         return
     if last.rate > 0 or silent > start:
-        rule = f"begins {text_ns(start)} after the start, when `rate` has not come to 0 /s"
+        rule = f"begins {text_ns(start)} after the start, when `rate` has not reached 0 /s"
         report.add((*path, "start"), None, rule, "end the rate with `{from: MOMENT, rate: 0 /s}` before it")
     if start + greedy.duration > over:
         rule = f"ends after the load, which ends with the hold, {text_ns(over)} after the start"

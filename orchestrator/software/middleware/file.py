@@ -7,31 +7,40 @@ from pydantic import Field
 from ...language.scalars import Base, Name, Port, Since, Size, Span, text
 from ..sending import Sending
 
-PORTS = 3  # from `listen` on: requests, pushes (the next one, where a library wants two), subscribers
+PORTS = 3  # ports from `listen` on: requests, pushes (and the next one, if a library needs two), subscribers
 LONGEST_SCHEDULE = 10_000  # messages of a flow, whose times a program gets as a list (docs/accounting.md)
 
 
 class Greedy(Base):
-    """One message after the other without a pause, for a while: each is due when the one before is gone."""
+    """One message after the other without a pause, for a while: each is due when the one before has been
+    sent.
+    """
 
     start: Since = Field(description="A moment, or a duration from the start of the ramp.")
     duration: Span = Field(alias="for", description="How long.")
     traffic_class: Name | None = Field(
-        None, alias="class", description="What belongs together in tables, by default GROUP.SOFTWARE.greedy."
+        None,
+        alias="class",
+        description=(
+            "Traffic class: flows of one class are grouped in tables; by default GROUP.SOFTWARE.greedy."
+        ),
     )
 
 
 class Give(Sending):
-    """Objects that nobody answers."""
+    """Objects without an answer."""
 
     greedy: Greedy | None = Field(
-        None, description="When `rate` has come to 0 /s: as much as goes, which is its throughput."
+        None,
+        description="After `rate` has reached 0 /s: messages without a pause, to measure the throughput.",
     )
 
     give_up: Span | None = Field(
         None,
-        description="A message that is so late when its turn comes is dropped: what a queue of that length "
-        "would do. By default it is sent, however late, to the end of the load.",
+        description=(
+            "Lateness at which a message is dropped, as by a queue of that length. By default late "
+            "messages are still sent until the end of the load."
+        ),
     )
 
 
@@ -40,31 +49,38 @@ class Ask(Give):
 
 
 class MiddlewareOptions(Base):
-    """One side: `listen` names the libraries and may publish, `to` asks, pushes or subscribes."""
+    """Keys of one side: the one that chooses the libraries (`listen`), or one that requests, pushes or
+    subscribes (`to`).
+    """
 
     listen: Port | None = Field(
-        None, description=f"First of {PORTS} TCP ports of the side that answers, takes and publishes."
+        None, description=f"First of {PORTS} successive TCP ports of the side that listens."
     )
     use: str | None = Field(None, description="listen: the middleware, see docs/kinds/middleware.md.")
-    serialiser: str | None = Field(None, description="listen: what makes bytes of the object.")
+    serialiser: str | None = Field(None, description="listen: library that serialises the object.")
     publish: Give | None = Field(None, description="listen: objects for all that subscribe.")
     to: Name | None = Field(None, description="Node whose `middleware` listens.")
-    request: Ask | None = Field(None, description="to: requests, of which the answer is the object.")
-    push: Give | None = Field(None, description="to: objects that it sends there.")
-    subscribe: bool = Field(False, description="to: it gets what is published there.")
+    request: Ask | None = Field(
+        None, description="to: requests, which the other side answers with the object."
+    )
+    push: Give | None = Field(None, description="to: objects that this side sends to the other.")
+    subscribe: bool = Field(False, description="to: receive the objects that the other side publishes.")
     call_back: Port = Field(
         7900,
-        description="subscribe: where it listens for middleware without publish-subscribe, which calls it.",
+        description="subscribe: port at which middleware without publish-subscribe calls back.",
     )
     warm_up: Span = Field(
         text("3 s"),
-        description="to: so long messages go and come, or come, before it is ready; none is counted.",
+        description=(
+            "to: duration of the messages that are exchanged before the side is ready; none of them is "
+            "counted."
+        ),
     )
-    memory: Size = Field(text("128 MiB"), description="Heap of the Java machine, no less and no more.")
-    ready_within: Span = Field(text("90 s"), description="Deadline for that, from its start.")
+    memory: Size = Field(text("128 MiB"), description="Heap of the Java machine, as a fixed size.")
+    ready_within: Span = Field(text("90 s"), description="Deadline until the side is ready, from its start.")
 
 
 class Middleware(Base):
-    """One side of an exchange."""
+    """The software key `middleware`: one side of an exchange."""
 
     middleware: MiddlewareOptions = Field(description="The side.")

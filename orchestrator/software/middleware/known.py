@@ -21,7 +21,7 @@ class Middleware:
     title: str
     library: str
     called_back: (
-        bool  # it has no publish-subscribe: its subscribers listen, too, and each message is pushed to them
+        bool  # without publish-subscribe: subscribers listen, too, and each message is pushed to them
     )
     server_bytes: int = 0
 

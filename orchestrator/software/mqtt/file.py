@@ -14,8 +14,8 @@ from ..encodings import Encoded
 from ..sending import Sending
 from ..tls.file import ClientTlsKey
 
-PROTOCOL = "mqtt"  # how brokers and the reducer call it
-CARRIERS = {PROTOCOL: "", "tls": "TLS, ", "http": "WebSocket, "}  # what `spoken` says, for readers
+PROTOCOL = "mqtt"  # name of MQTT in brokers and the reducer
+CARRIERS = {PROTOCOL: "", "tls": "TLS, ", "http": "WebSocket, "}  # text for each value of `spoken`
 NEVER_S = 2**32 - 1  # a session expiry interval that never ends (MQTT 5, 3.1.2.11.2)
 Qos = Annotated[int, Field(ge=0, le=2)]
 
@@ -25,34 +25,40 @@ class Publish(Sending, Encoded):
 
     topic: str = Field(
         min_length=1,
-        description="May hold {node}, {group}, {index}, {next} and {previous} (both wrap around).",
+        description="May contain {node}, {group}, {index}, {next} and {previous} (both wrap around).",
     )
     qos: Qos = Field(0, description="0: at most once, 1: at least once, 2: exactly once.")
     retain: bool = Field(
-        False, description="The broker keeps the topic's newest message for those who subscribe later."
+        False, description="The broker keeps the topic's newest message for later subscribers."
     )
     message_expiry: Span | None = Field(
         None, description="MQTT 5: how long the broker keeps a message for a receiver, whole seconds."
     )
     topic_alias: bool = Field(
         False,
-        description="MQTT 5: after the first message of a connection a number stands for the topic, if the "
-        "broker permits it.",
+        description=(
+            "MQTT 5: after the first message of a connection a number replaces the topic, if the broker "
+            "permits it."
+        ),
     )
     user_properties: dict[str, str] = Field(
         default_factory=dict, description="MQTT 5: name: value, in each message."
     )
     payload: Literal["metering-xml", "bytes"] = Field(
         "metering-xml",
-        description="What the payload is made of. `bytes` below 28 need MQTT 5: the message's number is then "
-        "in a user property.",
+        description=(
+            "Content of the payload. `bytes` below 28 need MQTT 5: the message's number is then in a user "
+            "property."
+        ),
     )
     json_text: str | None = Field(
         None,
         alias="json",
         min_length=1,
-        description="MQTT 5: the payload is this JSON text, in place of `payload`; {seq}, {time_ns}, {flow} "
-        "are the message's, beside the placeholders of `topic`. Spaces follow it.",
+        description=(
+            "MQTT 5: the payload is this JSON text, in place of `payload`; {seq}, {time_ns} and {flow} of "
+            "the message and the placeholders of `topic` are replaced. Spaces fill the payload."
+        ),
     )
     file: Annotated[Any, named_file("payloads/reading.json")] = Field(
         None, description="MQTT 5: the payload is this file's text, beside the topology."
@@ -66,7 +72,7 @@ class Subscription(Base):
     """One subscription of an MQTT client."""
 
     topic: str = Field(
-        min_length=1, description="Topic filter; the placeholders of `publish.topic`, and + and #."
+        min_length=1, description="Topic filter, with the placeholders of `publish.topic`, and + and #."
     )
     qos: Qos = Field(0, description="Highest quality of service at which messages are delivered.")
     no_local: bool = Field(False, description="MQTT 5: the client's own messages do not come back to it.")
@@ -79,19 +85,19 @@ class Subscription(Base):
 class Will(Base):
     """The message that the broker publishes when it loses the client."""
 
-    topic: str = Field(min_length=1, description="The placeholders of `publish.topic`.")
-    payload: str = Field("", description="Text, as it is.")
+    topic: str = Field(min_length=1, description="Topic, with the placeholders of `publish.topic`.")
+    payload: str = Field("", description="Text of the payload, without placeholders.")
     qos: Qos = 0
-    retain: bool = Field(False, description="The broker keeps it for those who subscribe later.")
+    retain: bool = Field(False, description="The broker keeps the message for later subscribers.")
     delay: Span = Field(
-        text("0 s"), description="MQTT 5: the broker waits so long for the client's return; whole seconds."
+        text("0 s"), description="MQTT 5: time that the broker waits for the client's return, whole seconds."
     )
 
 
 class Backoff(Base):
-    """How the wait before an attempt to connect grows with each attempt that fails."""
+    """Growth of the wait before an attempt to connect with each failed attempt."""
 
-    factor: float = Field(2.0, ge=1, le=100, description="The next wait is so many times this one.")
+    factor: float = Field(2.0, ge=1, le=100, description="Ratio of one wait to the wait before.")
     limit: Duration = Field(text("60 s"), description="The longest wait, before the jitter.")
     jitter: Share = Field(
         text("20 %"), description="Each wait is longer or shorter by up to this share, drawn by the seed."
@@ -109,7 +115,7 @@ Version = Annotated[Literal["3.1.1", "5"], BeforeValidator(_version), _VERSIONS]
 class WebSocket(Base):
     """MQTT over WebSocket (RFC 6455), with TLS or without it."""
 
-    path: str = Field("/mqtt", description="Of the URL that the client asks for.")
+    path: str = Field("/mqtt", description="Path of the URL that the client requests.")
 
 
 def _websocket(value: Any) -> Any:
@@ -128,13 +134,16 @@ class MqttOptions(Base):
 
     broker: BrokerNode
     port: BrokerPort = None
-    version: Version = Field("3.1.1", description="Of MQTT.")
+    version: Version = Field("3.1.1", description="Version of MQTT.")
     client_id: str | None = Field(
         None,
         min_length=1,
-        description="Client identifier, by default its name in records; the placeholders of `publish.topic`.",
+        description=(
+            "Client identifier, with the placeholders of `publish.topic`; by default the client's name in "
+            "records."
+        ),
     )
-    user: str | None = Field(None, min_length=1, description="User name; the same placeholders.")
+    user: str | None = Field(None, min_length=1, description="User name, with the same placeholders.")
     password: str | None = Field(None, description="The same placeholders.")
     tls: ClientTlsKey = None
     websocket: WebSocketKey = None
@@ -142,28 +151,36 @@ class MqttOptions(Base):
     clean_session: bool = Field(True, description="Start without the state of an earlier connection.")
     session_expiry: Span | None = Field(
         None,
-        description="MQTT 5: the broker keeps the session so long after a lost connection, whole seconds; by "
-        "default for ever with `clean_session: false`, else not at all. Without that, only the first "
-        "connection starts without state.",
+        description=(
+            "MQTT 5: time for which the broker keeps the session after a lost connection, whole seconds; "
+            "by default for ever with `clean_session: false`, else not at all. With an expiry, only the "
+            "first connection starts without state."
+        ),
     )
     receive_maximum: Positive | None = Field(
-        None, le=65535, description="MQTT 5: unacknowledged messages that the broker may send to it."
+        None, le=65535, description="MQTT 5: limit on unacknowledged messages from the broker to the client."
     )
     admission: Literal["accepted", "refused"] = Field(
         "accepted",
-        description="What its broker does with it; a run in which it never does so ends with exit status 1.",
+        description=(
+            "Expected answer of the broker to the client; a run without that answer ends with exit status 1."
+        ),
     )
     reconnect: Reconnect = text("1 s")
     backoff: Backoff | None = Field(None, description="Longer waits after each failed attempt to connect.")
-    will: Will | None = Field(None, description="What the broker publishes when it loses the client.")
+    will: Will | None = Field(None, description="Message that the broker publishes when it loses the client.")
     dscp: Dscp | None = Field(
         None,
-        description="DSCP of the packets that it sends; those of its broker have it too where that has "
-        "`reflect_dscp: true`.",
+        description=(
+            "DSCP of the client's packets; a broker with `reflect_dscp: true` uses it for its own packets "
+            "to the client, too."
+        ),
     )
     pcp: ClientPcp = None
-    publish: Publish | None = Field(None, description="What it sends.")
-    subscribe: list[Subscription] = Field(default_factory=list, description="What it receives.")
+    publish: Publish | None = Field(None, description="Messages that the client sends.")
+    subscribe: list[Subscription] = Field(
+        default_factory=list, description="Messages that the client receives."
+    )
 
     @property
     def expiry_s(self) -> int:

@@ -120,8 +120,8 @@ def _needs_version_5(report: Checks, mqtt: MqttOptions, path: Path) -> None:
 
 
 def _contradiction(report: Checks, mqtt: MqttOptions, expiry_ns: int, path: Path) -> None:
-    """Reports a `session_expiry` beside a written `clean_session` that says the opposite: each connection
-    discards the session that the broker is to keep, or the broker is to keep a session for no time.
+    """Reports a `session_expiry` that contradicts `clean_session`: each connection discards the session that
+    the broker is to keep, or the broker is to keep a session for no time.
     """
     if "clean_session" not in mqtt.model_fields_set or mqtt.clean_session != bool(expiry_ns):
         return

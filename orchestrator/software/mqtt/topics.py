@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SHARED = "$share/"  # one of a group of subscribers gets each message, which one is the broker's choice
+SHARED = "$share/"  # prefix of shared subscriptions: the broker sends each message to one member of a group
 
 
 def inner(pattern: str) -> str:

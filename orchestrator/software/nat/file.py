@@ -13,12 +13,12 @@ LONGEST_TIMEOUT_NS = (2**31 - 1) // 1000 * 10**9  # the kernel keeps ticks, at m
 
 
 class Forwarded(Base):
-    """A port of the outside address whose connections go on to a node inside."""
+    """A port of the outside address that is forwarded to a node inside."""
 
-    port: Port = Field(description="Of the router's outside address.")
+    port: Port = Field(description="Port of the router's outside address.")
     to: Name = Field(description="The node inside.")
-    to_port: Port | None = Field(None, description="Of that node; by default the same.")
-    protocol: Literal["tcp", "udp"] = Field("tcp", description="Of which transport.")
+    to_port: Port | None = Field(None, description="Port of that node; by default the same.")
+    protocol: Literal["tcp", "udp"] = Field("tcp", description="Transport protocol of the port.")
 
 
 class NatOptions(Base):
@@ -31,13 +31,17 @@ class NatOptions(Base):
     )
     udp_timeout: Duration | None = Field(
         None,
-        description="How long a mapping of UDP lasts without packets, in whole seconds; by default the "
-        "kernel's own (30 s, and 120 s once packets have gone both ways).",
+        description=(
+            "Lifetime of a UDP mapping without packets, in whole seconds; by default the kernel's own (30 "
+            "s, and 120 s once packets have gone both ways)."
+        ),
     )
     tcp_timeout: Duration | None = Field(
         None,
-        description="How long a mapping of an open TCP connection lasts without packets, in whole seconds; "
-        "by default the kernel's own (5 days).",
+        description=(
+            "Lifetime of the mapping of an open TCP connection without packets, in whole seconds; by "
+            "default the kernel's own (5 days)."
+        ),
     )
 
 

@@ -25,7 +25,7 @@ _MQTT_LACKS = {
 class Rabbit(Serving):
     """RabbitMQ, started in the foreground with a configuration rendered for this node."""
 
-    broker: Literal["rabbitmq"] = Field(description="Which broker.")
+    broker: Literal["rabbitmq"] = Field(description="The broker program.")
     port: Port = Field(5672, description="TCP port of AMQP 0-9-1, on all addresses of its node.")
     plugins: list[Plugin] = Field(
         default_factory=lambda: list[Plugin](["mqtt"]),
@@ -36,14 +36,14 @@ class Rabbit(Serving):
         10, ge=1, le=65535, description="Unacknowledged QoS 1 messages to an MQTT client."
     )
     heartbeat: Duration = Field(
-        text("60 s"), description="That it asks AMQP clients for, whole seconds; 0 s: none."
+        text("60 s"), description="Heartbeat interval proposed to AMQP clients, whole seconds; 0 s: none."
     )
-    channel_max: int = Field(2047, ge=1, le=65535, description="Channels a connection of AMQP.")
+    channel_max: int = Field(2047, ge=1, le=65535, description="Most channels of an AMQP connection.")
     nodelay: bool = Field(
-        True, description="Switch off Nagle's algorithm on its sockets (its own default: off, as here)."
+        True, description="Switch off Nagle's algorithm on the broker's sockets (RabbitMQ's default, too)."
     )
     log_level: Literal["error", "warning", "info", "debug"] = Field(
-        "warning", description="What it writes; info: each connection that comes and goes."
+        "warning", description="Level of the broker's log; info: also each connection and its end."
     )
     options: dict[str, str | int | bool] = Field(
         default_factory=dict,
@@ -51,7 +51,7 @@ class Rabbit(Serving):
         "`rabbit.vm_memory_high_watermark: '{absolute, 50000000}'`.",
     )
     ready_within: Duration = Field(
-        text("120 s"), description="Deadline for answering a publish on each of its ports."
+        text("120 s"), description="Deadline until the broker answers a publish on each of its ports."
     )
     restart: Restart = "never"
     stop_signal: StopSignal = "SIGTERM"

@@ -13,17 +13,19 @@ Pem = Annotated[Any, named_file("certificates/ca.pem")]
 
 
 class Tls(Base):
-    """Certificates in PEM; without files, those of an authority that the lab has from its seed."""
+    """Certificates in PEM; without files, those of an authority that the lab derives from its seed."""
 
     ca: Pem = Field(
-        None, description="File with the certificates that it trusts, beside this one; by default the lab's."
+        None, description="File with the trusted certificates, beside this one; by default the lab's."
     )
-    cert: Pem = Field(None, description="File with its own certificate, and those between it and the root.")
+    cert: Pem = Field(
+        None, description="File with the program's certificate, and those between it and the root."
+    )
     key: Pem = Field(None, description="File with the private key of `cert`.")
 
 
 class BrokerTls(Tls):
-    """TLS of a broker: its port then speaks nothing else."""
+    """TLS of a broker, whose port then accepts nothing else."""
 
     mutual: bool = Field(False, description="Admit only clients with a certificate that `ca` has signed.")
 
@@ -31,7 +33,7 @@ class BrokerTls(Tls):
 class ClientTls(Tls):
     """TLS of a client."""
 
-    mutual: bool = Field(False, description="Show a certificate of the lab's authority, without `cert`.")
+    mutual: bool = Field(False, description="Present a certificate of the lab's authority, without `cert`.")
     server_name: str | None = Field(
         None,
         min_length=1,
@@ -40,7 +42,7 @@ class ClientTls(Tls):
     versions: list[Literal["1.2", "1.3"]] = Field(
         default_factory=lambda: list[Literal["1.2", "1.3"]](["1.2", "1.3"]),
         min_length=1,
-        description="Versions of TLS that it offers.",
+        description="Versions of TLS that the client offers.",
     )
 
 

@@ -9,8 +9,9 @@ from pydantic import Field
 from ...language.scalars import Address4, Base, Duration, Name, Port, Positive, Rate, Size
 from ..messages import Push, Request, Stream
 
-PARTNERS = {"router": "dealer", "pub": "sub"}  # who binds and sends -> who connects and answers
-GROUP = "239.192.0.1"  # of the organisation's own: RFC 2365
+# socket that binds and sends -> socket that connects and answers
+PARTNERS = {"router": "dealer", "pub": "sub"}
+GROUP = "239.192.0.1"  # an address of organisation-local scope (RFC 2365)
 
 
 class ZeromqOptions(Base):
@@ -28,13 +29,13 @@ class ZeromqOptions(Base):
     )
     group: Address4 = Field(GROUP, description="epgm: the multicast group.")
     rate_limit: Rate | None = Field(
-        None, description="epgm: it sends no faster, repairs included; libzmq's own is 100 kbit/s."
+        None, description="epgm: rate limit of the sender, including repairs; libzmq's default is 100 kbit/s."
     )
     recovery: Duration | None = Field(
-        None, description="epgm: how long lost data can be asked for; libzmq's own is 10 s."
+        None, description="epgm: time for which receivers can request lost data; libzmq's default is 10 s."
     )
     tpdu: Size | None = Field(
-        None, description="epgm: the longest packet, its IP header included; libzmq's own is 1500 B."
+        None, description="epgm: longest packet, including its IP header; libzmq's default is 1500 B."
     )
     answers: Port | None = Field(
         None,
@@ -42,10 +43,10 @@ class ZeromqOptions(Base):
         "answers by its own connection.",
     )
     send_queue: Positive | None = Field(
-        None, le=2**31 - 1, description="Messages for each receiver; libzmq's own is 1000."
+        None, le=2**31 - 1, description="Messages queued for each receiver; libzmq's default is 1000."
     )
     receive_queue: Positive | None = Field(
-        None, le=2**31 - 1, description="Messages that wait to be read; libzmq's own is 1000."
+        None, le=2**31 - 1, description="Received messages that wait to be read; libzmq's default is 1000."
     )
     request: Request | None = Field(None, description="Messages that each receiver answers.")
     push: Push | None = Field(None, description="Messages without an answer.")

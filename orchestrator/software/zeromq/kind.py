@@ -13,7 +13,7 @@ from .checks import check
 from .file import PARTNERS, Zeromq, socket_of
 from .planning import plan
 
-_LIBRARY_BYTES = 6_000_000  # of a process with libzmq and its threads, measured
+_LIBRARY_BYTES = 6_000_000  # measured memory of a process with libzmq and its threads
 _FRAME_BYTES = 9  # before each part of a message: ZMTP 3.1, 64-bit length
 
 

@@ -1,4 +1,4 @@
-"""Checks expectations as far as the file alone tells: one subject, one condition, metric names, units."""
+"""Checks expectations as far as the file alone permits: one subject, one condition, metric names, units."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from ..validation import problems_of
 from . import timeline
 from .report import Report
 
-SHARES = (0.0, 1.0)  # of each range both ends are checked
+SHARES = (0.0, 1.0)  # both ends of each range are checked
 UNDRAWN = {"run", "limit", "link_up", "start"}  # actions that are no faults by themselves
 
 

@@ -17,7 +17,7 @@ OF_LIGHT = {
     "disk_limit": "leave it out; its image has its size",
     "own_core": "leave it out",
 }
-LEAST_DISK = 64 << 10  # its six directories, a page each, and something in them
+LEAST_DISK = 64 << 10  # six directories of a page each, and some files
 LEAST_LIMIT = 1 << 20  # no program, nor the node's agent, starts in less
 LEAST_CORES = 0.001  # the kernel's least quota is 1 ms, its longest period 1 s (kernel/sched/core.c)
 LEAST_MEMORY = 32 << 20  # the tiny kernel with its initramfs does not start in less

@@ -1,4 +1,4 @@
-"""Checks the NICs that a topology names: each stands for one interface only, and no key needs a cable that is
+"""Checks the NICs that a topology names: each is used for one interface only, and no key needs a cable
 outside the lab. Whether a NIC exists is checked later, on the machine.
 """
 

@@ -19,10 +19,10 @@ from .report import Report
 
 _LINKS = {"impair", "link_down", "link_up", "flap", "disconnect"}
 _POWER = {"start", "stop", "kill", "restart"}
-_NODES = {*_POWER, "freeze"}  # of whose programs one may be chosen
-LEAST_MEAN_NS = 10_000_000  # of random times, which are drawn in whole milliseconds
-MOST_CUTS = 1000  # of one link, on average
-# Which further keys belong to which actions.
+_NODES = {*_POWER, "freeze"}  # actions that may choose one program
+LEAST_MEAN_NS = 10_000_000  # least mean of random times, which are drawn in whole milliseconds
+MOST_CUTS = 1000  # most cuts of one link, on average
+# Further keys by action.
 _EXTRAS = {
     "both": {"impair"},
     "forward": {"impair"},
@@ -113,7 +113,7 @@ def _disconnect(report: Report, event: Event, path: Path) -> None:
         if mean is None:
             rule = f"disconnect needs how long links are {key} on average"
             report.add(path, None, rule, f'write `{key}: "{20 if key == "up" else 2} s"`')
-        elif mean < LEAST_MEAN_NS and (key, mean) != ("down", 0):  # of a `down` of 0 s, see there
+        elif mean < LEAST_MEAN_NS and (key, mean) != ("down", 0):  # another check reports a `down` of 0 s
             rule = "is less than 10 ms, and random times are whole milliseconds"
             report.add((*path, key), text_ns(mean), rule, 'write for example "1 s"')
     if event.up and event.down and (event.duration or 0) / (event.up + event.down) > MOST_CUTS:

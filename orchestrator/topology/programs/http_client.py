@@ -79,7 +79,7 @@ def _checked(url: str) -> SplitResult:
     """Returns the URL's parts, or ends the program with status 1 where the client cannot request it."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises ValueError where it is none
+        _ = parts.port  # raises ValueError if it is no port
     except ValueError as error:
         sys.exit(f"http_client.py: URL {url!r}: {error}; write http://HOST:PORT/PATH")
     if parts.scheme not in KINDS or not parts.hostname or parts.username is not None:

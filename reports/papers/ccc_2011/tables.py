@@ -86,5 +86,5 @@ def _victims(values: Found) -> Table:
         for flow in VICTIMS
     ]
     head = ("packets sent a second", *(label(one) for one in (*intervals(), AFTER)))
-    caption = "What the victims sent, with cooperation: they obey. Minimum: 2.3 (best effort), 10 a second."
+    caption = "Rates of the victims with cooperation. Minimum: 2.3 (best effort), 10 a second."
     return Table("", caption, head, tuple(rows))

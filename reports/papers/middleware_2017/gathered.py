@@ -13,7 +13,7 @@ from reports.study import Study
 # The paper's middleware that vNET can run. Other middleware is drawn, but not ranked.
 RANKED = ("rmi", "xml-rpc", "corba", "ice", "web-services", "opc-ua", "xmpp", "wamp", "zeromq")
 LIMITS_MS = (20, 10)
-# The paper sets so many best serialisers against so many worst, for each pattern.
+# Numbers of best serialisers that the paper compares with numbers of worst, for each pattern.
 STEPS = ((3, 12), (2, 16), (2, 18))
 XML, JSON, TEXT = ("xml-",), ("json-",), ("xml-", "json-", "yaml-")
 

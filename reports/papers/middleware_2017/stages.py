@@ -74,7 +74,7 @@ def _curves(frame: pl.DataFrame, study: Study) -> AnyChart:
 SPECS = (
     Spec(
         "where-time-goes",
-        "Where a message's time goes",
+        "Parts of a message's latency",
         "Means of calm messages that were alone on their way, over the serialisers that all were measured "
         "with. On the wire: from its first packet's leaving one node to its last one's arrival at the other. "
         "Writing and reading are the programs' own stamps; the rest is the libraries', and waiting for the "

@@ -79,7 +79,7 @@ def _evidence(found: Evidence) -> Table:
     columns = [(model, network) for model in MODELS for network in NETWORKS]
     rows = [(title, *_texts(found, name, columns)) for title, name in WHY.items()]
     head = ("", *(f"{MODELS[model]}, {network}" for model, network in columns))
-    caption = "What explains them: repairs, and the same packets seen on both sides of the bridge."
+    caption = "Causes of the differences: repairs, and the same packets seen on both sides of the bridge."
     return Table("", caption, head, tuple(rows))
 
 

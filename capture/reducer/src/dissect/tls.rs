@@ -17,7 +17,7 @@ const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 /// The longest content of a record: 2^14 bytes, plus 2048 for the cipher (RFC 5246, 6.2.3).
 const LARGEST: u32 = (1 << 14) + 2048;
-/// The number of the first message type that stands for a handshake message; lower numbers are types of
+/// The number of the first type of handshake messages; lower numbers are types of
 /// records.
 const MESSAGES: u16 = 256;
 

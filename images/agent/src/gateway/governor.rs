@@ -235,7 +235,7 @@ impl Gateway {
             let waits = is.backlog_packets > 2;
             let more = 1.0 + self.settings.headroom;
             let congested = waits || average > more * flow.reserved as f64;
-            // A flow within its reservation needs no more than that.
+            // A flow within its reservation needs only its average.
             flow.demand = average as u64;
             flow.wish = if congested {
                 let backlog = 8.0 * is.backlog_bytes as f64 * f64::from(u8::from(waits)) / period_s;
@@ -285,7 +285,7 @@ impl Gateway {
             let now = there.iter().find(|c| c.handle == class.handle);
             let counters = class.counters;
             *class = now.cloned().unwrap_or_else(|| class.clone());
-            class.counters = counters; // those of the period's start stay
+            class.counters = counters; // keeps the counters of the period's start
             let overlay = self.overlay.iter_mut();
             overlay.for_each(|o| o.set_rate(i, class.rate_bps));
         }

@@ -185,7 +185,7 @@ fn enter_sandbox(
     netns::mark()?;
     name_host(spec)?;
     sandbox.drop_privileges(own_users)?;
-    os::die_with_parent(0, libc::SIGTERM); // changed privileges may have cleared it
+    os::die_with_parent(0, libc::SIGTERM); // changed privileges may have cleared the signal
     // SAFETY: the process is single threaded.
     unsafe { std::env::set_var("HOME", directories.directory(&spec.name)) };
     Ok(logs)
@@ -210,8 +210,8 @@ fn await_line(socket: RawFd) -> Res<()> {
 }
 
 /// Waits until the node has made its namespaces, maps the users of its user namespace, which only a process
-/// outside may do, and lets the node continue. Returns whether it has a user namespace; an error if it
-/// reports one, ends, or is not ready by `deadline_ns` (CLOCK_MONOTONIC).
+/// outside may do, and resumes the node. Returns whether it has a user namespace; an error if it reports one,
+/// ends, or is not ready by `deadline_ns` (CLOCK_MONOTONIC).
 pub fn map_users(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<bool> {
     let message = await_message(name, node, deadline_ns)?;
     node.lent = None;

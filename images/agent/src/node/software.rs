@@ -242,8 +242,8 @@ impl Supervised {
         }
     }
 
-    /// Stops all processes of the program by SIGSTOP (`frozen`), or lets them go on by SIGCONT if they were
-    /// stopped so. Returns whether this has changed anything: not for a program that does not run.
+    /// Stops all processes of the program by SIGSTOP (`frozen`), or continues processes stopped in this way
+    /// by SIGCONT. Returns whether this has changed anything; false for a program that does not run.
     pub fn freeze(&mut self, frozen: bool) -> bool {
         if !self.alive || self.frozen == frozen {
             return false;
@@ -255,7 +255,7 @@ impl Supervised {
     }
 
     /// Sends `signal` to the program, and SIGKILL at `kill_at` (CLOCK_MONOTONIC); answers request `id` with
-    /// its exit status when it has ended. A frozen program goes on first. Cancels restarts.
+    /// its exit status when it has ended. A frozen program continues first. Cancels restarts.
     pub fn stop(&mut self, id: Value, signal: i32, kill_at: i64) {
         self.restart_at = None;
         self.stopping = true;

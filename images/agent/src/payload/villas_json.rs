@@ -15,7 +15,7 @@ const SEQ: &str = "]}, \"sequence\": ";
 const FLOW: &str = ", \"flow\": ";
 const DATA: &str = ", \"data\": [";
 const END: &str = "]}]";
-const WIDTH: usize = 10; // of seconds, sequence and flow
+const WIDTH: usize = 10; // digits of seconds, sequence and flow
 const NSEC_WIDTH: usize = 9;
 const VALUE_WIDTH: usize = 2 + DIGITS; // with "0."
 

@@ -96,8 +96,8 @@ impl Sockets {
         Ok((*place, *index))
     }
 
-    /// Sends frames of a probe; frames that the interface's queue refuses, or that meet an interface that is
-    /// down, are skipped and so count as lost.
+    /// Sends frames of a probe; frames refused by the interface's queue, or by an interface that is down, are
+    /// skipped and so count as lost.
     pub fn send(&self, probe: usize, frames: &[Vec<u8>]) -> Res<()> {
         let (place, index) = self.out[probe];
         let fd = self.namespaces[place].socket.as_raw_fd();

@@ -73,7 +73,7 @@ impl Sends {
         self.ticks.stop();
     }
 
-    /// Limits the schedule to `per_s` messages a second from now on, but to no less than one message an hour.
+    /// Limits the schedule to `per_s` messages a second from now on, with a minimum of one message an hour.
     pub fn limit(&mut self, per_s: f64) {
         self.least_gap_ns = (1e9 / per_s.max(1.0 / 3600.0)) as i64;
     }

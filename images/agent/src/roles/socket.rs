@@ -149,7 +149,7 @@ pub fn connect(address: IpAddr, port: u16, nodelay: bool, marks: Marks) -> io::R
     };
     // SAFETY: plain numbers.
     let fd = os::own(unsafe { libc::socket(family, kind, 0) })?;
-    // SAFETY: the descriptor is a fresh TCP socket and is given away here.
+    // SAFETY: the descriptor is a fresh TCP socket, whose ownership moves here.
     let stream = unsafe { TcpStream::from_raw_fd(fd.into_raw_fd()) };
     stream.set_nodelay(nodelay)?;
     mark(&stream, marks)?;

@@ -76,7 +76,7 @@ type ByIndex = HashMap<i32, LinkCounters>;
 pub struct Links {
     places: HashMap<String, (Netlink, Names)>,
     wanted: Vec<SampleLink>,
-    dumps: HashMap<String, ByIndex>, // of this sample, from `add_own`
+    dumps: HashMap<String, ByIndex>, // dumps of this sample, from `add_own`
 }
 
 /// The counters of one direction of a link: its root qdisc, and its classes in order. Missing ones have only

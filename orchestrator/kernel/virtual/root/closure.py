@@ -25,12 +25,13 @@ from orchestrator.kernel.virtual.root.unclosed import (
 from orchestrator.kernel.virtual.root.wanted import Wanted, interpreter_of, of_script
 from orchestrator.lab.sandbox import SYSTEM
 
-# They only install other packages: no program of a lab calls them.
+# These packages only serve to install others; no program of a lab calls them.
 _INSTALLERS = "adduser debconf debconf-2.0 dpkg init-system-helpers install-info lsb-base sysvinit-utils ucf"
 INSTALLERS = frozenset(_INSTALLERS.split())
-# A lab's own, whatever the machine has there; what is in the later ones may be made by the lab.
+# Directories that belong to the lab, whatever the machine has there. The lab may make files in the later
+# ones.
 OWN, FRESH = ("/proc", "/sys", "/dev"), ("/run", "/tmp", "/var/tmp")
-LOCAL = "/usr/local/"  # of /usr, what no package of Debian's may use (its policy, 9.1.2)
+LOCAL = "/usr/local/"  # the part of /usr that Debian packages must not use (Debian policy, 9.1.2)
 MOST_FILES = 200_000  # most files below one path that the topology names
 LARGEST_SCRIPT = 1 << 20  # bytes
 DEEPEST_SCRIPT = 5  # longest chain of scripts as interpreters that Linux allows (fs/exec.c: exec_binprm)
@@ -38,13 +39,14 @@ P = ParamSpec("P")
 
 
 def close(database: Database, wanted: Iterable[Wanted], base: Iterable[str]) -> Closure:
-    """Returns the closure of everything that is wanted and of the packages `base`; raises Unclosed with all
-    that cannot be resolved.
+    """Returns the closure of `wanted` and of the packages `base`; raises Unclosed with all that cannot be
+    resolved.
     """
     closing = _Closing(database)
     for name in base:
         closing.package(name)
-    for one in sorted(wanted, key=lambda one: not one.shown):  # what is shown may hold what others name
+    # a shown path can contain paths that others name
+    for one in sorted(wanted, key=lambda one: not one.shown):
         closing.add(one)
     if closing.unfound:
         raise Unclosed(closing.unfound)
@@ -141,7 +143,7 @@ class _Closing:
             missing += _missing(self._linked, library, file, key)
         if script and file.stat().st_size < LARGEST_SCRIPT:
             for one in of_script(file.name, file.read_text(errors="replace"), key):
-                if one.kind in ("command", "module") and not one.must:  # its interpreter has been looked at
+                if one.kind in ("command", "module") and not one.must:  # its interpreter was added before
                     missing += _missing(self._take, one)
         if missing:
             raise Unclosed(one.of(str(file)) for one in missing)
@@ -247,8 +249,9 @@ class _Closing:
 
     def _is_named(self, one: Wanted) -> bool:
         """Returns whether to add a path: it exists, the lab does not make it itself, and, without `one.must`,
-        it is a package's, or a file that everybody can read, outside system directories (/usr/local is none)
-        and without a dotted part. Raises Unclosed for a top directory such as /etc with `one.must`.
+        it is a package's, or a file that everybody can read, outside system directories (/usr/local does not
+        count as one) and without a dotted part. Raises Unclosed for a top directory such as /etc with
+        `one.must`.
         """
         if one.name in ("/", "/usr", "/etc", "/var", "/opt") and one.must:
             rule = "holds what is no input of a run in virtual time"

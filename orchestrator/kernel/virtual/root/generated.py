@@ -15,7 +15,8 @@ from orchestrator.images.cpio import Entry, directory, file, link
 from orchestrator.kernel.virtual.root import elf
 from orchestrator.kernel.virtual.root.dpkg import Alternative, Database
 
-FIRST_ID = 900  # of the accounts that packages make; Debian gives them numbers in the order of installation
+# first id of the accounts that packages make; Debian numbers them in the order of installation
+FIRST_ID = 900
 _MASTER = "usr/share/base-passwd"
 _CACHE = b"glibc-ld.so.cache1.1"
 _X86_64 = 0x0303  # FLAG_ELF_LIBC6 | FLAG_X8664_LIB64, glibc's sysdeps/generic/ldconfig.h

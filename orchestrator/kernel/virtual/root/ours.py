@@ -17,7 +17,7 @@ from orchestrator.kernel.virtual.root.bytecode import compiled
 from orchestrator.kernel.virtual.root.closed import interpreter
 from orchestrator.kernel.virtual.root.kept import Kept, stamp
 
-PACKAGES = ("orchestrator", "capture", "contract")  # what the lab process loads
+PACKAGES = ("orchestrator", "capture", "contract")  # packages that the lab process imports
 # Files of our code, and files that nodes run from it; other files beside them are no input of a run.
 SUFFIXES = {".py", ".sh", ".erl", ".j2", ".json", ".yaml"}
 CODE, IMAGES = "vnet/code", "vnet/images"  # in the guest

@@ -16,8 +16,8 @@ from orchestrator.kernel.virtual.root.unclosed import Unclosed, Unfound
 
 # No program of a lab reads them, and dpkg may leave them out (path-exclude in dpkg.cfg(5)).
 LEFT_OUT = tuple(f"usr/share/{name}/" for name in ("doc", "man", "info", "locale", "lintian", "bug", "gnome"))
-BYTECODE = "__pycache__"  # which may be older than its source
-BESIDE = "site-packages"  # what is installed beside the library of the lab process's Python
+BYTECODE = "__pycache__"  # bytecode can be older than its source
+BESIDE = "site-packages"  # packages outside the standard library of the lab process's Python
 FIRST_OF_SERVICES = 100  # numbers of accounts below are the same everywhere (Debian's policy, 9.2.2)
 _SHORT = 16  # hexadecimal digits of a hash that a manifest names
 

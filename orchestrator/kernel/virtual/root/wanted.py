@@ -22,7 +22,7 @@ _PREFIXES = (
     "if then else elif fi while until do done esac"
 )
 _BEFORE = frozenset(_PREFIXES.split())
-# Of these, a command without options of its own surely starts the next word.
+# Commands among these that start the next word if they have no options.
 _STARTS = frozenset(["exec", "env", "nohup", "setsid", "time", "timeout"])
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"(?:^|(?<=[\s;|&(]))[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;|&($`]*)", re.MULTILINE)
@@ -74,7 +74,7 @@ def of_plan(plan: Plan) -> list[Wanted]:
     found: dict[tuple[str, str], Wanted] = {}
     groups = Counter(node.group for node in plan.nodes)
     for node in plan.nodes:
-        if not node.image:  # its programs are its image's
+        if not node.image:  # a node with an image runs the image's programs
             alone = groups[node.group] == 1 and node.group == node.name
             for one in _of_node(node, f"{'nodes' if alone else 'groups'}.{node.group}"):
                 found.setdefault((one.kind, one.name), one)
@@ -112,7 +112,7 @@ def _of_process(process: Process, at: str, own: bool) -> Iterator[Wanted]:
         if directory.startswith("/"):
             yield Wanted(directory.rstrip("/"), "libraries", key["env"])
     made = {one.path for one in process.files}
-    elsewhere = "PATH" in process.env  # where the closed root looks for nothing
+    elsewhere = "PATH" in process.env  # the closed root does not search the program's own PATH
     for argv, place in ((process.argv, key["command"]), (process.ready.command or (), key["ready"])):
         for one in _of_argv(argv, place) if argv else ():
             given = one.name in made or (elsewhere and one.kind == "command")

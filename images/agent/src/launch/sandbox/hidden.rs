@@ -20,7 +20,7 @@ const SEARCHED: [&str; 4] = ["/etc", "/var", "/opt", "/usr/local/etc"];
 const PUBLIC: [&str; 3] = ["/var/lib/dpkg/info", "/var/lib/apt", "/var/cache/apt"];
 /// Directories that other parts of the sandbox cover or mount anew, so that nothing in them needs hiding.
 pub const FRESH: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp"];
-/// A directory at `WHOLE_DEPTH` is hidden as a whole if at least so many entries lie below it, at any depth.
+/// A directory at `WHOLE_DEPTH` is hidden as a whole if it has at least this many entries, at any depth.
 const ENTRIES: usize = 20_000;
 /// The depth of directories that can be hidden as a whole; the entries of a directory of `SEARCHED` have
 /// depth 0.

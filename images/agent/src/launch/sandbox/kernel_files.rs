@@ -175,7 +175,7 @@ fn search(directory: &Path, device: u64, found: &mut Vec<PathBuf>) {
         let name = name.to_string_lossy();
         let process = name.bytes().all(|byte| byte.is_ascii_digit());
         let Ok(about) = entry.metadata() else {
-            continue; // it has vanished
+            continue; // the file has vanished
         };
         if about.file_type().is_symlink() || (process && directory == Path::new("/proc")) {
             continue;

@@ -67,8 +67,8 @@ impl Rules {
         }
     }
 
-    /// Returns the number of messages that are due by `now_ns` and about which the program has written no
-    /// line; 0 before t0 is known.
+    /// Returns the number of messages that are due by `now_ns` and without a line of the program; 0 before t0
+    /// is known.
     pub fn outstanding(&mut self, now_ns: i64) -> u64 {
         let Some(t0_ns) = self.window.t0_ns else {
             return 0;

@@ -135,7 +135,7 @@ impl Link {
         let channel = connection.tls.as_mut()?;
         let mut plain = Vec::new();
         let done = channel.read(bytes, &mut plain);
-        // An answer of the handshake, or the alert that says why the connection ends.
+        // An answer of the handshake, or the alert with the reason for the connection's end.
         channel.flush(connection.socket.as_raw_fd());
         if let Some(detail) = channel.take_handshake() {
             self.note("tls", now, &detail, out);

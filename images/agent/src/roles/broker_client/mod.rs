@@ -104,7 +104,7 @@ impl<P: Protocol> Client<P> {
     }
 
     /// Handles the end of a connection or an attempt: records `link.error`, or without one `why`, and
-    /// reconnects later if the settings say so.
+    /// reconnects later if the settings require it.
     fn lost(&mut self, why: &str, now: i64, out: &mut Vec<u8>) {
         let what = if self.link.is_welcome() {
             "disconnected"

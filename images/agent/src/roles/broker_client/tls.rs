@@ -1,5 +1,5 @@
 //! Encrypts and decrypts the bytes between a client and its broker by TLS. rustls is a state machine without
-//! I/O, which stands between the socket and the protocol.
+//! I/O, between the socket and the protocol.
 
 use crate::os::{self, Res};
 use rustls::client::ClientConnection;
@@ -169,7 +169,7 @@ impl Channel {
         self.conn.wants_write() || (has_output && !self.conn.is_handshaking())
     }
 
-    /// Sends the alert close_notify, by which the broker knows that nothing follows.
+    /// Sends the alert close_notify, which marks the end of the client's data.
     pub fn close(&mut self, fd: RawFd) {
         self.conn.send_close_notify();
         self.flush(fd);

@@ -4,7 +4,7 @@
 use crate::schedule::uniform;
 use serde::Deserialize;
 
-const STREAM: u64 = 5; // of the seed's random numbers; the schedule has 1 to 4
+const STREAM: u64 = 5; // stream of the seed's random numbers; the schedule has 1 to 4
 
 /// The back-off in a client's `spec`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]

@@ -23,7 +23,7 @@ pub struct Spec {
     stream: Stream,
 }
 
-/// One stream. `lives_ns`: until when its last message is valid; None before the first message and after a
+/// One stream. `lives_ns`: the end of its last message's validity; None before the first message and after a
 /// silence.
 struct Watched {
     spec: Spec,

@@ -38,8 +38,8 @@ pub fn take<'a>(from: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     Some((tag, value))
 }
 
-/// Decodes an unsigned number of at most eight bytes, before which a zero may stand for the sign; None if it
-/// is longer.
+/// Decodes an unsigned number of at most eight bytes, after an optional zero for the sign; None if it is
+/// longer.
 pub fn unsigned(bytes: &[u8]) -> Option<u64> {
     let bytes = bytes.strip_prefix(&[0]).unwrap_or(bytes);
     (bytes.len() <= 8).then(|| bytes.iter().fold(0, |n, byte| n << 8 | u64::from(*byte)))

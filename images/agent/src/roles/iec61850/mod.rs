@@ -112,7 +112,7 @@ mod tests {
         fn framed_apdus_round_trip(tag: Option<(u8, u8)>, content: Vec<u8>, pad in 0usize..40) {
             let tag = tag.map(|(id, priority)| (u16::from(id), priority & 7));
             let mut bytes = frame([2; 6], &Destination { tag, ..TO }, 0x88ba, &content);
-            bytes.extend(vec![0; pad]); // of a short frame
+            bytes.extend(vec![0; pad]); // padding of a short frame
             prop_assert_eq!(apdu(&bytes, 0x88ba), Some((0x4001, &content[..])));
             prop_assert_eq!(apdu(&bytes, 0x88b8), None);
         }

@@ -109,7 +109,7 @@ fn rules(publish: &Publish, keeps_session: bool) -> Rules {
 }
 
 impl Mqtt {
-    /// Sends CONNECT: with a clean session if the settings ask for it, except for a session that continues.
+    /// Sends CONNECT: with a clean session if the settings require it, except for a session that continues.
     fn log_in(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
         // A session that outlives connections begins clean once, then continues.
         let continues = self.accepted_once && self.spec.keeps_session();
@@ -119,7 +119,7 @@ impl Mqtt {
         self.send(packet, link, now, out)
     }
 
-    /// Makes the state machine send aliases in the place of topics, if the settings ask for it.
+    /// Makes the state machine send aliases in the place of topics, if the settings require it.
     fn choose_aliases(&mut self) {
         self.conn
             .set_auto_map_topic_alias_send(self.spec.uses_aliases());

@@ -122,7 +122,7 @@ impl Station {
                 } else {
                     angle
                 };
-                out.extend(66_395.3f32.to_be_bytes()); // of 115 kV between phases
+                out.extend(66_395.3f32.to_be_bytes()); // phase voltage of 115 kV between phases
                 out.extend((angle as f32).to_be_bytes());
             }
             out.extend(((f64::from(self.nominal_hz) + swing / 50.0) as f32).to_be_bytes());
