@@ -156,7 +156,11 @@ def test_mistakes(was: str, now: str, place: str, rule: str) -> None:
             FLOW.replace("40 kbit/s", "60 kbit/s"),
             "minimum 60 kbit/s is above its class's rate, 50 kbit/s",
         ),
-        (FLOW, FLOW.replace("upstream: edge", "upstream: far"), "flow pmu: far has no gateway or sender for it"),
+        (
+            FLOW,
+            FLOW.replace("upstream: edge", "upstream: far"),
+            "flow pmu: far has no gateway or sender for it",
+        ),
         ("broker: center", "broker: edge", "broker edge keeps no reservations"),
         (
             "upstream: edge}",
