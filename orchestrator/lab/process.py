@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
+import fcntl
 import os
 import signal
 import stat
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +17,7 @@ from pathlib import Path
 from contract.codec import from_json, to_json
 from contract.plan import PLAN_FORMAT, Plan
 from orchestrator.lab import admission, apply, cgroup, cleanup, evidence, namespaces, nics, power
-from orchestrator.lab.clock import JumpingClock, MonotonicClock
+from orchestrator.lab.clock import MILLISECOND, SECOND, JumpingClock, MonotonicClock
 from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.drivers import DRIVERS
 from orchestrator.lab.errors import Interrupted, LabError
@@ -30,12 +33,17 @@ from orchestrator.lab.serve import Server
 from orchestrator.lab.session import Session, start_software
 from orchestrator.lab.state import State, replace
 
+BEGIN_NS = 100 * MILLISECOND  # CLOCK_MONOTONIC shows about 1 ms when the lab process has loaded its modules
+TIMER_ABSTIME = 1  # include/uapi/linux/time.h
+RNDRESEEDCRNG = 0x5207  # include/uapi/linux/random.h
 STATUS = {"complete": 0, "failed": 1, "interrupted": 130}
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs the lab process; returns its exit status: 0 complete, 1 failed, 130 interrupted."""
     options = arguments().parse_args(argv)
+    if kernel_facts().get("time") == "virtual":
+        begin_anew()
     events = Events()
     events.listen(print_line)
     try:
@@ -47,6 +55,20 @@ def main(argv: list[str] | None = None) -> int:
     status = STATUS[run(lab, options)]
     events.emit("end", status=status)
     return status
+
+
+def begin_anew() -> None:
+    """Waits until CLOCK_MONOTONIC shows a multiple of BEGIN_NS, then reseeds the kernel's random generator.
+
+    In virtual time a run then depends neither on how often Python read the clock nor on how many random
+    bytes it drew while it loaded the lab's modules. Raises OSError.
+    """
+    due_ns = (time.monotonic_ns() // BEGIN_NS + 1) * BEGIN_NS
+    due = (ctypes.c_long * 2)(due_ns // SECOND, due_ns % SECOND)  # struct timespec
+    if error := ctypes.CDLL(None).clock_nanosleep(time.CLOCK_MONOTONIC, TIMER_ABSTIME, due, None):
+        raise OSError(error, os.strerror(error), "clock_nanosleep")
+    with Path("/dev/urandom").open("wb") as generator:
+        fcntl.ioctl(generator, RNDRESEEDCRNG)
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from virtual_place import Place, Ran
+from virtual_place import PROJECT, SMALL, Place, Ran
 
 HERE = Path(__file__).parent
 # Beside messages and a link: all files that a program sees, in the order in which it sees them, and programs
@@ -56,6 +56,18 @@ Description: one more
 """
 
 
+# In a mount namespace of its own: $0 is a directory for an overlay, $1 gets files, the rest is the command.
+OVERLAID = """set -eu
+mount --make-rprivate /
+mount -t tmpfs none "$0"
+mkdir -p "$0/upper/unread" "$0/work"
+for n in $(seq 40); do echo "N = $n" >"$0/upper/unread/file$n.py"; done
+mount -t overlay -o "lowerdir=$1,upperdir=$0/upper,workdir=$0/work" none "$1"
+shift
+exec "$@"
+"""
+
+
 def test_twenty_more_packages_change_no_byte(places: Callable[[str], Place], tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("overlays of /etc, /usr, /var and /opt need root")
@@ -69,6 +81,29 @@ def test_twenty_more_packages_change_no_byte(places: Callable[[str], Place], tmp
     assert logs(lived) == logs(bare)
     assert lived.hashes == bare.hashes
     assert lived.manifest["inputs"] == bare.manifest["inputs"]
+
+
+def test_files_that_nothing_reads_change_no_byte(places: Callable[[str], Place], tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("overlays need root")
+    place = places("more-files")
+    data = place.cwd / "data"
+    data.mkdir()
+    seen = f"software: {{eye: {{command: 'ls -d {data}', at_end: exited}}}}, mounts: {{read: [{data}]}}"
+    (place.cwd / "seen.yaml").write_text(
+        SMALL.replace("groups:", f"  eye: {{segment: left, {seen}}}\ngroups:")
+    )
+    few = place.run(file="seen.yaml")
+    for n in range(40):
+        (data / f"file{n}").write_text(f"{n}\n")
+    code = str(PROJECT / "orchestrator" / "lab")
+    before = ("unshare", "--mount", "sh", "-c", OVERLAID, str(tmp_path), code)
+    many = place.run(file="seen.yaml", before=before)
+    differ = {
+        name for name, value in few.manifest["inputs"].items() if many.manifest["inputs"][name] != value
+    }
+    assert differ == {"code", f"path {data}"}
+    assert many.hashes == few.hashes
 
 
 def logs(ran: Ran) -> dict[str, str]:
