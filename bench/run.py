@@ -18,6 +18,7 @@ SCRIPTS = (
     "placement.py",
     "sandbox.py",
     "reduce.py",
+    "why.py",
     "overhead.py",
     "memory.py",
     "virtual.py",
