@@ -175,13 +175,13 @@ proptest! {
             let within = |t: &&i64| (rate.from_ns..to).contains(&(**t + 1));
             let count = got.iter().filter(within).count() as f64;
             let expected = rate.per_s * (to - rate.from_ns) as f64 / 1e9;
-            let slack = match arrivals(which) {
+            let tolerance = match arrivals(which) {
                 // Seven standard deviations, plus one tick for rounding at a border.
                 Arrivals::Poisson => 7.0 * expected.sqrt() + 1.0,
                 _ => 1.000_001,
             };
             prop_assert!(expected > 0.0 || count == 0.0, "{} in a silence", count);
-            prop_assert!((count - expected).abs() <= slack, "{} of {}", count, expected);
+            prop_assert!((count - expected).abs() <= tolerance, "{} of {}", count, expected);
         }
     }
 }
