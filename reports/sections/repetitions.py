@@ -24,7 +24,9 @@ ASIDE = (Column("cell", text=True), Column("run set aside", text=True), Column("
 
 
 def section(page: Page) -> Part | None:
-    """The section; None for one run, and for a campaign with a fixed number of runs in the listed order."""
+    """Returns the section; None for one run, and for a campaign with a fixed number of runs in the listed
+    order.
+    """
     about = page.study.about
     rule = rule_of(page.study)
     lines = [] if page.study.single else all_lines(page.study.root / "cells.jsonl")
@@ -47,7 +49,7 @@ def section(page: Page) -> Part | None:
 
 
 def _settings(study: Study, rule: Enough) -> Table:
-    """A line for each setting and each value that the rule chooses."""
+    """Returns one line for each setting and each value that the rule chooses."""
     rows = []
     for name, cells, found in by_setting(study, rule):
         rows += [(name, one.of, str(one.n), one.text, HOLDS if one.enough else OPEN) for one in found]

@@ -20,7 +20,7 @@ PAIR = str(TOPOLOGIES / "pair.yaml")
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run whose figures the fake kernel invented."""
+    """Makes a finished run with figures of the fake kernel."""
     place = tmp_path_factory.mktemp("finished")
     done = CommandLine(place, place / "s")("run", PAIR, "--kernel", "fake", "-p", "hold=1s", "--json")
     return place / str(json.loads(done.stdout)["run_dir"])

@@ -92,7 +92,9 @@ def test_refused_at_its_place(pairs: list[tuple[str, str]], place: str, rule: st
 
 
 def plan() -> Plan:
-    """A light node, a guest and two segments behind cables; a second interface plugged in elsewhere."""
+    """Returns a plan of a light node, a guest and two segments behind cables, with a second interface plugged
+    in elsewhere.
+    """
     text = changed(
         ("cable: {between: [light, lan]}", CABLE),
         ("bridge: {between: [lan, far]}", TRUNK),

@@ -23,7 +23,7 @@ def test_words_between_backticks_are_code_and_everything_is_escaped() -> None:
 
 
 def judged(run: Path) -> Path:
-    """The run with what its reduction says of it."""
+    """Returns the run with the findings of its reduction."""
     plan = rundir.read_plan(run)
     manifest.reduced(run, trust.judge(run, plan, manifest.load(run)))
     seal.seal(run)

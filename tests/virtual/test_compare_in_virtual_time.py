@@ -14,7 +14,9 @@ LIMIT = "latency_p99[class=meter.send] > +2 %"
 
 
 def service() -> str:
-    """The collector of own-program.yaml with `work`, a wait in us, behind a link with jitter; three runs."""
+    """Makes three runs of the collector of own-program.yaml with `work`, a wait in us, behind a link with
+    jitter.
+    """
     text = (PROJECT / "topologies" / "own-program.yaml").read_text()
     for old, new in (
         ("long long at = now_ns();", WAIT),
