@@ -1,4 +1,6 @@
-"""The page's section on how often each setting of a campaign was run, in which order, and what counts."""
+"""Makes the page's section on how often each setting of a campaign was run, in which order, and which runs
+count.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent's MQTT clients as planned, against a real mosquitto: TLS, login, payloads of any content."""
+"""Tests the agent's MQTT clients against a real mosquitto: TLS, login, payloads of any content."""
 
 from __future__ import annotations
 

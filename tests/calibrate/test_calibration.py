@@ -1,4 +1,4 @@
-"""Calibration: ladders become labs, their messages a limit, and a plan that asks for more gets a warning."""
+"""Tests calibration: measured ladders of load become limits, and a plan that exceeds one gets a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Suspect cells are run again: bounded, with every run kept, and the last one counts."""
+"""Tests that suspect cells are run again, a limited number of times; every run is kept, and the last one
+counts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random blocks through the journal: their order is recorded first, and a resumed campaign keeps it."""
+"""Tests random blocks in the journal: their order is recorded first, and a resumed campaign keeps it."""
 
 from __future__ import annotations
 

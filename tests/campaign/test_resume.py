@@ -1,4 +1,6 @@
-"""A failed cell is recorded and the rest goes on; a killed cell's run is kept, marked, and run again."""
+"""Tests that a failed cell is recorded and the campaign continues; a killed cell's run is kept, marked,
+and repeated.
+"""
 
 from __future__ import annotations
 

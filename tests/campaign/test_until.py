@@ -1,4 +1,4 @@
-"""A campaign with `until`: each setting is repeated until its interval is narrow, at most so many times."""
+"""Tests a campaign with `until`: each setting is repeated until its interval is narrow, up to a limit."""
 
 from __future__ import annotations
 

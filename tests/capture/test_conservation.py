@@ -1,4 +1,4 @@
-"""Conservation: each check is silent where counts agree and fires where one of them is changed."""
+"""Tests the conservation checks: each holds while counts agree, and fails after one of them is changed."""
 
 from __future__ import annotations
 

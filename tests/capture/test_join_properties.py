@@ -1,4 +1,6 @@
-"""The join of records against a model in plain Python: loss, copies, disorder, fan-out, replies, sessions."""
+"""Compares the join of records with a model in plain Python: loss, copies, disorder, fan-out, replies,
+sessions.
+"""
 
 from __future__ import annotations
 

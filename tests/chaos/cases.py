@@ -1,4 +1,4 @@
-"""The commands that run under a fault, and the checks afterwards."""
+"""Defines the commands that run under a fault, and the checks afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vnet report --control`: the medians of a control run stand as a floor in latency plots."""
+"""Tests `vnet report --control`: latency plots show the medians of a control run as a floor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Changed files and runs without an end: terminal, JUnit, `vnet.load` and exit status say the same."""
+"""Tests that terminal, JUnit, `vnet.load` and exit status agree on changed files and on runs without an
+end.
+"""
 
 from __future__ import annotations
 

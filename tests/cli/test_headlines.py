@@ -1,4 +1,4 @@
-"""The end of a run in the terminal."""
+"""Tests the lines that the terminal prints at the end of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""No module imports itself through others: Python modules by any import, files of the agent by `use`."""
+"""Tests that no module imports itself through others: Python modules by any import, files of the agent by
+`use`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that one other imports, and that is short, is a piece of it: no such file is there."""
+"""Tests that no short file has only one importer; such a file is a part of the importer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Real labs on the host kernel: a run with mosquitto, faults of every kind, and teardown after kill -9."""
+"""Tests real labs on the host kernel: a run with mosquitto, faults of every kind, and teardown after kill
+-9.
+"""
 
 from __future__ import annotations
 

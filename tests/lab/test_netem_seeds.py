@@ -1,4 +1,6 @@
-"""Which generators are seeded, with what, and what is reported where a kernel takes no seed."""
+"""Tests which random generators of netem are seeded, with which seeds, and the note for a kernel that
+takes none.
+"""
 
 from __future__ import annotations
 

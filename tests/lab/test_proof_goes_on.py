@@ -1,4 +1,6 @@
-"""A proof goes on until it can tell, pools equal directions, and says what would tell where it cannot."""
+"""Tests that a proof continues until it can tell, pools equal directions, and names a remedy if it cannot
+tell.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose answer an ICMP packet is: of this measurement, of an earlier one, or of another machine."""
+"""Tests the attribution of ICMP packets: to this measurement, to an earlier one, or to another machine."""
 
 from __future__ import annotations
 

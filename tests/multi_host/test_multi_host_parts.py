@@ -1,4 +1,4 @@
-"""The parts of a lab over several hosts, without hosts."""
+"""Tests the parts of a lab over several hosts, without hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""NICs in a topology: what is refused without looking at the machine, and what the plan makes of the rest."""
+"""Tests NICs in a topology: what the check refuses without looking at the machine, and what the plan
+contains.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every figure draws as SVG, and its CSV holds the rows that the chart shows."""
+"""Tests that every figure draws as SVG, and that its CSV holds the rows that the chart shows."""
 
 from __future__ import annotations
 

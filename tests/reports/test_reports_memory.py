@@ -1,4 +1,4 @@
-"""A campaign's report holds one run's tables at a time, however many runs there are."""
+"""Tests that a campaign's report holds one run's tables at a time, however many runs there are."""
 
 from __future__ import annotations
 

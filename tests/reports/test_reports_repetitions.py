@@ -1,4 +1,4 @@
-"""The campaign page's section on repetitions: the rule of `until`, the order, and runs set aside."""
+"""Tests the campaign page's section on repetitions: the rule of `until`, the order, and runs set aside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's first lines for a run that is not fully trusted, and the reasons: machine, clock, CPU."""
+"""Tests the page's first lines for a run that is not fully trusted, and the reasons: machine, clock, CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One vocabulary of verdicts, in one file that everybody reads; runs of earlier versions in its words."""
+"""Tests that all readers take the verdicts from one file in one vocabulary, also those of earlier
+versions' runs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small slice of docs/how-to/compare-two-settings.md: what Nagle's algorithm costs at the broker."""
+"""Tests a small part of docs/how-to/compare-two-settings.md: the cost of Nagle's algorithm at the broker."""
 
 from __future__ import annotations
 

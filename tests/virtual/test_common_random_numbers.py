@@ -1,4 +1,6 @@
-"""A link draws the same delays and losses in two runs with one seed, whatever other links carry."""
+"""Tests that a link draws the same delays and losses in two runs with one seed, whatever other links
+carry.
+"""
 
 from __future__ import annotations
 

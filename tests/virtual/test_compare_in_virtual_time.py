@@ -1,4 +1,6 @@
-"""A regression of a service in front of `vnet compare`, as a script of continuous integration meets it."""
+"""Tests that `vnet compare` finds a regression of a service, as a script of continuous integration would
+use it.
+"""
 
 from __future__ import annotations
 

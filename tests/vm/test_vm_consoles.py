@@ -1,4 +1,4 @@
-"""A machine that prints without end: its console's file has a bound, and the writer goes on."""
+"""Tests a machine that prints without end: its console's file has a bound, and the writer continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real machines, emulated where KVM does not work: limits, wires, snapshots, faults, netem."""
+"""Tests real machines, emulated where KVM does not work: limits, wires, snapshots, faults, netem."""
 
 from __future__ import annotations
 

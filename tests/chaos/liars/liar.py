@@ -1,4 +1,4 @@
-"""One liar: what it does to a run, and what came of it: caught, harmless or missed."""
+"""Defines a liar, the change that it makes to a run, and the outcome: caught, harmless or missed."""
 
 from __future__ import annotations
 
