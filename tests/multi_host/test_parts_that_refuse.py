@@ -129,7 +129,7 @@ def test_a_host_that_is_lost_meanwhile_does_not_answer_for_another(tmp_path: Pat
     driver._fetch_all = lambda: None  # type: ignore[method-assign]
     loop = driver._at.loop
     loop.at(loop.clock.now_ns() + 10**9, lambda: asked[0]({"ok": True}))
-    # As of a real part: whether it is there changes with its connection.
+    # As with a real part, the connection decides whether the part exists.
     driver._parts["h1"] = _Follows("h1", driver._parts["h1"].channel)  # type: ignore[assignment]
     driver.close()
     state.release()

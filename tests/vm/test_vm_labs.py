@@ -100,7 +100,7 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     if browser_here():
         on_the_console(running, control, "guest")
 
-    # QEMU is nobody: what a guest that took it over would try
+    # QEMU runs as nobody: a guest that controlled it could not get out
     assert is_nobody(running, qemu_pid(control, "guest"))
     assert got_out(running, qemu_pid(control, "guest")) == []
 
@@ -166,13 +166,13 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     assert execute(control, "guest", "cat", f"/sys/class/net/{card.name}/carrier") == (0, "1\n")
     assert port in json.dumps(control.call("inspect")["nodes"]["guest"]["interfaces"])
 
-    # a clone that the memory does not hold is refused, and the lab is as it was
+    # a clone that needs more memory than there is, is refused; the lab stays as it was
     huge = json.loads(to_json(machine(node(lab, 7, "huge"), memory_mib=1 << 22)))
     refused = control.call("add", node=huge, steps=[])
     assert not refused["ok"] and "1 virtual machine(s) need about" in refused["error"]
     assert "huge" not in control.call("inspect")["nodes"]
 
-    # power off: carrier and domain gone; and everything, once the lab is
+    # power off removes carrier and domain; taking the lab down removes everything
     assert control.call("node", action="stop", nodes=["guest"])["ok"]
     assert control.call("inspect")["nodes"]["guest"]["state"] == "stopped"
     assert control.call("down")["ok"]

@@ -79,7 +79,7 @@ fn no_tick_is_consumed_before_it_is_due() {
 fn owners_are_spread_evenly() {
     let mut hits = [0u32; 10];
     (0..10_000).for_each(|k| hits[owner(42, k, 10) as usize] += 1);
-    // 1000 expected each, standard deviation 30: five of them.
+    // Each owner gets 1000 on average, with a standard deviation of 30; the bound is five of these.
     assert!(hits.iter().all(|h| (850..=1150).contains(h)), "{hits:?}");
 }
 
