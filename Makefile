@@ -67,12 +67,13 @@ gallery: setup
 	@images/kernel/build.sh
 	@$(PY) docs/examples/gallery.py $(GALLERY)
 
-# Makes the pictures of docs/networks.md and docs/live-page.md; the tests of the live page take the latter.
+# Makes the pictures of docs/networks.md, docs/live-page.md and docs/report.md; tests take those of the latter two.
 PICTURES := ring dumbbell priorities
 pictures: setup
 	@$(foreach name,$(PICTURES),$(VENV)/bin/vnet graph topologies/$(name).yaml -o docs/images/$(name).svg;)
 	@images/packages.sh page
-	@VNET_PICTURES=$(CURDIR)/docs/images $(PY) -m pytest tests/cli/test_page_whole.py tests/cli/test_page_browser.py
+	@VNET_PICTURES=$(CURDIR)/docs/images $(PY) -m pytest tests/cli/test_page_whole.py tests/cli/test_page_browser.py \
+	  tests/docs/test_readme.py
 
 # Runs published experiments at full size in virtual time (docs/interaction-models.md, docs/power-protocols.md): some hours of two cores.
 # It continues after an interruption. PAPERS selects some, or reserve-7-clock, whose chrony replaces the
