@@ -40,7 +40,9 @@ class BuildPy(build_py):
 
 class BdistWheel(bdist_wheel):
     def get_tag(self) -> tuple[str, str, str]:
-        """Any Python 3, and the oldest glibc that has all that the programs ask of it (PEP 600)."""
+        """Returns a tag for any Python 3 and the oldest glibc that provides what the programs need (PEP
+        600).
+        """
         if not all((HERE / name).exists() for name in BINARIES):
             return super().get_tag()  # an editable install carries none: make setup builds them after it
         asked = [re.findall(rb"GLIBC_2\.(\d+)", (HERE / name).read_bytes()) for name in BINARIES]

@@ -60,7 +60,9 @@ def _p99(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def invented(rng: np.random.Generator, seed: int) -> Sample:
-    """A run with twelve latencies that scatter together and by themselves, and three counts of losses."""
+    """Returns a simulated run of twelve latencies, which scatter together and by themselves, and three counts
+    of losses.
+    """
     together = rng.normal(0, SCATTER / 2)
     metrics = {}
     for place, one in enumerate(CLASSES):
@@ -75,7 +77,7 @@ def invented(rng: np.random.Generator, seed: int) -> Sample:
 
 
 def alarms(pick: Callable[[], tuple[Sequence[Sample], Sequence[Sample]]]) -> int:
-    """The number of comparisons of equal studies that find a difference."""
+    """Returns how many comparisons of equal studies find a difference."""
     found = 0
     for _ in range(COMPARISONS):
         a, b = pick()
@@ -109,7 +111,9 @@ def of_runs(campaign: Path) -> int:
 
 
 def missed(law: Draw, rule: Enough) -> float:
-    """The share of simulated settings whose interval misses the true mean at the look that ends them."""
+    """Returns the share of simulated settings whose interval misses the true mean at the look that ends
+    them.
+    """
     rng, wrong = np.random.default_rng(7), 0
     for _ in range(SETTINGS):
         drawn = law(rng, rule.at_most)
@@ -122,7 +126,7 @@ def missed(law: Draw, rule: Enough) -> float:
 
 
 def missing(title: str, rule: Enough) -> list[dict[str, Any]]:
-    """A row for each law with the share of its settings whose interval misses the mean."""
+    """Returns one row for each law, with the share of its settings whose interval misses the mean."""
     return [
         row(f"{title}, {name}", 100 * missed(law, rule), "% missed", MISSED) for name, law in LAWS.items()
     ]

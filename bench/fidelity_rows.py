@@ -1,5 +1,5 @@
-"""The figures of docs/fidelity.md: how each is read from a run of bench/fidelity_page.yaml, by vNET and by
-the program or formula beside it.
+"""Reads the figures of docs/fidelity.md from a run of bench/fidelity_page.yaml: vNET's, and those of the
+program or formula beside it.
 """
 
 from __future__ import annotations

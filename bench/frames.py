@@ -39,7 +39,9 @@ def collect(launcher: Launcher, sent: int) -> dict[str, Any]:
 
 
 def ours(launcher: Launcher, trial: int, size: int) -> tuple[float, float]:
-    """vNET's frames a second while it sends, and the share of them that the receiver had room for."""
+    """Returns vNET's frames a second while it sends, and the share of them for which the receiver had
+    room.
+    """
     sent = launcher.do(
         "frames", node="a", action="send", iface="eth0", to=listen(launcher, trial), trial=trial, count=COUNT,
         size=size, rate_fps=0.0, longest_ns=60 * SECOND,
@@ -49,8 +51,8 @@ def ours(launcher: Launcher, trial: int, size: int) -> tuple[float, float]:
 
 
 def trafgen(launcher: Launcher, trial: int, size: int, directory: Path) -> tuple[float, float]:
-    """trafgen's frames a second, and the share received; its frames have no stamp, so the receiver counts
-    them as corrupted.
+    """Returns trafgen's frames a second and the received share; its frames have no stamp, so the receiver
+    counts them as corrupted.
     """
     mac = ", ".join(f"0x{byte}" for byte in listen(launcher, trial).split(":"))
     ip = size - FCS - 14

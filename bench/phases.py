@@ -24,7 +24,7 @@ Times = dict[str, float]
 
 
 def cpu_ms(pid: int) -> float:
-    """The CPU time of all threads of a process in ms; 0 if it has ended."""
+    """Returns the CPU time of all threads of a process in ms; 0 if it has ended."""
     try:
         threads = [
             (task / "schedstat").read_text().split()[0] for task in Path(f"/proc/{pid}/task").iterdir()

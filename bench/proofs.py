@@ -48,8 +48,8 @@ class Lab:
 
 
 def labs_of(file: Path, most: int = MOST) -> list[Lab]:
-    """At most `most` labs of a file, evenly chosen from those whose links differ; TopologyError if the file
-    is refused.
+    """Returns at most `most` labs of a file, evenly chosen from those whose links differ; raises
+    TopologyError if the file is refused.
     """
     different = list({_links(lab.plan): lab for lab in _labs(file)}.values())
     return different[:: max(1, -(-len(different) // most))]
@@ -65,8 +65,8 @@ def _labs(file: Path) -> list[Lab]:
 
 
 def _small(loaded: Callable[[dict[str, Any]], Loaded], topology: Topology) -> Loaded:
-    """The result of `loaded` with few clients if the file has a parameter for them that is no factor, else
-    with its defaults.
+    """Returns the result of `loaded`: with few clients if the file has a parameter for them that is no
+    factor, else with its defaults.
     """
     try:
         return loaded({name: value for name, value in SMALL.items() if name in topology.parameters})
@@ -79,7 +79,9 @@ def _links(plan: Plan) -> str:
 
 
 def bare(plan: Plan) -> Plan:
-    """The plan without everything that comes after the proof: software, captures, events and flows."""
+    """Returns the plan without everything that comes after the proof: software, captures, events and
+    flows.
+    """
     nodes = tuple(replace(node, software=()) for node in plan.nodes)
     return replace(
         plan, nodes=nodes, captures=(), events=(), flows=(), receivers={}, programs=(), ramp_ns=0,
@@ -88,7 +90,9 @@ def bare(plan: Plan) -> Plan:
 
 
 def proven(lab: Lab, out: Path, mode: str, kernel: str) -> list[Proven]:
-    """The rows of proof.json of one lab; KernelError or TopologyError if it cannot be set up."""
+    """Returns the rows of proof.json of one lab; raises KernelError or TopologyError if the lab cannot be set
+    up.
+    """
     request = Request(lab.file, {}, time=mode, kernel=kernel)
     prepared = prepare_plan(request, lab.plan, out)
     run_dir = make_dir(out / lab.plan.lab, "proof")

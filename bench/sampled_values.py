@@ -92,7 +92,9 @@ def played(launcher: Launcher, items: list[dict[str, Any]], seconds: float) -> l
 
 
 def ours(launcher: Launcher, pid: int) -> float:
-    """vNET's frames for each second of the node's CPU time, when more frames are due than it can send."""
+    """Returns vNET's frames for each second of the node's CPU time, when more frames are due than it can
+    send.
+    """
     before = cpu_s(pid)
     rows = played(launcher, [publisher(n, RATE, 1) for n in range(STREAMS)], 1.0)
     return sum(row[8] == "sent" for row in rows) / (cpu_s(pid) - before)
@@ -105,8 +107,8 @@ def theirs(launcher: Launcher) -> float:
 
 
 def lateness(launcher: Launcher, *streams: tuple[int, int]) -> list[float]:
-    """The microseconds from the due time of each frame until the kernel took it, for streams of (samples a
-    second, samples in a frame).
+    """Returns the microseconds from the due time of each frame until the kernel took it, for streams of
+    (samples a second, samples in a frame).
     """
     items = [publisher(n, rate, REAL_SECONDS, asdus) for n, (rate, asdus) in enumerate(streams)]
     return [(int(row[5]) - int(row[4])) / 1000 for row in played(launcher, items, REAL_SECONDS + 0.2)]
@@ -117,8 +119,8 @@ class Timespec(ctypes.Structure):
 
 
 def bare() -> list[float]:
-    """The microseconds by which a loop that only sleeps until each due time (clock_nanosleep) wakes late: the
-    kernel's part.
+    """Returns the lateness in microseconds of a loop that only sleeps until each due time (clock_nanosleep):
+    the kernel's part of it.
     """
     libc = ctypes.CDLL(None)
     libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK, 1 ns

@@ -47,7 +47,9 @@ def deep(run_dir: Path, point: str, display_filter: str = "", count: int = 0) ->
 
 
 def _fields(layer: Any) -> dict[str, str | list[str]]:
-    """The fields of a layer by name; of several layers of one name in a packet, pyshark has the first."""
+    """Returns the fields of a layer by name; if a packet has several layers of one name, pyshark has the
+    first.
+    """
     found: dict[str, str | list[str]] = {}
     for name in layer.field_names:
         values = [str(field.get_default_value()) for field in layer.get(name).all_fields]

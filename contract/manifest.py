@@ -17,7 +17,7 @@ from contract import regular
 
 NAME = "manifest.json"
 COMPLETE = "complete"  # the one state that puts a result in no doubt
-# Codes of warnings that a reduction gives, and so takes back when it is done again.
+# Codes of the warnings that a reduction adds; a new reduction removes them first.
 REDUCTION, TRUST = "reduce-", "trust-"
 CHECK = "check-"  # prefix of the findings about summary.json that a report adds
 ALTERED = "altered"  # code of a file changed before reduction; no later reduction removes it

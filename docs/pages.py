@@ -27,7 +27,7 @@ API = ("load", "Run", "Campaign", "Topology", "LoadError", "lab.Lab", "measured.
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """All files of the site, by their paths in the tree."""
+    """Lists all files of the site by their paths in the tree."""
     made = dict(_own(config))
     made |= dict(_linked(config, made))
     made |= {uri: File.generated(config, uri, abs_src_path=str(ROOT / uri)) for uri in _reports()}
@@ -49,7 +49,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _report(uri: str, files: Files) -> str:
-    """A report of the gallery: a link where it has been made (make gallery), its name otherwise."""
+    """Returns a link to a report of the gallery if `make gallery` has made it, else its name."""
     return f"[{uri}](../{uri})" if files.get_file_from_path(uri) else f"`{uri}`"
 
 
@@ -60,7 +60,9 @@ def _reports() -> Iterator[str]:
 
 
 def _as_written(markdown: str) -> Iterator[str]:
-    """GitHub's reading of lists, tables and code, which Python-Markdown wants apart and indented by fours."""
+    """Rewrites lists, tables and code, which GitHub accepts without blank lines and Python-Markdown does not;
+    indents by fours.
+    """
     before, more, inside = "", "", False
     for line in markdown.splitlines(keepends=True):
         kind = found[0] if (found := BLOCK.match(line.lstrip(" "))) else ""
@@ -83,7 +85,7 @@ def _own(config: MkDocsConfig) -> Iterator[tuple[str, File]]:
 
 
 def _linked(config: MkDocsConfig, pages: dict[str, File]) -> Iterator[tuple[str, File]]:
-    """What pages link to outside docs/: source as a page, everything else as it is."""
+    """Changes links that lead outside docs/: a link to source leads to its page; all others stay."""
     for uri in [uri for uri in pages if uri.endswith(".md")]:
         for link in LINK.findall((ROOT / uri).read_text(encoding="utf-8")):
             target = _target(uri, link)
@@ -103,7 +105,7 @@ def _target(uri: str, link: str) -> str:
 
 
 def _commands() -> Iterator[str]:
-    """Every command's own help."""
+    """Returns the help texts of all commands."""
     from orchestrator.cli.main import vnet
 
     examples = "[the command line](../cli.md) has the examples"

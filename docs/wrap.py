@@ -33,7 +33,7 @@ SIGN = re.compile(r"[-*+#>|=]|\d+[.)]$|`{3}|~{3}|<|:::")
 
 
 def wrapped(text: str) -> str:
-    """The page with its paragraphs and items at most WIDTH wide where words allow."""
+    """Returns the page with paragraphs and list items wrapped to WIDTH where words allow."""
     return "".join(_blocks(text.splitlines(keepends=True)))
 
 
@@ -65,7 +65,9 @@ def _ends(inside: str, bare: str) -> bool:
 
 
 def _paragraph(block: list[str]) -> Iterator[str]:
-    """One paragraph or item, as it is where no line is too long or a line ends with a hard break."""
+    """Wraps one paragraph or list item; leaves it if no line is too long, or a line ends with a hard
+    break.
+    """
     long = any(len(line.rstrip("\n")) > WIDTH for line in block)
     if not long or any(line.rstrip("\n").endswith(("  ", "\\")) for line in block):
         yield from block

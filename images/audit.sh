@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# audit.sh: known holes in the packages that requirements.lock and Cargo.lock pin. Three answers for each lock: holds (none is known),
-# fails (named), cannot tell (the tool or its data cannot be had here, which is said). Status 1 for a lock that fails; AUDIT=strict
+# audit.sh: looks up known vulnerabilities of the packages that requirements.lock and Cargo.lock pin. Each lock holds (none is known),
+# fails (they are named), or cannot be told (the tool or its data are unavailable). Status 1 for a lock that fails; AUDIT=strict
 # makes "cannot tell" an error, too.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +16,7 @@ cannot() { # LOCK WHY
   [ "${AUDIT:-}" != strict ] || status=1
 }
 
-# Its data come with the registry's answers for each package.
+# The registry's answer for each package holds the data.
 [ -x "$CACHE/pip/bin/pip-audit" ] || { ${PYTHON:-python3} -m venv "$CACHE/pip" && "$CACHE/pip/bin/pip" install --quiet "pip-audit==$PIP_AUDIT"; } >"$out" 2>&1
 if [ ! -x "$CACHE/pip/bin/pip-audit" ]; then
   cannot requirements.lock "pip-audit cannot be installed: $(tail -n 1 "$out")"
@@ -30,7 +30,7 @@ else
   cannot requirements.lock "pip-audit got no data: $(tail -n 1 "$out" | cut -c 1-200)"
 fi
 
-# Its data are a Git repository of their own (github.com/rustsec/advisory-db); ADVISORIES names a copy.
+# The data are a Git repository (github.com/rustsec/advisory-db); ADVISORIES names a copy of it.
 DATA=https://github.com/rustsec/advisory-db
 if [ -z "${ADVISORIES:-}" ] && ! GIT_TERMINAL_PROMPT=0 timeout 30 git ls-remote -q "$DATA" HEAD >"$out" 2>&1; then
   cannot Cargo.lock "$DATA cannot be reached; ADVISORIES names a copy"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# container.sh DIST: an image file for container runtimes, DIST/vnet-VERSION.oci.tar, of the Debian package in DIST: a Debian made by
-# debootstrap with the package, a broker and the lab kernel, assembled by buildah. It uses no image registry; needs root.
+# container.sh DIST: makes DIST/vnet-VERSION.oci.tar, an image file for container runtimes, from the Debian package in DIST: buildah puts
+# the package, a broker and the lab kernel into a Debian made by debootstrap. It uses no image registry; needs root.
 set -euo pipefail
 dist=$(realpath "${1:?directory with the Debian package}")
 tree=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# deb.sh DIST: a Debian package vnet_VERSION_ARCHITECTURE.deb from the wheel in DIST, into DIST: a virtual environment in /opt/vnet with
-# all Python packages, pinned as in requirements.lock, and /usr/bin/vnet. For the Debian that it is built on: its Python and its libc.
+# deb.sh DIST: makes the Debian package vnet_VERSION_ARCHITECTURE.deb in DIST from the wheel there: a virtual environment in /opt/vnet with
+# all Python packages, pinned as in requirements.lock, and /usr/bin/vnet. It fits the Debian that builds it: its Python and its libc.
 set -euo pipefail
 dist=$(realpath "${1:?directory with the wheel}")
 project=$(cd "$(dirname "$0")/.." && pwd)
@@ -30,7 +30,7 @@ place=$root/opt/vnet
 mkdir -p "$root/DEBIAN" "$root/usr/bin" "$root/usr/share/doc/vnet"
 "$python" -m venv --without-pip "$place"
 sed -E 's/ *--hash=[^ ]*//; s/ *\\$//; /^ *(#|$)/d' "$project/requirements.lock" >"$work/pins"
-# -g0, -s: libvirt's binding is built here, and would have the directory of its build in it.
+# -g0, -s: libvirt's binding is compiled here; its debug data would name the build directory.
 CFLAGS=-g0 LDFLAGS=-s "$project/.venv/bin/pip" --quiet --no-cache-dir --disable-pip-version-check --python "$place/bin/python" install --no-compile -c "$work/pins" "$wheel[vm,engines]"
 
 # Removes references to the build directory from the environment.

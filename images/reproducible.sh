@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # reproducible.sh [wheel] [deb]: builds each twice, the second time under another umask, time zone, language and directory for temporary
-# files, and compares the bytes (agent and reducer are those that are built). Status 1 where they differ.
+# files, and compares the bytes; both use the same agent and reducer. Status 1 if they differ.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)

@@ -32,7 +32,7 @@ Component = dict[str, Any]
 def component(
     kind: str, name: str, version: str, purl: str, licence: str = "", sha256: str = ""
 ) -> Component:
-    """One entry; `purl` (package URL) is its reference, too."""
+    """Returns one entry of the list; `purl` (package URL) is also its reference."""
     found: Component = {"type": kind, "bom-ref": purl, "name": name, "version": version, "purl": purl}
     if licence:
         found["licenses"] = [{"license": {"name": licence}}]
@@ -59,7 +59,9 @@ def scripts(vendored: Path) -> Iterator[Component]:
 
 
 def licence_of(about: Message) -> str:
-    """The licence that a Python package names: an expression, its classifiers or the first line of a text."""
+    """Returns the licence that a Python package names: an expression, its classifiers or the first line of a
+    text.
+    """
     if expression := about.get("License-Expression"):
         return str(expression)
     named = [text.rpartition(" :: ")[2] for text in about.get_all("Classifier", []) if "License ::" in text]
@@ -122,7 +124,7 @@ def document(file: Path, subject: Component, parts: Iterable[Component]) -> dict
 
 
 def bill(kind: str, file: Path, root: Path | None) -> dict[str, Any]:
-    """The document for one file; `root` for what is made of a tree."""
+    """Returns the document for one file, or with `root` for what is built from a tree."""
     version = re.split("[_-]", file.name.removeprefix("vnet_testbed-").removeprefix("vnet"))
     number = next(part for part in version if part[:1].isdigit()).removesuffix(".oci.tar")
     parts = [

@@ -55,8 +55,8 @@ class Known:
 
 
 def known(cells: Sequence[Cell], rule: Enough) -> list[Known]:
-    """The precision of each value that the rule chooses, from the runs of one setting; empty if none of the
-    runs measured one.
+    """Returns the precision of each value that the rule chooses, from the runs of one setting; empty if no
+    run measured one.
     """
     found: dict[tuple[str, str], list[float]] = {}
     for cell in cells:
@@ -88,7 +88,9 @@ def known_mean(
 
 
 def rule_of(study: Study) -> Enough | None:
-    """The rule of `until` of a campaign; None for one without. RunDirectoryError if somebody changed it."""
+    """Returns the rule of `until` of a campaign; None for one without. Raises RunDirectoryError if somebody
+    changed it.
+    """
     written = study.about.get("until")
     try:
         return None if written is None else codec.build(Enough, written)
@@ -98,8 +100,8 @@ def rule_of(study: Study) -> Enough | None:
 
 
 def by_setting(study: Study, rule: Enough) -> list[tuple[str, int, list[Known]]]:
-    """The name of each setting, the number of its complete runs, and how well its values are known; last the
-    settings without a complete run, by the names of their cells.
+    """Returns the name of each setting, the number of its complete runs, and the precision of its values;
+    settings without a complete run come last, by the names of their cells.
     """
     conditions: dict[tuple[str, str], list[Cell]] = {}
     for cell in study.cells:
@@ -111,7 +113,7 @@ def by_setting(study: Study, rule: Enough) -> list[tuple[str, int, list[Known]]]
 
 
 def _setting(cell: str) -> str:
-    """The name of a cell without its repetition."""
+    """Returns the name of a cell without its repetition."""
     return cell.rpartition(".r")[0]
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs pytest, then once more what failed, each test alone: `tests/run.sh PYTHON ARGUMENTS`.
 #
-# Hundreds of tests run whole labs in real time on machines that other programs use, too. Now and then one fails because
-# of those. A test that is wrong fails alone, too; so all that failed run alone, up to MOST of them, and each failure is
-# named at the end. The status is 0 only if every one of them passed alone TIMES times.
+# Hundreds of tests run whole labs in real time on machines that other programs use, too, and sometimes one fails because
+# of them. A test of wrong code also fails alone. So all failed tests run again alone, up to MOST of them, and the end names
+# each failure. The status is 0 only if every one of them passed alone TIMES times.
 set -uo pipefail
 MOST=6     # of more than so many at once something else is the matter
 TIMES=2    # in a row, alone

@@ -1,1 +1,1 @@
-"""Conservation checks, which compare figures of a run with independent counts of the same quantity."""
+"""Compares figures of a run with independent counts of the same quantity: conservation checks."""

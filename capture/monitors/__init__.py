@@ -1,1 +1,1 @@
-"""Monitors of what explains a run's figures; docs/monitors.md lists them with their thresholds."""
+"""Looks for known causes of a run's figures (monitors); docs/monitors.md lists them with their thresholds."""

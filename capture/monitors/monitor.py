@@ -1,4 +1,4 @@
-"""The parts of a monitor: the value that it measured, its threshold, and the sentence on the page."""
+"""Defines the parts of a monitor: the value that it measured, its threshold, and the sentence on the page."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Run:
     messages: pl.DataFrame = field(init=False)
 
     def __post_init__(self) -> None:
-        """CaptureError without a plan and messages that this version can read."""
+        """Raises CaptureError if plan or messages are missing or of another version."""
         try:
             self.plan = rundir.read_plan(self.path)
         except rundir.UnreadableError as error:

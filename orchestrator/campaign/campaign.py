@@ -27,8 +27,8 @@ from orchestrator.topology.conditions import failing
 from orchestrator.topology.search import Trial
 
 FORMAT = 1
-# In campaign.json: what a campaign that grows keeps. Another order would contradict the runs that there are,
-# and another number of repeated runs would be chosen with their figures in view.
+# Keys of campaign.json that stay when a campaign grows. Another order would contradict the finished runs,
+# and another number of repetitions could be chosen after a look at their figures.
 KEPT = ("parameters", "kernel", "lab", "time", "seed", "fail_if", "order", "until", "rerun_suspect")
 
 

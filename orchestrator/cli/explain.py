@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from orchestrator.topology.explain import Entry
 
 COLUMNS = ("key", "value", "default", "meaning")
+MOST_ON_A_LINE = 5  # alternatives of a value; more are a list
 
 
 @click.command("explain")
@@ -45,11 +46,18 @@ def explain_command(key: str | None, as_json: bool) -> None:
 
 
 def _show(entry: Entry) -> None:
-    say(f"{entry.path}: {_plain(entry.value)}")
+    kinds = _plain(entry.value).split(" or ")
+    meanings = _plain(entry.meaning).split(" Or: ")
+    if len(kinds) > MOST_ON_A_LINE:
+        say(f"{entry.path}: one of these kinds")
+        for line in meanings if len(meanings) > 1 else [one.rsplit(": ", 1)[-1] for one in kinds]:
+            say(f"  - {line}")
+    else:
+        say(f"{entry.path}: {_plain(entry.value)}")
     if entry.default:
         default = _plain(entry.default)
         say(f"  {default if default == 'required' else f'default: {default}'}")
-    if entry.meaning:
+    if entry.meaning and (len(meanings) == 1 or len(kinds) <= MOST_ON_A_LINE):
         say(f"  {entry.meaning}")
     if entry.keys:
         console().print(table(COLUMNS, map(_row, entry.keys)))

@@ -49,7 +49,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "calibrate": ("calibrate", "Measure what load this machine carries faithfully.", "Before a run"),
     "check": ("check", "Check a topology file; show all its mistakes at once.", "Before a run"),
     "plan": ("plan", "Show what would be made, with predictions; make nothing.", "Before a run"),
-    "graph": ("graph", "Draw a topology file as SVG.", "Before a run"),
+    "graph": ("graph", "Draw a topology file as SVG, PNG or PDF.", "Before a run"),
     "import": ("importing", "Make a topology file from one of another tool.", "Before a run"),
     "export": ("exporting", "Write a topology as a file of another tool.", "Before a run"),
     "images": ("images", "Build, list and remove what virtual machines are made of.", "Before a run"),

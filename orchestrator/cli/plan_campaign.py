@@ -17,7 +17,7 @@ MOST_LISTED = 60  # cells in the terminal
 
 
 def is_campaign(file: Path) -> bool:
-    """Whether a file holds a campaign alone, without a topology of its own."""
+    """Returns whether a file holds a campaign alone, without a topology of its own."""
     from orchestrator.language.source import read_document
     from orchestrator.topology.loading import read_bytes
 
@@ -82,7 +82,7 @@ def _levels(cell: Cell) -> str:
 
 
 def _number(found: Preview) -> str:
-    """The number of runs: `12 runs`, `12 to 80 runs`, or `at least 12 runs`."""
+    """Returns the number of runs as text: `12 runs`, `12 to 80 runs`, or `at least 12 runs`."""
     known = len(found.cells)
     if found.most is None:
         return f"at least {known} runs"
@@ -90,7 +90,7 @@ def _number(found: Preview) -> str:
 
 
 def _time(found: Preview, time: str) -> str:
-    """The expected time of the known cells."""
+    """Returns the expected time of the known cells."""
     if time == "virtual":
         return (
             f"{_seconds(found.lab_s)} on the labs' clocks; how long that takes depends on their load: "
@@ -109,7 +109,9 @@ def _about(campaign: Campaign, found: Preview, begun: str | None) -> list[str]:
 
 
 def _begun(directory: Path) -> str | None:
-    """The progress of the campaign of that name in its usual directory; None if it has not begun there."""
+    """Returns the progress of the campaign of that name in its usual directory; None if it has not begun
+    there.
+    """
     from orchestrator.campaign.campaign import status
     from orchestrator.cli.campaign import refused, said
 

@@ -1,4 +1,4 @@
-"""The values of a hunt: kinds of faults, trials, and what came of a trial."""
+"""Defines the values of a hunt: kinds of faults, trials, and their outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The errors that end a lab; their texts are for the user (place, value, rule, remedy)."""
+"""Defines the errors that end a lab; their texts are for the user (place, value, rule, remedy)."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ from orchestrator.lab.probes import HEADER, spaced_size, train_size, transmissio
 from orchestrator.plan.correlation import effective_share, spared_twice
 from orchestrator.plan.netem import queue_limit
 
-# Bytes of a frame in which a flipped bit hides it: those of its destination and its type. Probes of earlier
-# versions were judged by 14; where it matters little, they still are, so that proofs stay what they were.
+# Bytes of a frame that hide it from the receiver if a bit flips: its destination and its type. Earlier
+# versions used 14, and the present one still does where this changes little, so that proofs keep their bytes.
 UNSEEN = 8
-MINGLED = 0.02  # what changes a share by less of it is left out: a tenth of the tolerance
+MINGLED = 0.02  # corrections below this part of a share are left out: a tenth of the tolerance
 
 
 def requested_loss(i: Impairment) -> float:

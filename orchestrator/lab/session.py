@@ -160,7 +160,7 @@ class Session:
                 self._lab.events.warn(Warning("bound", f"nodes.{node.name}: {reached}", remedy))
 
     def _await_fixed_start(self) -> None:
-        """In virtual time, waits for the next multiple of 10 s, so that the set-up cannot shift the scenario;
+        """Waits in virtual time for the next multiple of 10 s, so that the set-up cannot shift the scenario;
         does nothing in real time.
         """
         lab = self._lab

@@ -55,12 +55,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 4] + '..."'
 
 
-def closest(word: str, known: Iterable[str], *, what: str = "known") -> str:
-    """Returns the remedy for an unknown name: the nearest known name, else a list of the first 12 after the
-    text `what`.
+def closest(word: str, known: Iterable[str], *, what: str = "known", most: int = 12) -> str:
+    """Returns the remedy for an unknown name: the nearest known name, else a list of the first `most` after
+    the text `what`.
     """
     names = sorted(set(known))
     if near := difflib.get_close_matches(word[:80], names, n=1, cutoff=0.6):
         return f'did you mean "{near[0]}"?'
-    listed = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
+    listed = ", ".join(names[:most]) + (" ..." if len(names) > most else "")
     return f"{what}: {listed}" if names else f"{what}: none"

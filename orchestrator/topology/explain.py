@@ -239,11 +239,29 @@ def _near(asked: str, parts: list[str]) -> str:
         if found := _at(parts[:length]):
             names = [key.path for entry in found for key in entry.keys]
             return _remedy(f"{'.'.join(parts[:length])} has no key", parts[length], names)
+    if near := _through(parts):
+        return f'topology files have no key "{asked}"; did you mean {near}?'
     for first in difflib.get_close_matches(parts[0][:80], whole_names(), MOST_NEAR, 0.6) if parts[1:] else ():
         if found := _at([first, *parts[1:]]) or _ending([first, *parts[1:]]):
             paths = ", ".join(entry.path for entry in found)
             return f'topology files have no key "{asked}"; did you mean {paths}?'
-    return _remedy("topology files have no key", parts[0] if parts else asked, known())
+    word = parts[0] if parts else asked
+    if parts[1:] and word in known():
+        return f'topology files have no key "{asked}"; `vnet explain {word}` explains "{word}"'
+    return _remedy("topology files have no key", word, known())
+
+
+def _through(parts: list[str]) -> str:
+    """Returns the shortest path that has these parts in this order, with others between; "" without one or
+    for a single part.
+    """
+
+    def has(path: str) -> bool:
+        keys = iter(path.strip(".").split("."))
+        return all(part in keys for part in parts)
+
+    paths = [place[0].strip(".") for place in _everywhere() if parts[1:] and has(place[0])]
+    return min(paths, key=lambda path: path.count("."), default="")
 
 
 def _remedy(what: str, word: str, names: list[str]) -> str:

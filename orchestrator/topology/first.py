@@ -7,7 +7,7 @@ from pathlib import Path
 
 from . import profiles
 
-# traffic: what it is, the server's software, a client's
+# Kind of traffic: its description, the server's software, the client's software.
 TRAFFIC = {
     "request": (
         "each client asks ten times a second, the server answers; every message is accounted for",

@@ -178,7 +178,7 @@ def _reference(path: str) -> str:
 
 
 def _actions() -> str:
-    lines = ["## Which keys go with which action\n\n", "| action | keys |\n|---|---|\n"]
+    lines = ["## Keys of each action\n\n", "| action | keys |\n|---|---|\n"]
     lines += [
         f"| `{action}` | {', '.join(f'`{key}`' for key in keys) or 'none'} |\n"
         for action, keys in allowed().items()

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from ..language.other_words import of_other_tools
 from ..language.problem import Problem, closest, shown
 from ..language.scalars import LONGEST_NAME
 from ..language.source import Document, Path
@@ -54,7 +55,7 @@ def _answer(item: Any, model: type[BaseModel], loc: Path) -> tuple[str, str]:
         return context["rule"], context["remedy"]
     if kind == "extra_forbidden":
         owner = model_at(model, loc[:-1])
-        return "is not a key here", closest(str(loc[-1]), keys_of(owner) if owner else [], what="keys")
+        return "is not a key here", _nearest(str(loc[-1]), keys_of(owner) if owner else [])
     if kind == "missing":
         owner = model_at(model, loc[:-1])
         return "is missing", f"write `{loc[-1]}:`{_explained(owner, str(loc[-1]))}"
@@ -64,6 +65,10 @@ def _answer(item: Any, model: type[BaseModel], loc: Path) -> tuple[str, str]:
     if kind in _ANSWERS:
         return _ANSWERS[kind]
     return _bounded(kind, context, item["msg"])
+
+
+def _nearest(word: str, keys: list[str]) -> str:
+    return of_other_tools(word, keys) or closest(word, keys, what="keys", most=len(keys))
 
 
 def _bounded(kind: str, context: dict[str, Any], message: str) -> tuple[str, str]:

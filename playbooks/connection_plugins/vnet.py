@@ -100,7 +100,7 @@ class Connection(ConnectionBase):  # type: ignore[misc]
             raise AnsibleConnectionFailure(f"lab {lab}: {error}; {why}") from error
 
     def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> Any:
-        """Run a command line of the shell; exit status, standard output, standard error."""
+        """Runs a command line of the shell; returns exit status, standard output and standard error."""
         super().exec_command(cmd, in_data=in_data, sudoable=sudoable)
         outputs = {"stdout": bytearray(), "stderr": bytearray()}
         status = self._run(
@@ -111,7 +111,7 @@ class Connection(ConnectionBase):  # type: ignore[misc]
         return status, bytes(outputs["stdout"]), bytes(outputs["stderr"])
 
     def put_file(self, in_path: str, out_path: str) -> None:
-        """Copy a file of this machine to the node; its length there is read back."""
+        """Copies a file of this machine to the node, and compares the length there."""
         super().put_file(in_path, out_path)
         source = Path(in_path)
         if not source.is_file():
@@ -128,7 +128,7 @@ class Connection(ConnectionBase):  # type: ignore[misc]
             raise AnsibleError(f"node {self._node}: {out_path} cannot be written: {reason}")
 
     def fetch_file(self, in_path: str, out_path: str) -> None:
-        """Copy a file of the node to this machine."""
+        """Copies a file of the node to this machine."""
         super().fetch_file(in_path, out_path)
         errors = bytearray()
         with Path(out_path).open("wb") as target:
@@ -157,14 +157,14 @@ class Connection(ConnectionBase):  # type: ignore[misc]
             ) from error
 
     def close(self) -> None:
-        """End the connection; the node is left as it is."""
+        """Ends the connection; the node stays as it is."""
         if self._control is not None:
             self._control.close()
             self._control = None
         self._connected = False
 
     def reset(self) -> None:
-        """Begin anew with the next command."""
+        """Ends the connection; the next command begins a new one."""
         self.close()
 
 

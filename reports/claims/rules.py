@@ -265,7 +265,7 @@ class Highest:
 
 
 def _unsure(judged: list[Judgement]) -> str:
-    """The reason why the first open comparison is open; empty if none is open, or one fails."""
+    """Returns why the first open comparison is open; empty if none is open, or one fails."""
     words = [one.verdict for one in judged]
     return next((one.reason for one in judged if one.verdict == OPEN), "") if FAILS not in words else ""
 

@@ -81,7 +81,7 @@ def _rounded(value: float) -> float:
 
 
 def read_baseline(letter: str, path: Path) -> Side:
-    """The side that a baseline file describes; CompareError if it is none, or of another format."""
+    """Returns the side that a baseline file describes; raises CompareError for another file or format."""
     found = _marked(path)
     number = found[MARK]
     if number != FORMAT:
@@ -100,7 +100,7 @@ def read_baseline(letter: str, path: Path) -> Side:
 
 
 def _marked(path: Path) -> dict[str, Any]:
-    """The content of a file that has the mark of baselines; CompareError without it."""
+    """Returns the content of a file that has the mark of baselines; raises CompareError without it."""
     try:
         with regular.open_read(path) as file:
             found: dict[str, Any] = json.load(file)

@@ -31,8 +31,8 @@ Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 def bootstrapped(key: Key, a: Sample, b: Sample) -> Difference | None:
-    """The difference of one latency or round trip between two runs; None if the figure is another one, a
-    side is a baseline, the messages are too few or fill too few blocks, or times are zero.
+    """Returns the difference of one latency or round trip between two runs; None if the figure is another
+    one, a side is a baseline, the messages are too few or fill too few blocks, or times are zero.
     """
     named = NAME.fullmatch(key[0])
     if named is None or a.cell is None or b.cell is None or named[2] not in ("mean", *PERCENTILES):
@@ -56,8 +56,9 @@ def _fewest(share: float | None) -> int:
 
 
 def _error(sides: list[tuple[Times, Places]], share: float | None) -> float | None:
-    """The standard error of the logarithm of the ratio, over draws of blocks; None if a draw has a value of
-    zero, which has no logarithm, or no message of a side, because the messages then fill too few blocks.
+    """Returns the standard error of the logarithm of the ratio, over draws of blocks; None if a draw has a
+    value of zero, which has no logarithm, or no message of a side, because the messages then fill too few
+    blocks.
     """
     rng = np.random.default_rng(SEED)
     cut = [[times[places == block] for block in range(BLOCKS)] for times, places in sides]

@@ -156,7 +156,7 @@ def _values(samples: Sequence[Sample], key: Key) -> list[float]:
 
 
 def judged_rows(rows: Sequence[Row], margin: float) -> list[Row]:
-    """The rows with their verdicts; differences come first, the largest before the others."""
+    """Returns the rows with their verdicts: differences first, the largest before the others."""
     family = [row for row in rows if tested(row.difference)]
     p = dict(zip(map(id, family), holm([row.difference.p for row in family]), strict=True))
     found = []
@@ -169,7 +169,9 @@ def judged_rows(rows: Sequence[Row], margin: float) -> list[Row]:
 
 
 def tested(one: Difference) -> bool:
-    """Whether a figure can show a difference; one without an interval, or with equal values, never does."""
+    """Returns whether a figure can show a difference; one without an interval, or with equal values, never
+    does.
+    """
     return one.known and not (one.error == 0 and one.shift == 0)
 
 

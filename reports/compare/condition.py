@@ -131,7 +131,7 @@ def _outcome(limit: Limit, row: Row, confidence: float) -> Outcome:
 
 
 def _without_percentage(limit: Limit, row: Row, confidence: float) -> Outcome:
-    """The verdict without a relative difference. An increase from zero is beyond every percentage."""
+    """Returns the verdict without a relative difference. An increase from zero is beyond every percentage."""
     one = row.difference
     found = one.interval(confidence)
     if found is None or one.a != 0:

@@ -172,8 +172,8 @@ def _left(
 
 
 def _numbers(levels: Sequence[str]) -> dict[str, float] | None:
-    """The number of each level of a range; None for a factor with few levels, or with others than numbers of
-    one unit.
+    """Returns the number of each level of a range; None for a factor with few levels, or with levels that are
+    not numbers of one unit.
     """
     found = [NUMBER.fullmatch(level) for level in levels]
     known = [one for one in found if one is not None]
@@ -183,8 +183,8 @@ def _numbers(levels: Sequence[str]) -> dict[str, float] | None:
 
 
 def _thirds(levels: Sequence[str]) -> dict[str, str]:
-    """The levels in the lowest and the highest third of a range, each with the name of its third; empty for a
-    factor that is no range.
+    """Returns the levels in the lowest and the highest third of a range, each with the name of its third;
+    empty for a factor that is no range.
     """
     numbers = _numbers(levels)
     if numbers is None:
@@ -210,7 +210,7 @@ def _ends(rows: list[tuple[Cell, float]], factor: str) -> tuple[str, str, float]
 
 
 def effect_data(one: Moved) -> dict[str, Any]:
-    """An effect for scripts; `span` is infinite where the lowest mean is zero."""
+    """Returns an effect for scripts; `span` is infinite where the lowest mean is zero."""
     return {
         "metric": one.key[0], **subject(one.key[1]), "factor": one.factor, "share": one.share,
         "span": one.span, "lowest_at": one.low, "highest_at": one.high, "p": one.p,

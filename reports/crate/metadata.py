@@ -33,7 +33,7 @@ class Stated:
 
 
 def files(root: Path) -> Iterator[Path]:
-    """The files of a run or campaign that a crate has, relative to its directory, in order."""
+    """Returns the files of a run or campaign that a crate holds, relative to its directory, in order."""
     for path in sorted(root.rglob("*")):
         relative = path.relative_to(root)
         if path.is_file() and not path.is_symlink() and not set(LEFT_OUT) & set(relative.parts[:-1]):
@@ -41,7 +41,7 @@ def files(root: Path) -> Iterator[Path]:
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of the file's bytes."""
+    """Returns the SHA-256 of the file's bytes."""
     whole = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(BLOCK):
@@ -50,7 +50,7 @@ def sha256(path: Path) -> str:
 
 
 def verdicts(study: Study) -> list[Judged]:
-    """All verdicts on the study, judged now from its tables: of each run, and of the whole."""
+    """Returns all verdicts on each run and on the whole study, judged now from its tables."""
     found = []
     for name, of in by_cell(study).items():
         prefix = "" if study.single else f"{name}: "
@@ -59,7 +59,7 @@ def verdicts(study: Study) -> list[Judged]:
 
 
 def metadata(study: Study, stated: Stated) -> Entity:
-    """The content of ro-crate-metadata.json."""
+    """Returns the content of ro-crate-metadata.json."""
     listed = [path for path in files(study.root) if str(path) != NAME]
     parts = [_file(study.root, path) for path in listed]
     runs = [_action(study, number) for number in range(len(study.cells))]

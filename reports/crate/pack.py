@@ -36,7 +36,7 @@ class Checked:
 
 
 def study_of(directory: Path) -> Study:
-    """The study in a directory of a run or campaign."""
+    """Returns the study in a directory of a run or campaign."""
     return (study_of_campaign if (directory / "cells.jsonl").exists() else study_of_run)(directory)
 
 

@@ -29,7 +29,7 @@ Make = Callable[[Run], list[Metric]]
 
 
 def _every_link(run: Run) -> list[Metric]:
-    """The metrics of all links, also of those that summary.json leaves out."""
+    """Returns the metrics of all links, also of those that summary.json leaves out."""
     return link_metrics(run, None)
 
 
@@ -109,8 +109,8 @@ def _none(m: Metric) -> Value:
 
 
 def _unheard(run: Run, one: Expectation, wanted: dict[str, str]) -> list[Value]:
-    """A value without an interval for each class of which no message arrived, so that a missing latency does
-    not meet a bound.
+    """Returns a value without an interval for each class of which no message arrived, so that a missing
+    latency does not meet a bound.
     """
     what, table = one.name.rpartition("_")[0], held_messages(run)
     if what not in TIMES_OF or table is None:
@@ -134,8 +134,8 @@ def unheard(rows: pl.DataFrame, what: str) -> str:
 
 
 def _without_figures(run: Run, one: Expectation, wanted: dict[str, str]) -> list[Value]:
-    """A value without an interval for each program whose log has no figures, so that it does not meet a
-    bound.
+    """Returns a value without an interval for each program whose log has no figures, so that it does not meet
+    a bound.
     """
     if "program" not in METRICS[name_of(one)].of:
         return []
@@ -199,8 +199,8 @@ def _interval(run: Run, m: Metric, q: float | None) -> Estimate:
 
 
 def _recoveries(run: Run, one: Expectation) -> list[Value] | str:
-    """The time from the event to the end of the pause that it caused, of each class: zero without a pause,
-    infinite if it did not end. Open if the end of the hold cut the pause before it was long.
+    """Returns for each class the time from the event to the end of the pause that it caused: zero without a
+    pause, infinite if it did not end. The value is open if the hold ended before the pause was long.
     """
     metrics = [m for m in interruption_metrics(run, one.after) if fits(m.of, one.of)]
     cut = unended(run, one.after)

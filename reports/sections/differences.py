@@ -51,7 +51,7 @@ def section(page: Page) -> Part | None:
 
 
 def effects_frame(found: Sequence[Moved]) -> pl.DataFrame:
-    """The effects with a column for each part of a subject; empty without any."""
+    """Returns the effects with one column for each part of a subject; empty without effects."""
     rows = [effect_data(one) for one in found]
     names = list(dict.fromkeys(name for one in rows for name in one))
     return pl.DataFrame({name: [one.get(name) for one in rows] for name in names}, strict=False)

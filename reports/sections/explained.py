@@ -12,7 +12,7 @@ REACHED, UNTOLD = "reached", "cannot tell"
 
 
 def section(page: Page) -> Part | None:
-    """The section; None if no manifest has monitors, as in runs of earlier versions."""
+    """Returns the section; None if no manifest has monitors, as in runs of earlier versions."""
     rows = [
         {"run": "" if page.study.single else cell.name, **one}
         for cell in page.study.cells for one in cell.run.manifest.monitors
@@ -33,7 +33,7 @@ def section(page: Page) -> Part | None:
 
 
 def _alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row for each monitor and sentence, with the runs that have it."""
+    """Returns one row for each monitor and sentence, with the runs that have it."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         found.setdefault((row["name"], row["text"]), {**row, "runs": []})["runs"].append(row["run"])
@@ -41,5 +41,5 @@ def _alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _amount(value: float | None, unit: str) -> str:
-    """The value with its unit; a dash if the monitor cannot tell."""
+    """Returns the value with its unit; a dash if the monitor cannot tell."""
     return "-" if value is None else f"{plain(value)} {unit}"

@@ -1,4 +1,6 @@
-"""The page's section on how often each setting of a campaign was run, in which order, and what counts."""
+"""Makes the page's section on how often each setting of a campaign was run, in which order, and which runs
+count.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ ASIDE = (Column("cell", text=True), Column("run set aside", text=True), Column("
 
 
 def section(page: Page) -> Part | None:
-    """The section; None for one run, and for a campaign with a fixed number of runs in the listed order."""
+    """Returns the section; None for one run, and for a campaign with a fixed number of runs in the listed
+    order.
+    """
     about = page.study.about
     rule = rule_of(page.study)
     lines = [] if page.study.single else all_lines(page.study.root / "cells.jsonl")
@@ -47,7 +51,7 @@ def section(page: Page) -> Part | None:
 
 
 def _settings(study: Study, rule: Enough) -> Table:
-    """A line for each setting and each value that the rule chooses."""
+    """Returns one line for each setting and each value that the rule chooses."""
     rows = []
     for name, cells, found in by_setting(study, rule):
         rows += [(name, one.of, str(one.n), one.text, HOLDS if one.enough else OPEN) for one in found]

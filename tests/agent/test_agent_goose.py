@@ -71,7 +71,7 @@ def test_tshark_and_libiec61850_read_what_the_publisher_sends(launcher: Launcher
     rows = shown(pcap, "goose", [*FIELDS, *numbers])
     assert all(dict(zip(FIELDS, row, strict=False)) == FIELDS for row in rows)
     state = [(int(row[-5]), int(row[-4])) for row in rows]
-    # The beginning, whose sqNum is 1; then of each event the first and its three copies.
+    # At the start sqNum is 1; then each event has a first message and three copies.
     assert state[:4] == [(1, 1), (1, 2), (1, 3), (1, 4)]
     of_events = [(seq + 2, copy) for seq in range(EVENTS) for copy in range(4)]
     assert state[4:] == [*of_events, *((EVENTS + 1, 4 + n) for n in range(len(state) - 4 - len(of_events)))]

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A copy of this machine's file system in memory, without its processes: stands for a server to be made ready.
-# Runs in mount, PID and UTS namespaces of its own; says "ready" and then only sleeps.
+# Simulates a bare server for Ansible: a copy of this machine's file system in memory, without its processes.
+# Runs in mount, PID and UTS namespaces of its own; prints "ready" and then only sleeps.
 set -eu
 place=$1/bare
 mkdir "$place"
@@ -9,7 +9,7 @@ mkdir "$place/upper" "$place/work" "$place/root"
 mount -t overlay -o "lowerdir=/,upperdir=$place/upper,workdir=$place/work" none "$place/root"
 cd "$place/root"
 mount -t proc none proc
-# Settings of the kernel are this machine's own: nothing in there may write them.
+# The kernel's settings are those of this machine, so no program in the copy may write them.
 mount --bind proc/sys proc/sys
 mount -o remount,bind,ro proc/sys
 mount -t tmpfs none run
@@ -26,8 +26,8 @@ rm -f etc/sysctl.d/60-vnet.conf etc/security/limits.d/60-vnet.conf etc/modules-l
 rm -rf etc/default/grub.d
 mkdir -p etc/default
 printf 'GRUB_CMDLINE_LINUX="quiet"\n' >etc/default/grub
-# Of two daemons one is there, and starts with the server.
+# One of two daemons is installed, and starts with the server.
 chroot . dpkg --purge mosquitto >/dev/null 2>&1
 chroot . systemctl --quiet enable frr
-# Ready only once the root is this copy: before, /proc/PID/root is the machine's own.
+# Reports ready only when the root is this copy: before that, /proc/PID/root is the machine's root.
 exec chroot . sh -c 'echo ready; exec sleep infinity'

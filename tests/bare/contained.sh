@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# contained.sh ARCHIVE: the image file of images/container.sh in podman, with the runtime's defaults and less: no capability, no new
-# privileges, no network. A first topology and a run in either time; then the pytest plugin of this tree. Needs root (podman's own store).
+# contained.sh ARCHIVE: tests the image file of images/container.sh in podman with fewer rights than the runtime's defaults: no capability,
+# no new privileges, no network. Writes a first topology, runs it in real and virtual time, and tests the pytest plugin. Needs root (podman's store).
 set -euo pipefail
 archive=$(realpath "${1:?file of images/container.sh}")
 tree=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian package and the wheel in a bare Debian (root.sh) and uses them there, as root and as an ordinary user.
 #
-# fresh.sh [--keep DIR] TARGET...: then the make targets in a clone of the last commit, as both. A table of what came out; status 1 if one
-# step failed. The lab kernel goes there as a file (vnet images export), for machines whose own has no netem. Needs root.
+# fresh.sh [--keep DIR] TARGET...: then runs the make targets in a clone of the last commit, as both. Prints a table of results; status 1 if a
+# step failed. Copies the lab kernel there (vnet images export), for machines whose own kernel has no netem. Needs root.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/root.sh"

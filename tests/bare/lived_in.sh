@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Goldens and the tests of Ansible and of doctor in a lived-in Debian: the bare one (root.sh) with web servers, a data base, fonts and more
-# installed, and their units enabled. What else a machine has must change none of their results. Needs root. TESTS: others than these.
+# Runs the goldens and the tests of Ansible and doctor in a lived-in Debian: the bare one (root.sh) with web servers, a database, fonts and
+# more installed, and their units enabled. No other software may change their results. Needs root. TESTS selects other tests.
 #
-# lived_in.sh [TARGET...]           make targets first, in the bare one, which is then set up already: what CI runs
-# lived_in.sh --instead TARGET...   make targets in the lived-in one, instead of these tests: `--instead demo test` takes half an hour
+# lived_in.sh [TARGET...]           runs make targets in the bare one first, so that it is set up; CI does this
+# lived_in.sh --instead TARGET...   runs make targets in the lived-in one instead of these tests: `--instead demo test` takes half an hour
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/root.sh"
 packages="systemd-sysv nginx apache2 postgresql imagemagick fonts-noto-core fonts-lmodern fonts-texgyre python3-numpy hicolor-icon-theme"

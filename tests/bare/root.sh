@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Runs make targets in a bare Debian: a root of debootstrap with make and certificates, Rust, and the last commit's files.
 #
-# root.sh [--keep DIR | --cached] TARGET...: each target in turn, then a table of what came out; status 1 if one failed.
-#   --keep DIR  the root stays in DIR, and the next call goes on in it with the files anew: for trying something again without
-#               installing all of it anew
-#   --cached    the root is a new one of a kept archive, and what was downloaded and built is kept for the next call: what CI runs
-# Everything else that a target needs, `make` itself must install from what images/packages.sh names, or say clearly that it is missing.
+# root.sh [--keep DIR | --cached] TARGET...: runs each target in turn, then prints a table of results; status 1 if one failed.
+#   --keep DIR  keeps the root in DIR; the next call copies the files again and uses the same root, without installing
+#               everything again
+#   --cached    unpacks the root from a kept archive, and keeps downloads and builds for the next call; CI does this
+# `make` itself must install everything else that a target needs, as images/packages.sh lists it, or name what is missing.
 #
-# The mirror is the one that this machine's own apt uses. apt, pip and cargo are configured as on this machine (sources, certificates,
-# resolver, variables): copied into the root at run time. The toolchain of Rust is this machine's, read-only. Processes, mounts and host
-# name are namespaces of the root's own; the network is this machine's, for the registries. Needs root. SUITE: another Debian than bookworm.
+# The root uses this machine's mirror, and its configuration of apt, pip and cargo (sources, certificates, resolver, variables), which is
+# copied at run time. It sees this machine's Rust toolchain, read-only. Processes, mounts and host name are in namespaces of the root;
+# the network is this machine's, for the registries. Needs root. SUITE: another Debian than bookworm.
 set -euo pipefail
 suite=${SUITE:-bookworm}
 project=/srv/vnet
@@ -39,7 +39,7 @@ make_root() { # DIR
   rm "$log" "$1"/var/cache/apt/archives/*.deb
 }
 
-# The archive of a root is used for a week at most, so that Debian's security updates get into it, and for the same sources.
+# An archive of a root is used for the same sources and for a week at most, so that Debian's security updates get into it.
 unpack_root() { # DIR
   local archive
   mkdir -p "$kept"
@@ -61,7 +61,7 @@ unpack_root() { # DIR
 configure() { # DIR: as this machine finds its registries
   local file
   sources >"$1/etc/apt/sources.list"
-  # What keys, proxies and checks apt is told of here; not Docker's or a desktop's hooks.
+  # Copies apt's keys, proxies and checks, but not the hooks of Docker or a desktop.
   cat /etc/apt/apt.conf.d/* | { grep -E '^ *(Acquire|APT::Sandbox)::.*;' || true; } >"$1/etc/apt/apt.conf.d/90machine"
   echo force-unsafe-io >"$1/etc/dpkg/dpkg.cfg.d/of-a-test" # a root that is thrown away need not survive a power cut
   for file in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt /etc/pip.conf ~/.config/pip/pip.conf ~/.cargo/config.toml; do
@@ -72,13 +72,13 @@ configure() { # DIR: as this machine finds its registries
 
 clone() { # DIR
   mkdir -p "$1$project"
-  # What earlier calls have built stays; what the commit no longer has goes.
+  # Keeps the builds of earlier calls; removes files that the commit no longer has.
   find "$1$project" -mindepth 1 -maxdepth 1 ! -name .venv ! -name target ! -name '*.egg-info' -exec rm -rf {} +
-  # The files are as new as this call: cargo rebuilds what is newer than its own results.
+  # Gives the files the time of this call, since cargo rebuilds files that are newer than its results.
   git -C "$here/../.." -c safe.directory='*' archive HEAD | tar -C "$1$project" -xm
 }
 
-# ---- in namespaces of the root's own
+# ---- inside the root's namespaces
 mounts() { # DIR
   local device path
   mount --bind "$1" "$1"
@@ -92,7 +92,7 @@ mounts() { # DIR
     touch "$1/dev/$device"
     mount --bind "/dev/$device" "$1/dev/$device"
   done
-  # A file as a disk (mount -o loop): the kernel's own, as many as are asked for at a time.
+  # Loop devices, by which a file is a disk (mount -o loop): the kernel makes as many as are in use at a time.
   mknod "$1/dev/loop-control" c 10 237
   for device in {0..15}; do mknod -m 660 "$1/dev/loop$device" b 7 "$device"; done
   mkdir "$1/dev/pts" "$1/dev/shm"
@@ -110,8 +110,8 @@ read_only() { # FROM TO
   mount -o remount,bind,ro "$2"
 }
 
-# What registries gave and what is kept by the hash of all that it is made of. Nothing that this machine's own runs have left: of its own
-# cache only the lab kernels, by their hash, and their sources are copied.
+# Downloads of registries, and builds under the hash of their inputs. Results of this machine's own runs stay out: from its cache only the
+# lab kernels, by their hash, and their sources are copied.
 caches() {
   local name
   mkdir -p "$kept/vnet"
@@ -124,7 +124,7 @@ caches() {
   writable pip "$home/.cache/pip"
   writable crates "$home/.cargo/registry"
   for name in kernels sources images apt; do writable "vnet/$name" "$home/.cache/vnet/$name"; done
-  # Of two calls at a time one has what cargo has built: the other's commit may be another one, and it would test what this one builds.
+  # Only one of two simultaneous calls uses cargo's builds: the other may have another commit, and would test the wrong build.
   mkdir -p "$kept/vnet/cargo"
   exec 7<"$kept/vnet/cargo"
   if flock --nonblock 7; then
@@ -135,8 +135,8 @@ caches() {
   find "$kept/apt" "$kept/vnet/apt" -name '*.deb' -ctime +30 -delete
 }
 
-# Cargo rebuilds what is newer than its own results. A source that the call before had at the same path with the same content is as old
-# as it was there; all others are as new as this call.
+# Cargo rebuilds sources that are newer than its results. A source with the path and content of the previous call keeps its time there;
+# all others get the time of this call.
 sources_as_old_as_known() {
   local known=$kept/vnet/cargo/sources time
   [ -s "$known" ] || echo "0 none none" >"$known"
@@ -204,7 +204,7 @@ require() {
   command -v debootstrap >/dev/null || fail "debootstrap: not installed; apt-get install debootstrap"
 }
 
-# A directory for a root that is removed at the end; after kill -9 at the next call: it is locked no more.
+# Makes a directory for a root, removed at the end; after kill -9 the next call removes it, since its lock is free.
 temporary() { # sets place
   local left
   exec 8</var/tmp # of two calls one looks and makes at a time
@@ -220,7 +220,7 @@ temporary() { # sets place
   trap 'exit 130' INT TERM HUP # once the command at hand has ended: it would write on
 }
 
-# A root's processes are those of a PID namespace, which end with its first one; its mounts go with them. unshare has ended once they have.
+# A root's processes share a PID namespace and end with its first process; its mounts go with them. unshare ends after them.
 enter() { # SCRIPT ARGUMENT...
   setpriv --pdeathsig KILL unshare --mount --pid --uts --ipc --fork --kill-child "$@" 9<&- &
   entered=$!

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Whether the last commits changed what the lived-in root (lived_in.sh) judges: touched.sh [SEEN].
+# touched.sh [SEEN]: tells whether the last commits changed anything that the lived-in root (lived_in.sh) tests.
 #
-# The file SEEN holds the commit that was judged last; without it, or where that is no ancestor of HEAD, HEAD is held against its first
-# parent. Prints the changed paths and ends with 0, or says why not: 1 where nothing of it changed, 3 where the history does not tell.
+# The file SEEN holds the commit that was tested last; without it, or if that is no ancestor of HEAD, HEAD is compared with its first
+# parent. Prints the changed paths and ends with 0, or prints the reason: 1 if none of them changed, 3 if the history does not tell.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 judged=(tests/goldens tests/ansible tests/doctor tests/bare playbooks inventory orchestrator/doctor orchestrator/kernel/virtual

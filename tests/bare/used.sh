@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# used.sh VNET KERNEL: an installed vnet in an empty directory, with everything that reads files of its own. Stops at what fails.
+# used.sh VNET KERNEL: uses an installed vnet in an empty directory, with all commands that read its own files. Stops at the first error.
 set -euo pipefail
 vnet=${1:?which vnet} kernel=${2:?file of vnet images export}
 work=$(mktemp -d)

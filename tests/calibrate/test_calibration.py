@@ -1,4 +1,4 @@
-"""Calibration: ladders become labs, their messages a limit, and a plan that asks for more gets a warning."""
+"""Tests calibration: measured ladders of load become limits, and a plan that exceeds one gets a warning."""
 
 from __future__ import annotations
 
@@ -162,7 +162,9 @@ def short() -> list[Ladder]:
 
 
 def test_a_machine_that_is_slow_at_the_lowest_load_is_not_calibrated() -> None:
-    """The messages of the kernel `fake` take longer than 1 ms."""
+    """Shows that no calibration is written if messages take longer than 1 ms, as those of the kernel `fake`
+    do.
+    """
     with pytest.raises(RunError, match=r"at 100 packets/s 0% of .* 100% arrived late, .* is idle"):
         run.calibrate("fake", lambda *_: None, short())
 

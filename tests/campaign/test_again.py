@@ -1,4 +1,6 @@
-"""Suspect cells are run again: bounded, with every run kept, and the last one counts."""
+"""Tests that suspect cells are run again, a limited number of times; every run is kept, and the last one
+counts.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,8 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def doubtful(runs: dict[str, list[str]], ran: list[str]) -> Execute:
-    """An `execute` whose runs of each hold end as listed: good, suspect (by the machine), dropping (suspect
-    by a full queue), failed or interrupted.
+    """Returns an `execute` whose runs of each hold end as listed: good, suspect (by the machine), dropping
+    (suspect by a full queue), failed or interrupted.
     """
 
     def execute(prepared: Any, run_dir: Path, _observe: Any, **_: Any) -> Outcome:
@@ -105,7 +107,9 @@ def test_one_that_was_stopped_goes_on(
 def test_only_the_machine_makes_a_run_be_made_again(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full queue is what the campaign measures: repeating the run until none is full would flatter."""
+    """Shows that a run with a full queue is not repeated: the campaign measures it, and repeating would
+    flatter.
+    """
     ran: list[str] = []
     ends = {"1 s": ["dropping", "good"], "2 s": ["suspect", "dropping", "good"]}
     monkeypatch.setattr(cells, "execute", doubtful(ends, ran))
@@ -138,7 +142,9 @@ def test_a_resumed_campaign_ends_its_order_before_it_runs_a_suspect_cell_again(
 def test_a_campaign_that_grows_keeps_its_order_and_how_often_it_repeats(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
-    """Otherwise the runs that there are could decide how many more there may be."""
+    """Shows that a longer campaign repeats each cell as often as before; else finished runs could decide how
+    many follow.
+    """
     monkeypatch.setattr(cells, "execute", doubtful({}, []))
     run(settings, tmp_path)
     text = settings.file.read_text().replace("[1 s, 2 s]", "[1 s, 2 s, 3 s]")

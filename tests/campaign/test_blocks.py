@@ -1,4 +1,4 @@
-"""Random blocks through the journal: their order is recorded first, and a resumed campaign keeps it."""
+"""Tests random blocks in the journal: their order is recorded first, and a resumed campaign keeps it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ campaign:
 
 
 def execute(_prepared: Any, run_dir: Path, _observe: Any, **_: Any) -> Outcome:
-    """A run that ends at once."""
+    """Writes a run that ends at once."""
     manifest.write(run_dir, {"state": "complete", "warnings": []})
     return Outcome(run_dir, "complete", False, None, (), None)
 

@@ -1,4 +1,6 @@
-"""`vnet campaign run --fail-if`: checked before the first run, kept for a resumed campaign, judged last."""
+"""Tests `vnet campaign run --fail-if`: checked before the first run, kept for a resumed campaign, judged
+at the end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a campaign on an engine ends: with its last cell, also if no worker is left then."""
+"""Tests that a campaign on an engine ends with its last cell, even if no worker is left."""
 
 from __future__ import annotations
 

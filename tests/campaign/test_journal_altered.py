@@ -1,4 +1,6 @@
-"""A campaign's files that were cut or changed: refused with place and remedy; nothing outside is touched."""
+"""Tests that a campaign refuses its own files if they were cut or changed, with place and remedy, and
+touches nothing else.
+"""
 
 from __future__ import annotations
 

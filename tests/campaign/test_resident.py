@@ -1,4 +1,6 @@
-"""The resident process of a worker: it forks cells' processes, tells their end, and ends with its worker."""
+"""Tests the resident process of a worker: it forks cells' processes, reports their ends, and ends with its
+worker.
+"""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def test_ctrl_c_leaves_the_run_and_no_unfinished_archive(
 def test_two_archives_of_one_run_do_not_meet(
     top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second says that the first is under way, and leaves its file."""
+    """Shows that the second archive reports the first as under way, and leaves its file."""
     (one,) = held.chosen(top, held.Choice(larger_bytes=2_000_000))
     said: list[str] = []
 

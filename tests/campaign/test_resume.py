@@ -1,4 +1,6 @@
-"""A failed cell is recorded and the rest goes on; a killed cell's run is kept, marked, and run again."""
+"""Tests that a failed cell is recorded and the campaign continues; a killed cell's run is kept, marked,
+and repeated.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def ending(states: dict[str, str], ran: list[str]) -> Any:
-    """An `execute` that ends each hold's cell in the given state."""
+    """Returns an `execute` that ends each hold's cell in the given state."""
 
     def execute(prepared: Any, run_dir: Path, _observe: Any, **_: Any) -> Outcome:
         hold = prepared.plan.parameters["hold"]
@@ -137,7 +139,9 @@ def test_other_parameters_are_another_campaign(
 def test_what_could_not_be_loaded_beside_a_lab_is_told_and_not_what_it_breaks_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """polars that has failed once is half there: without memory the words were of a name that it lacks."""
+    """Shows that a library that could not be loaded beside a lab is named; polars stays half loaded, and its
+    next error misleads.
+    """
 
     def short(_: str) -> None:
         raise OSError(errno.ENOMEM, "Cannot allocate memory", "polars")

@@ -1,4 +1,6 @@
-"""A campaign that searches: rounds of runs by what came of those before, stopped and gone on with."""
+"""Tests a campaign that searches: outcomes of earlier runs choose the next ones, also after an
+interruption.
+"""
 
 from __future__ import annotations
 

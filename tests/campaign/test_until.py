@@ -1,4 +1,4 @@
-"""A campaign with `until`: each setting is repeated until its interval is narrow, at most so many times."""
+"""Tests a campaign with `until`: each setting is repeated until its interval is narrow, up to a limit."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def test_the_looks_grow_by_a_third_and_share_the_error() -> None:
 
 
 def stopped(rng: np.random.Generator, scatter: float, rule: Enough) -> tuple[float, float, bool]:
-    """The mean, half the interval and the answer where a setting with a true mean of 100 ends."""
+    """Returns the mean, half the interval and the answer at the look that ends a setting with a true mean of
+    100.
+    """
     drawn = rng.normal(100, scatter, rule.at_most)
     for look in rule.looks:
         found = judged("up", "ms", list(drawn[:look]), rule, False)
@@ -96,14 +98,14 @@ def run(tmp_path: Path, stop_after: int = 100) -> Summary:
 
 
 def execute(prepared: Any, run_dir: Path, _observe: Any, **_: Any) -> Outcome:
-    """A run that ends at once; its value is told apart by hold and seed."""
+    """Writes a run that ends at once; hold and seed determine its value."""
     hold, seed = prepared.plan.parameters["hold"], prepared.plan.seed
     manifest.write(run_dir, {"state": "complete", "seed": seed, "parameters": {"hold": hold}, "warnings": []})
     return Outcome(run_dir, "complete", False, None, (), None)
 
 
 def study(run_dir: Path) -> Any:
-    """The only cell of a run of `execute`: values of the second hold scatter far."""
+    """Returns a study of one cell of `execute`; values of the second hold scatter far."""
     found = manifest.read(run_dir)
     value = 100 + {"1 s": 0.1, "2 s": 60.0}[found["parameters"]["hold"]] * (-1.0) ** found["seed"]
     metric = Metric("latency_p99", Of(traffic_class="up"), value, "ms", 9, None, None, "nearest rank")

@@ -1,4 +1,4 @@
-"""Conservation: each check is silent where counts agree and fires where one of them is changed."""
+"""Tests the conservation checks: each holds while counts agree, and fails after one of them is changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Change = Callable[[Counts], None]
 
 
 def checked(run: Path) -> dict[str, dict[str, Any]]:
-    """The checks of the run's manifest by name, after a reduction."""
+    """Returns the checks of the run's manifest by name, after a reduction."""
     reduce_run(run)
     return {check["name"]: check for check in json.loads((run / "manifest.json").read_text())["checks"]}
 
@@ -92,7 +92,9 @@ def clock_of_captures_early(counts: Counts) -> None:
 
 
 def captured_in_the_next_sample(counts: Counts) -> None:
-    """The number of the whole run is right."""
+    """Shows that a packet captured in the next sample is no difference: the count of the whole run is
+    right.
+    """
     counts.captured_late = {29: 0.06}
 
 
@@ -105,7 +107,7 @@ def link_took_more_than_came(counts: Counts) -> None:
 
 
 def dropped_by_a_link_uncounted(counts: Counts) -> None:
-    """Lost messages of which the first link knows nothing: neither sent nor dropped."""
+    """Loses messages that the first link counted neither as sent nor as dropped."""
     for (way, second), row in counts.links.items():
         if way == "forward" and second > 2:
             row[:2] = [row[0] - 3 * FRAME, row[1] - 3]
@@ -243,7 +245,9 @@ def test_in_real_time_one_sample_may_differ_but_not_all(tmp_path: Path) -> None:
 def test_in_virtual_time_a_wake_is_a_tick_of_idle_time(
     tmp_path: Path, time: str, quiet_s: int, busy_s: int, suspect: bool
 ) -> None:
-    """Two cores idle, and wake often after the quiet second."""
+    """Shows that two idle cores that wake often after the quiet second count one tick of idle time for each
+    wake.
+    """
     run = written(tmp_path, agreeing(), time)
     idle_s = [2 * at + 4 * max(0, at - quiet_s) for at in range(SECONDS + 1)]
     rows = [
@@ -255,7 +259,7 @@ def test_in_virtual_time_a_wake_is_a_tick_of_idle_time(
 
 
 def test_counters_that_begin_anew_are_left_out(tmp_path: Path) -> None:
-    """As after a qdisc was replaced: from then on its count is less."""
+    """Shows that counters are left out after they began anew, as after a qdisc was replaced."""
     counts = agreeing()
     for second in (4, 5):
         counts.links["forward", second][:2] = [(second - 3) * RATE * FRAME, (second - 3) * RATE]
@@ -263,7 +267,9 @@ def test_counters_that_begin_anew_are_left_out(tmp_path: Path) -> None:
 
 
 def test_while_a_link_is_down_frames_to_it_are_not_looked_for(tmp_path: Path) -> None:
-    """A bridge discards them, and nobody counts that."""
+    """Shows that frames to a link that is down are not missed: a bridge discards them, and nobody counts
+    that.
+    """
     counts = agreeing()
     for (name, second), row in counts.nodes.items():
         if name == "b" and second > 2:
@@ -308,7 +314,7 @@ def test_a_cut_table_and_a_cut_pcap_are_found(tmp_path: Path) -> None:
 
 
 def with_link(run: Path, **impairment: float) -> Path:
-    """The run, with an impairment of the link from a."""
+    """Returns the run with an impairment of the link from a."""
     plan = json.loads((run / "plan.json").read_text())
     plan["links"][0]["forward"]["impairment"] = impairment
     (run / "plan.json").write_text(json.dumps(plan))

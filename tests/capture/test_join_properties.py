@@ -1,4 +1,6 @@
-"""The join of records against a model in plain Python: loss, copies, disorder, fan-out, replies, sessions."""
+"""Compares the join of records with a model in plain Python: loss, copies, disorder, fan-out, replies,
+sessions.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ class Run:
 
 @st.composite
 def runs(draw: st.DrawFn) -> Run:
-    """Up to three flows to sets of receivers; every message may be lost, doubled, overtaken, answered."""
+    """Draws up to three flows to sets of receivers; every message may be lost, duplicated, overtaken or
+    answered.
+    """
     sets = {"some": draw(st.sets(st.sampled_from(sorted(RECEIVERS)))), "all": set(RECEIVERS)}
     flows = [
         flow(
@@ -211,7 +215,9 @@ def test_verdicts_count_what_the_model_counts(run: Run) -> None:
 
 
 def tallied(run: Run) -> dict[tuple[str, str], list[Any]]:
-    """The guarantee, and judged, lost, doubled, disordered and unanswered, by class and guarantee."""
+    """Returns the guarantee and the judged, lost, duplicated, reordered and unanswered messages, by class and
+    guarantee.
+    """
     tallies: dict[tuple[str, str], list[Any]] = {}
     messages_of = {(s.flow, s.seq): s for s in run.sent}
     for (number, seq, receiver), fields in modelled(run).items():

@@ -251,7 +251,7 @@ def test_datagrams_in_bursts_have_no_acknowledgements(tmp_path: Path) -> None:
     ("times", "state"), [((1, 2, 3), "below"), ((1,), "cannot tell"), ((), "cannot tell")]
 )
 def test_a_share_needs_samples(monkeypatch: pytest.MonkeyPatch, times: tuple[int, ...], state: str) -> None:
-    """The first sample of a direction has no beginning, so one alone tells nothing."""
+    """Shows that one sample alone gives no share: the first sample of a direction has no beginning."""
     monkeypatch.setattr(queues.requested, "rates", lambda *_: {("wan", "forward"): [(0, 10**6)]})
     rows = [
         {"t_ns": t * S, "link": "wan", "direction": "forward", "bps": 1000.0, "backlog_packets": 0}

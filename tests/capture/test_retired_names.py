@@ -1,4 +1,6 @@
-"""Run directories of earlier versions: their names for columns and files are read as the present ones."""
+"""Tests that run directories of earlier versions are read: old names of columns and files become the
+present ones.
+"""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ FRAMES = RATE * SECONDS
 
 
 def checked(place: Path, frame_bytes: int, mtu: int, stack: tuple[int, int]) -> dict[str, Any]:
-    """The check of a run in which b's interface of this MTU received FRAMES frames of so many bytes, and its
-    stack packets and bytes.
+    """Returns the check of a run in which b's interface of this MTU received FRAMES frames of this size, and
+    its stack counted these packets and bytes.
     """
     counts = agreeing()
     for second in range(SECONDS + 1):

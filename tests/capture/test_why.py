@@ -64,7 +64,9 @@ def test_an_address_lookup_is_told_from_the_socket(tmp_path: Path) -> None:
 
 
 def test_a_broker_a_retransmission_and_a_gap_before_the_message(tmp_path: Path) -> None:
-    """The message's first segment is lost and sent again; behind the broker an earlier segment is."""
+    """Shows the parts of a message whose first segment was lost and sent again, and which waited behind
+    another segment after the broker.
+    """
     first, size = message(), 154
     again = 300_000 + size + 10_000
     seen: Seen = {

@@ -1,4 +1,4 @@
-"""The commands that run under a fault, and the checks afterwards."""
+"""Defines the commands that run under a fault, and the checks afterwards."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Case:
     def vnet(
         self, *arguments: str, under: tuple[str, ...] = (), fault: Fault | None = None
     ) -> tuple[int | None, str]:
-        """(status, what was said); status None where it did not end in time, and was killed."""
+        """Returns status and output; the status is None if the command did not end in time and was killed."""
         argv = [*(fault.under if fault else under), sys.executable, "-m", "orchestrator.cli.main", *arguments]
         process = subprocess.Popen(
             argv, cwd=self.base, env=self.environment, stdin=subprocess.DEVNULL, start_new_session=True,
@@ -94,7 +94,7 @@ class Case:
                 continue
 
     def results(self, fault: Fault) -> Path:
-        """Where the command's results are, afterwards."""
+        """Returns the directory of the command's results."""
         return self.base / (KEPT_AT.get(fault.name, "kept") if isinstance(fault, Disk) else "out")
 
 
@@ -119,7 +119,7 @@ def pair(case: Case) -> None:
 
 
 def reports(case: Case, results: Path) -> str:
-    """Each run that was begun is reported, or the report says why not."""
+    """Checks that each run that began has a report, or a reason why not."""
     for run in sorted(results.glob("*/*")):
         status, said = case.vnet("report", str(run))
         if status not in (0, 1) or (wrong := harmed(said)) or not said.strip():
@@ -171,7 +171,7 @@ def _campaign(case: Case) -> None:
 
 
 def _resumes(case: Case, results: Path) -> str:
-    """Both cells are complete, each counted once, with all that was measured, whatever came before."""
+    """Checks that both cells are complete and count once, with everything that was measured before."""
     words = (*CELLS_RUN[:-1], str(results / "c"), "--retry-failed")
     status, said = case.vnet(*words)
     if status != 0:
@@ -200,7 +200,7 @@ def _finished(case: Case) -> None:
 
 
 def _reduces(case: Case, results: Path) -> str:
-    """Once more without a fault it gives the same figures as ever."""
+    """Checks that a reduction without the fault gives the same figures as before."""
     status, said = case.vnet("report", str(results / "run"), "--reduce")
     if status != 0:
         return f"report --reduce once more: {status}: {' '.join(said.split())[-400:]}"
@@ -230,7 +230,7 @@ SCENES = {
 
 
 def harmed(text: str) -> str:
-    """The texts in an output that no command may print."""
+    """Returns the texts in an output that no command may print."""
     _, *tracebacks = SITE.sub("", text).split(TRACEBACK)
     for traceback in tracebacks:
         files = re.findall(r'File "([^"]+)"', traceback)
@@ -274,7 +274,7 @@ def _tried(case: Case, scene: Scene, fault: Fault) -> str:
 
 
 def _left(case: Case) -> str:
-    """Everything left after `vnet down`; empty if nothing is left."""
+    """Returns everything left after `vnet down`; empty if nothing is left."""
     until = time.monotonic() + 15
     while case.left() and time.monotonic() < until:
         time.sleep(0.05)  # the lab process notices that its owner has gone, and ends itself

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from orchestrator.lab import cgroup
 
-# System call: errors that it fails with, and how often a process makes it, about.
+# For each system call: the errors to inject, and about how often a process makes the call.
 FAILING: dict[str, tuple[tuple[str, ...], int]] = {
     "mkdir": (("ENOSPC", "EPERM"), 24), "rename": (("EROFS", "EIO"), 10),
     "openat": (("EMFILE", "EINTR", "ENOMEM"), 900), "vfork": (("EAGAIN", "ENOMEM"), 3),
@@ -121,7 +121,7 @@ class Disk:
         size, ms = self.number if self.kind == FULL else DISK_KIB[self.kind], self.number / 1000
         run = 's=0; "$@" || s=$?; wait'
         made = f"mount -t tmpfs -o size={size}k none out"
-        # What was the same before and after is a moment's: nothing was written in between.
+        # If two copies are equal, nothing was written in between, so the copy shows one moment.
         once = "cp kept/now kept/then"
         copy = f"sleep {ms}; {once}; until cmp -s kept/now kept/then; do {once}; done"
         script = {

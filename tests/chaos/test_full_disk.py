@@ -54,7 +54,7 @@ def disk() -> Iterator[FullDisk]:
 
 @pytest.fixture(scope="module")
 def base(disk: FullDisk) -> Path:
-    """A reported run of the fake driver, outside the disk that gets full."""
+    """Makes a reported run of the fake driver, outside the disk that gets full."""
     done = disk.vnet("run", str(PAIR), *FAKE, "--results", str(disk.top / "out"))
     assert done.status == 0, done.said
     (run,) = (disk.top / "out").glob("*/2*")
@@ -80,7 +80,9 @@ def told(outcome: Outcome, at: int, stays: bool) -> str:
 
 
 def names(said: str, failed: Path) -> bool:
-    """Whether an error names the file, or the one that it would have become: by its path or as in a run."""
+    """Returns whether an error names the file or the file that it would have become, by its path or as in a
+    run.
+    """
     whole = failed.with_name(failed.name.partition(".part")[0])
     return any(
         text in said for one in (failed, whole) for text in (str(one), f"{one.parent.name}/{one.name}")

@@ -1,4 +1,4 @@
-"""Reading strace's lines as steps."""
+"""Tests that strace's lines are read as steps."""
 
 from pathlib import Path
 

@@ -117,7 +117,9 @@ class Recorder:
             known.update({target + name[len(source) :]: value for name, value in moved.items()})
 
     def _paths(self, arguments: str) -> list[str]:
-        """Absolute paths of a call: a descriptor's directory before a name is where a relative one begins."""
+        """Returns the absolute paths of a call; a relative name begins at the directory of the descriptor
+        before it.
+        """
         found, base = [], ""
         for part in re.split(r", ", arguments):
             if directory := DESCRIPTOR.match(part):
@@ -136,7 +138,7 @@ def inside(name: str, top: str) -> bool:
 
 
 def plain(hexadecimal: str) -> str:
-    """A path as strace -xx writes it between angle brackets."""
+    """Returns a path that strace -xx writes between angle brackets, without the escapes."""
     return re.sub(
         r"(?:\\x[0-9a-f]{2})+", lambda run: bytes.fromhex(run[0].replace("\\x", "")).decode(), hexadecimal
     )

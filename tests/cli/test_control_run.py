@@ -1,4 +1,4 @@
-"""`vnet report --control`: the medians of a control run stand as a floor in latency plots."""
+"""Tests `vnet report --control`: latency plots show the medians of a control run as a floor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAIR = str(TOPOLOGIES / "pair.yaml")
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run whose figures the fake kernel invented."""
+    """Makes a finished run with figures of the fake kernel."""
     place = tmp_path_factory.mktemp("finished")
     done = CommandLine(place, place / "s")("run", PAIR, "--kernel", "fake", "-p", "hold=1s", "--json")
     return place / str(json.loads(done.stdout)["run_dir"])

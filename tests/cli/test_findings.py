@@ -1,4 +1,6 @@
-"""Changed files and runs without an end: terminal, JUnit, `vnet.load` and exit status say the same."""
+"""Tests that terminal, JUnit, `vnet.load` and exit status agree on changed files and on runs without an
+end.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ PAIR = str(TOPOLOGIES / "pair.yaml")
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run whose figures the fake kernel invented."""
+    """Makes a finished run with figures of the fake kernel."""
     place = tmp_path_factory.mktemp("finished")
     done = CommandLine(place, place / "s")("run", PAIR, "--kernel", "fake", "-p", "hold=1s", "--json")
     return place / str(json.loads(done.stdout)["run_dir"])
@@ -30,19 +32,19 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(finished: Path, tmp_path: Path) -> Path:
-    """A copy of it, to be changed."""
+    """Copies the finished run, so that a test may change it."""
     return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
 def not_suspect(file: Path) -> str:
-    """How the case `not suspect`, or `complete` where that was no pass, came out."""
+    """Returns the outcome of the case `not suspect`, or of `complete` if that did not pass."""
     cases = {str(c.get("name")): c for c in ElementTree.parse(file).getroot().iter("testcase")}
     case = cases.get("not suspect", cases["complete"])
     return next((e.tag for e in case if e.tag != "system-out"), "passed")
 
 
 def quicken(run: Path) -> None:
-    """Divide every latency by four, as who wants better figures does."""
+    """Divides every latency by four, as a forger of better figures would."""
     file = run / "messages.parquet"
     pl.read_parquet(file).with_columns(latency_ns=pl.col("latency_ns") // 4).write_parquet(file)
 
@@ -76,7 +78,7 @@ def test_whoever_asks_for_trust_is_told_of_a_changed_table(run: Path) -> None:
 
 
 def killed(run: Path, **owner: Any) -> None:
-    """As a run is that was killed with -9: no end is recorded, and it has no seal."""
+    """Changes the run to one that was killed with -9: no end is recorded, and it has no seal."""
     known = json.loads((run / "manifest.json").read_text())
     (run / "manifest.json").write_text(json.dumps(known | {"state": "running", "suspect": False}))
     (run / "seal.json").unlink()

@@ -30,6 +30,8 @@ def test_keys_are_explained(vnet: CommandLine) -> None:
     assert "hold" in vnet("explain", "run").stdout and "segments" in vnet("explain").stdout
     assert json.loads(vnet("explain", "loss", "--json").stdout)[0]["value"] == "share"
     assert "did you mean jitter" in vnet("explain", "jittr", status=2).stderr
+    kinds = vnet("explain", "software.mosquitto").stdout
+    assert kinds.startswith("nodes.NAME.software.NAME: one of these kinds\n  - An MQTT broker")
 
 
 @pytest.mark.parametrize(

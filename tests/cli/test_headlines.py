@@ -1,4 +1,4 @@
-"""The end of a run in the terminal."""
+"""Tests the lines that the terminal prints at the end of a run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_was_judged_beside_the_links_in_words(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_told_is_said_with_its_remedy_once(tmp_path: Path) -> None:
-    """`rate: 2 cannot tell` said neither why nor what to do."""
+    """Shows that a verdict `cannot tell` is printed with its reason and its remedy, once."""
     reason = "the machine offered only 212 Mbit/s; `--time virtual` offers more"
     proof = [
         {"link": "wan", "direction": way, "quantity": "rate", "verdict": "cannot tell", "reason": reason}

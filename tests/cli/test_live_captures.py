@@ -118,7 +118,7 @@ def test_tshark_reads_packets_as_they_pass(vnet: CommandLine) -> None:
     assert sorted(set(read.stdout.split())) == ["10.20.0.1", "10.20.0.2"] and len(read.stdout.split()) == 4
     assert source.wait(100) == 0 and "capturing at node right" in source.stderr.read()
 
-    # As Wireshark is started, whose part tshark and its dumpcap play: they open the pipe as an interface.
+    # A script takes Wireshark's place: its tshark and dumpcap open the pipe as an interface.
     (vnet.cwd / "wireshark").write_text(AS_WIRESHARK)
     (vnet.cwd / "wireshark").chmod(0o755)
     path = f"{vnet.cwd}:{os.environ['PATH']}"

@@ -123,7 +123,9 @@ def install(site: Path, package: str, entries: dict[str, dict[str, str]], text: 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the package vnet-line-echo from the template, and `site`, where pip installed it."""
+    """Makes a directory with the package vnet-line-echo from the template, and `site`, where pip installed
+    it.
+    """
     directory = tmp_path_factory.mktemp("made")
     CommandLine(directory, directory / "state")("new", "plugin", "line-echo")
     pip = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps", "--no-index", "-q"]
@@ -138,7 +140,7 @@ def vnet(tmp_path: Path) -> CommandLine:
 
 @pytest.fixture
 def echo(made: Path, tmp_path: Path) -> CommandLine:
-    """The command line where the made package is installed, in its directory."""
+    """Returns the command line in the made package's directory, with the package installed."""
     return CommandLine(made / "vnet-line-echo", tmp_path / "state", site=(made / "site", tmp_path / "site"))
 
 

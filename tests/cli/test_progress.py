@@ -80,7 +80,9 @@ def test_plain_lines_of_a_run() -> None:
 
 
 def test_a_warning_that_doubts_no_figure_is_a_note() -> None:
-    """What the file asked for, such as paths of the machine, stood as a warning before the reader."""
+    """Shows that a warning is a note if it doubts no figure, such as paths of the machine that the file
+    names.
+    """
     lines: list[str] = []
     view = PlainView(planned(PLAN), lines.append, Clock())
     for suspect in (True, False):

@@ -22,6 +22,12 @@ from synthetic_shape import Shape  # noqa: E402
 from reports.report import report  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not here(), reason=WHY)
+CUT = """() => [...document.querySelectorAll('.figure svg')].filter(drawing =>
+  drawing.getBoundingClientRect().right > drawing.closest('.figure').getBoundingClientRect().right
+).map(drawing => drawing.closest('.figure').id)"""
+# Cells of text, and the first cell of each row: all begin at the left.
+RIGHT = """() => [...document.querySelectorAll('.text, tbody th:first-child, tbody td:first-child')].filter(
+  cell => !['left', 'start'].includes(getComputedStyle(cell).textAlign)).map(cell => cell.innerText)"""
 ACTIVE = "[...document.querySelectorAll('*')].some(e => [...e.attributes].some(a => a.name.startsWith('on')))"
 
 
@@ -39,3 +45,15 @@ def test_a_hostile_run_is_text_in_the_report(tmp_path: Path, chromium: Callable[
     assert page.evaluate("document.querySelectorAll('script').length") == 0
     assert not page.evaluate(ACTIVE)
     assert troubles == [] and {url for url in asked if not url.startswith("data:")} == {place}
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_figures_are_whole_and_text_begins_at_the_left(
+    tmp_path: Path, chromium: Callable[..., Page], width: int
+) -> None:
+    page = chromium(viewport={"width": width, "height": 800})
+    page.goto(report(write_run(tmp_path / "run", Shape(hold_s=20))).as_uri())
+    assert page.locator(".figure svg").count() > 3 and page.locator("td.text").count() > 3
+    assert page.evaluate("document.documentElement.scrollWidth") == width, "the page scrolls sideways"
+    assert page.evaluate(CUT) == []
+    assert page.evaluate(RIGHT) == []

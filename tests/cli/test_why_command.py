@@ -28,7 +28,9 @@ def why(*arguments: str) -> Result:
 
 @pytest.fixture
 def run(tmp_path: Path) -> str:
-    """A run with a message that waits 10 ms behind another node's frame, and one that a full queue drops."""
+    """Makes a run with a message that waits 10 ms behind another node's frame, and one that a full queue
+    drops.
+    """
     seen = {
         "a": [at(0, "ac", message(0)), at(10, "ac", message(1))],
         "c": [at(20_200, "ac", b"x" * 900), at(20_384, "ac", message(0))],
@@ -59,7 +61,9 @@ def test_without_a_message_classes_are_summed_and_the_slowest_is_shown(run: str)
 
 
 def test_a_request_that_arrived_is_not_lost_but_unanswered(tmp_path: Path) -> None:
-    """All 27 without a reply were named lost, where the tables have 10 lost and 27 unanswered."""
+    """Shows that requests without a reply count as lost only if the request itself was lost: 10 of 27
+    here.
+    """
     asked = {"sent": 0, "pattern": "request"}
     rows = [
         {**asked, "received": 20_400, "replied": 41_000},

@@ -1,4 +1,4 @@
-"""The keys that choose values of a metric, and their form in brackets."""
+"""Tests the keys that choose values of a metric, and their form in brackets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifest, events and link proof as their readers have them."""
+"""Tests the readers of manifest, events and link proof."""
 
 from __future__ import annotations
 

@@ -20,14 +20,14 @@ ALLOWED = {
 
 
 def parses(function: ast.AST) -> bool:
-    """Whether the function itself parses JSON."""
+    """Returns whether the function itself parses JSON."""
     calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
     names = {ast.unparse(call).rpartition(".")[2] for call in calls}
     return bool({f"{name}(" for name in names} & set(CALLS))
 
 
 def named(function: ast.AST) -> bool:
-    """Whether the function names a file of a run directory, outside its docstring."""
+    """Returns whether the function names a file of a run directory, outside its docstring."""
     for node in ast.walk(function):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if node.value.endswith(FILES) and " " not in node.value:
@@ -38,7 +38,7 @@ def named(function: ast.AST) -> bool:
 
 
 def found(source: str) -> Iterator[str]:
-    """The functions that parse a file of a run directory, by name."""
+    """Returns the functions that parse a file of a run directory, by name."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and parses(node) and named(node):
             yield node.name

@@ -1,4 +1,4 @@
-"""The page of fidelity: its bounds and cells. tests/virtual/test_fidelity_figures.py runs the lab."""
+"""Tests the bounds and cells of the fidelity page; tests/virtual/test_fidelity_figures.py runs the lab."""
 
 from __future__ import annotations
 

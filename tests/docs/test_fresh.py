@@ -41,7 +41,9 @@ def written(place: Path, name: str, **more: object) -> None:
 
 @pytest.fixture
 def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Four examples: one before cells were recorded, one marked as stale, two with cells of 3 and 20 s."""
+    """Makes four examples: one from before cells were recorded, one marked as stale, two with cells of 3 and
+    20 s.
+    """
     monkeypatch.setattr(fresh, "HERE", tmp_path)
     written(tmp_path, "old")
     written(tmp_path, "marked", stale="it is of before x", cell=asdict(CELL))

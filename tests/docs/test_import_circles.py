@@ -1,4 +1,6 @@
-"""No module imports itself through others: Python modules by any import, files of the agent by `use`."""
+"""Tests that no module imports itself through others: Python modules by any import, files of the agent by
+`use`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def python() -> Iterator[tuple[object, object]]:
 
 
 def rust(files: dict[File, str]) -> Iterator[tuple[object, object]]:
-    """Each file and one that it names; not one above or below it: a file and its parts are one thing."""
+    """Returns pairs of a file and another one that it names; files above or below it are left out, since a
+    file and its parts are one thing.
+    """
     for file, text in files.items():
         code = re.sub(r"//.*", "", text).split("#[cfg(test)]")[0]
         for path, inner in PATH.findall(code):
@@ -37,7 +41,7 @@ def rust(files: dict[File, str]) -> Iterator[tuple[object, object]]:
 
 
 def named(file: File, words: list[str], files: dict[File, str]) -> File:
-    """The file of a path: the longest beginning of it that is one."""
+    """Returns the file of a path: the longest beginning that is the path of a file."""
     base = () if words[0] == "crate" else file
     while words and words[0] in ("crate", "self", "super"):
         base = base[:-1] if words.pop(0) == "super" else base
@@ -46,7 +50,7 @@ def named(file: File, words: list[str], files: dict[File, str]) -> File:
 
 
 def agent() -> dict[File, str]:
-    """The text of each file of the agent by the path of its module; not of tests."""
+    """Returns the text of each file of the agent by the path of its module, without tests."""
     found = {file.relative_to(AGENT).with_suffix("").parts: file.read_text() for file in AGENT.rglob("*.rs")}
     names = {parts: parts[:-1] if parts[-1] in ("mod", "lib", "main") else parts for parts in found}
     return {names[parts]: text for parts, text in found.items() if "tests" not in parts and names[parts]}

@@ -1,4 +1,6 @@
-"""Every file that the Makefile and the order of files name exists: a wrong name would be ignored silently."""
+"""Tests that every file exists that the Makefile and the order of files name; a wrong name would be
+ignored silently.
+"""
 
 from __future__ import annotations
 

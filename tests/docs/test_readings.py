@@ -27,7 +27,7 @@ RUN = [reading for reading in LISTED if reading.command]
 
 
 def files(topology: Path) -> list[Path]:
-    """The topologies of a campaign; the file itself if it names none."""
+    """Returns the topologies of a campaign; the file itself if it names none."""
     campaign = YAML(typ="safe").load(topology.read_text(encoding="utf-8")).get("campaign", {})
     return [topology.parent / name for name in campaign.get("topologies", [topology.name])]
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from printed import ROOT, blocks
 
-sys.path.insert(0, str(ROOT / "tests/virtual"))
-from virtual_place import kernel_missing
+sys.path[:0] = [str(ROOT / "tests/virtual"), str(ROOT / "tests/cli")]
+from virtual_place import kernel_missing  # noqa: E402
 
 README = ROOT / "README.md"
 PICTURE = ROOT / "docs/images/meters.svg"
@@ -71,6 +71,16 @@ def printed(unit: str) -> str:
     return found[1]
 
 
+def take(page: Path, file: Path) -> None:
+    """Saves the first screen of a report as the picture of docs/report.md (`make pictures`)."""
+    from browser import browser
+
+    with browser() as opened:
+        window = opened()
+        window.goto(page.as_uri())
+        window.screenshot(path=file)
+
+
 @pytest.mark.skipif(kernel_missing() is not None, reason=str(kernel_missing()))
 def test_the_command_does_what_it_says(tmp_path: Path) -> None:
     (tmp_path / "meters.yaml").write_text(FILE.text)
@@ -82,6 +92,8 @@ def test_the_command_does_what_it_says(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]
     (page,) = tmp_path.glob("results/meters/*/report/index.html")
+    if (pictures := os.environ.get("VNET_PICTURES")) is not None:
+        take(page, Path(pictures) / "report.png")
     run = page.parents[1]
     assert json.loads((run / "manifest.json").read_text())["suspect"] is False
     proof = json.loads((run / "proof.json").read_text())

@@ -53,7 +53,6 @@ ALLOWED = {
     "orchestrator/topology/retired.py": (TABLE, "*"),
     "contract/plan/flows.py": (TABLE, "*"),
     "tests/chaos/liars/": ("reads what earlier versions wrote", r"\brealised\b"),
-    "images/": ("the agent's words are renamed with the agent", "*"),
 }
 
 

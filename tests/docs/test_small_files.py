@@ -1,4 +1,4 @@
-"""A file that one other imports, and that is short, is a piece of it: no such file is there."""
+"""Tests that no short file has only one importer; such a file is a part of the importer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHORT = 40
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the product, by its name."""
+    """Returns every module of the product by its name."""
     tops = ("orchestrator", "capture", "reports", "vnet", "contract", "bench")
     files = [file for top in tops for file in (ROOT / top).rglob("*.py")]
     names = (".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files)
@@ -20,7 +20,7 @@ def modules() -> dict[str, Path]:
 
 
 def imports(name: str, file: Path, known: dict[str, Path]) -> Iterator[str]:
-    """The modules that a file imports, wherever it does."""
+    """Returns the modules that a file imports, at any place."""
     package = (name if file.name == "__init__.py" else name.rpartition(".")[0]).split(".")
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
@@ -33,7 +33,7 @@ def imports(name: str, file: Path, known: dict[str, Path]) -> Iterator[str]:
 
 
 def pieces() -> set[str]:
-    """The short modules that one module imports."""
+    """Returns the short modules that only one module imports."""
     known, importers = modules(), defaultdict[str, set[str]](set)
     for name, file in known.items():
         for wanted in imports(name, file, known):

@@ -132,7 +132,7 @@ def _hosts(*names: str) -> dict[str, Machine]:
 
 
 def test_a_network_without_addresses_gets_a_subnet_that_no_other_part_uses() -> None:
-    """The wire between x and y has addresses where the first free subnet would begin."""
+    """Shows that networks without addresses skip the subnet that the wire between x and y uses."""
     network = Network("mixed", "a tool", _hosts("a", "b", "c", "d", "x", "y"))
     network.machines["x"].addresses = {"eth0": ["10.200.3.1/24"]}
     network.machines["y"].addresses = {"eth0": ["10.200.3.2/24"]}

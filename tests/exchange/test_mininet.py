@@ -147,7 +147,7 @@ assert port.isUp(setUp=True) and port.isUp()
 
 
 def test_what_a_script_asks_is_answered_as_by_mininet(tmp_path: Path) -> None:
-    """A link or a node that is missing is a KeyError, not the end of a generator."""
+    """Shows that a missing link or node raises KeyError, as in Mininet, and does not end a generator."""
     file = tmp_path / "asked.py"
     file.write_text(ASKED)
     assert {"none3", "none4"} <= read(file).machines.keys()

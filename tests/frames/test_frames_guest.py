@@ -22,7 +22,7 @@ from orchestrator.kernel.virtual.kernel import VirtualKernel
 PROJECT = Path(__file__).resolve().parents[2]
 RATE, QUEUE, LOSS, COPIES = 10_000_000, 200, 0.05, 0.1
 VIRTUAL = VirtualKernel().binary is not None
-# In real time a guest that the machine holds up carries less than its link could, and truly so.
+# In real time a guest that the machine delays really carries less than its link could.
 SLOWER = 0.02 if VIRTUAL else 0.1
 
 pytestmark = [

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the goldens anew in the bare Debian that CI uses (tests/bare/root.sh), with the files of the last commit: `in_bare.sh REASON`.
-# A golden is judged only where all packages are those that it was made with, and CI has Debian's newest. Needs root.
+# in_bare.sh REASON: makes the goldens again in the bare Debian that CI uses (tests/bare/root.sh), from the files of the last commit.
+# A golden is compared only where all packages have the versions that made it, and CI has Debian's newest. Needs root.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../bare/root.sh"
 

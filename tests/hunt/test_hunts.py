@@ -46,7 +46,9 @@ EXPECTED = "delivered exactly-once"
 
 
 def invented(text: str) -> Outcome:
-    """The outcome of a trial's file: a kill loses a message; a link that is down doubles one."""
+    """Returns the simulated outcome of a trial's file: a kill loses a message; a link that is down duplicates
+    one.
+    """
     events = read_document("trial", text.encode()).data.get("timeline") or []
     kinds = {key for event in events for key in event}
     said = ["1 lost"] * ("kill" in kinds) + ["2 twice"] * ("link-down" in kinds)
@@ -77,7 +79,9 @@ def silent(_: str) -> None:
 
 
 def told(found: Found, directory: Path) -> dict[str, Any]:
-    """What a hunt found, without what it depends on: how long it took, where it is, what was recorded."""
+    """Returns the results of a hunt without its duration, place and recordings, which differ between equal
+    hunts.
+    """
     data = as_data(found, directory)
     for key in ("directory", "searched_s", "shrunk_s", "runs", "shrinking_runs", "corpus"):
         data.pop(key)

@@ -85,7 +85,7 @@ def test_the_builtin_image_is_a_node(builtin: Image, boot: Boot) -> None:
     guest.reconnect()
     assert guest.do("software")["nodes"]["a"]["broker"]["state"] == "ready"
 
-    # Clock: known to a millisecond, and what the error allows is what it moves by.
+    # The clock's offset is known to a millisecond, and changes by no more than both errors allow.
     later, error_later = offset(guest)
     assert error < 0.001 and error_later < 0.001
     assert abs(later - at_first) < error + error_later + 0.0005

@@ -1,4 +1,4 @@
-"""A forked lab process: its status, its output, its open files, and its end with its parent."""
+"""Tests a forked lab process: its status, its output, its open files, and its end with its parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The choice of a kernel, with invented facts: no machine is looked at."""
+"""Tests the choice of a kernel with simulated facts, without looking at the machine."""
 
 from __future__ import annotations
 

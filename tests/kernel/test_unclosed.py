@@ -219,7 +219,7 @@ def test_an_environment_has_its_own_modules(debian: Debian) -> None:
 
 @pytest.fixture
 def linked(debian: Debian) -> Path:
-    """A library, and a program in /opt/app that needs it and says where it is (RUNPATH)."""
+    """Makes a library, and a program in /opt/app that needs it and names its place (RUNPATH)."""
     if shutil.which("cc") is None:
         pytest.skip("cc is not installed")
     (debian.root / "opt/app/lib").mkdir(parents=True)

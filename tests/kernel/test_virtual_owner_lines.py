@@ -1,4 +1,4 @@
-"""The lines of a lab in virtual time, whose kernel writes them to the host by whole pages."""
+"""Tests the lines of a lab in virtual time, whose kernel writes them to the host in whole pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel's announcements about a node's network: where some are lost, a note says so."""
+"""Tests that a note is made if the kernel's announcements about a node's network were lost."""
 
 from __future__ import annotations
 

@@ -68,7 +68,9 @@ def test_a_node_has_the_sum_of_its_processes_and_memory_is_said(proc: Proc, kind
 def test_a_process_that_may_not_be_read_leaves_its_node_out(
     proc: Proc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A sum without it would look like a count of all."""
+    """Shows that a node has no disk figure if one of its processes cannot be read: a partial sum would look
+    complete.
+    """
     proc.process(7, 1, 1)
     proc.members(7)
     assert lines(proc)

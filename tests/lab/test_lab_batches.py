@@ -1,4 +1,6 @@
-"""Many light nodes are asked for in several requests; a lab without any still gets its core namespace."""
+"""Tests that many light nodes are created in several requests, and that a lab without any gets its core
+namespace.
+"""
 
 from __future__ import annotations
 

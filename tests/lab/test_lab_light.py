@@ -1,4 +1,6 @@
-"""Real labs on the host kernel: a run with mosquitto, faults of every kind, and teardown after kill -9."""
+"""Tests real labs on the host kernel: a run with mosquitto, faults of every kind, and teardown after kill
+-9.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def failed(running: Running) -> str:
-    """The error of a run that must have failed and left nothing."""
+    """Returns the error of a run, which must have failed and left nothing."""
     assert running.finish() == 1, running.events[-3:]
     assert running.leftovers() == []
     assert running.manifest["state"] == "failed"
@@ -50,7 +52,7 @@ def failed(running: Running) -> str:
 
 
 def unmount(disk: Path, patience_s: float = 20) -> None:
-    """A node that was killed closes its log when it has gone, which may be after the lab's last word."""
+    """Unmounts the directory; retries, since a killed node may close its log after the lab's last event."""
     deadline = time.monotonic() + patience_s
     while subprocess.run(["umount", str(disk)], capture_output=True).returncode:
         assert time.monotonic() < deadline, f"{disk}: somebody still writes there"
@@ -165,7 +167,7 @@ def test_a_missing_agent_is_a_clear_error(start: Start, tmp_path: Path) -> None:
 
 
 def test_a_capture_that_cannot_begin_ends_the_run_before_its_load(start: Start) -> None:
-    """Nobody looked: the whole scenario ran without, and said so at its end."""
+    """Shows that a capture that cannot begin ends the run before its load."""
     plan = mqtt_plan(own("wrongfilter"), hold_ns=20 * SECOND)
     wrong = tuple(dataclasses.replace(c, filter="tcpp porrt 99") for c in plan.captures)
     said = failed(start(dataclasses.replace(plan, captures=wrong), "--scenario"))
@@ -226,7 +228,7 @@ BURN = ["timeout", "1", "sh", "-c", "while :; do :; done"]
 
 
 def cpu_seconds(lab: str, name: str) -> float:
-    """CPU time of a node's group so far."""
+    """Returns the CPU time of a node's group so far."""
     layout = this_machine()
     top = layout.mounts["cpuacct"] / "vnet" / lab / name
     if layout.version == 1:

@@ -270,7 +270,9 @@ def test_evidence_that_only_a_running_lab_sees() -> None:
 
 
 def test_drops_of_the_proof_are_none_of_the_run(tmp_path: Path) -> None:
-    """A half-duplex link without any traffic was suspect: the trains of its proof had overrun its queue."""
+    """Shows that drops during the proof do not make the run suspect: its trains overrun the queue of a
+    half-duplex link.
+    """
     rows = [
         (1, "way", "both", 0, 0, 201), (2, "way", "both", 0, 0, 201), (1, "full", "forward", 0, 0, 3),
         (2, "full", "forward", 0, 0, 10), (1, "anew", "forward", 0, 0, 9), (2, "anew", "forward", 0, 0, 4),

@@ -305,7 +305,9 @@ def test_a_loud_machine_does_not_judge_what_it_may_have_done_itself(
 
 
 def test_the_probe_does_not_overrun_the_limit_by_itself() -> None:
-    """2 ms apart, 150 frames are under way for 300 ms: behind a limit of 100 a right link lost a seventh."""
+    """Shows that probe frames are spaced to fit the limit: 2 ms apart, 150 frames are under way for 300
+    ms.
+    """
     short = Impairment(delay_ns=300 * MS, reorder=0.25, limit_packets=100)
     wide = Impairment(delay_ns=300 * MS, reorder=0.25, limit_packets=1000)
     for asked, interval in ((short, 3.7 * MS), (wide, probes.SPACING_NS)):

@@ -43,7 +43,7 @@ class Netem:
         return {"probes": self._carried(probes)}
 
     def apply(self, _step: object) -> None:
-        """The reference wire is there."""
+        """Pretends that the reference wire exists."""
 
     def _carried(self, probes: list[dict[str, Any]]) -> list[dict[str, Any]]:
         real, free, leaving = self._real, 0, list[int]()
@@ -102,7 +102,7 @@ HARD = [
 
 @pytest.mark.parametrize("asked", HARD)
 def test_a_rate_that_one_train_leaves_open_gets_longer_ones(asked: Impairment) -> None:
-    """Each of them stayed `cannot tell` after its one train, with 1,199 s left."""
+    """Shows that a rate that one train leaves open gets longer trains while there is time."""
     assert "cannot tell" in {j.verdict for j in rates(Netem(asked), link(asked), once=True).values()}
     found = rates(Netem(asked), link(asked))
     assert {j.verdict for j in found.values()} == {"holds"}
@@ -135,8 +135,8 @@ def test_the_time_that_is_told_is_the_time_that_tells(asked: Impairment, half_du
 
 
 def test_no_train_is_sent_again_that_would_show_nothing() -> None:
-    """A queue that is shorter than the jitter hides the rate from every train, and nothing comes of a dead
-    link.
+    """Shows that no further train is sent if it cannot decide: a queue shorter than the jitter hides the
+    rate, and a dead link answers nothing.
     """
     hidden = replace(ASKED, rate_bps=10 * MBIT, delay_ns=500 * MS, jitter_ns=200 * MS, limit_packets=50)
     wires = Netem(replace(hidden, jitter_ns=0))
@@ -150,7 +150,9 @@ def test_no_train_is_sent_again_that_would_show_nothing() -> None:
 
 
 def test_a_late_machine_needs_a_longer_train() -> None:
-    """The error of a rate is the machine's lateness over the train's length."""
+    """Shows that a late machine gets a longer train: the error of a rate is the machine's lateness over the
+    train's length.
+    """
     asked = replace(ASKED, rate_bps=5 * MBIT)
     once = rates(Netem(asked, late_ns=12 * MS), link(asked), once=True)
     assert {j.verdict for j in once.values()} == {"cannot tell"}
@@ -169,7 +171,9 @@ def test_the_bound_holds_for_trains_too() -> None:
 
 
 def test_a_loss_on_a_half_duplex_link_does_not_refute_its_rate() -> None:
-    """With a loss of 90 % the trains left a third of the rate, and the link was said to fail."""
+    """Shows that a loss of 90 % on a half-duplex link does not refute its rate, though a third of the train's
+    rate remains.
+    """
     asked = replace(ASKED, loss=0.9)
     of = link(asked, half_duplex=True)
     assert rates(Netem(asked, shared=True), of, once=True)["both"].verdict == "cannot tell"
@@ -197,7 +201,7 @@ def test_a_half_duplex_rate_that_is_open_names_the_time_and_goes_on() -> None:
 
 
 def test_damaged_copies_leave_holes_whose_places_are_known() -> None:
-    """Their holes were more than the frames that could be missing, and the rate stayed open."""
+    """Shows that the rate is judged although damaged copies leave more holes than frames can be missing."""
     asked = replace(ASKED, duplicate=0.2, corrupt=0.05)
     draw, slot, places, arrived, copies, damaged = random.Random(5), 0, list[int](), 0, 0, 0
     for _ in range(60):

@@ -61,7 +61,7 @@ def judged(asked: Impairment, found: Seen) -> dict[str, Proven]:
 
 @pytest.mark.parametrize("asked", MINGLED)
 def test_what_a_right_link_shows_holds(asked: Impairment) -> None:
-    """Of these, the loss was said to fail, or its share was below zero and ended the lab with an error."""
+    """Shows that all shares of a right link hold together; mixed shares are corrected for each other."""
     lines = judged(asked, seen(asked))
     assert {j.verdict for j in lines.values()} == {"holds"}, lines
     for line in lines.values():
@@ -80,7 +80,9 @@ def test_a_wrong_share_fails_among_the_others(quantity: str) -> None:
 
 
 def test_shares_that_hardly_mingle_are_what_they_were() -> None:
-    """So that a run in virtual time keeps its bytes: 1 % of copies change a share by less than a fiftieth."""
+    """Shows that small shares are not corrected, so that runs in virtual time keep their bytes: 1 % of copies
+    change a share by less than a fiftieth.
+    """
     asked = Impairment(duplicate=0.01, corrupt=0.002, limit_packets=1000)
     assert expected.duplicated(asked) == 0.01 and expected.counted_twice(asked) == 0
     assert expected.corrupted(asked) == pytest.approx(0.002 * (1 - 14 / 512))
@@ -100,7 +102,7 @@ def test_no_count_ends_the_proof_with_an_error(
 @pytest.mark.parametrize("law", ["uniform", "normal"])
 @pytest.mark.parametrize("share", [0.2, 0.5])
 def test_a_copy_that_overtakes_makes_delays_shorter(law: str, share: float) -> None:
-    """The earlier of two copies counts: with 20 % of duplicates a right link's delay was said to fail."""
+    """Shows that the expected delay allows for copies: the earlier of two copies counts."""
     ms, draw = 1_000_000, random.Random(3)
     asked = Impairment(
         delay_ns=100 * ms, jitter_ns=10 * ms, distribution=law, duplicate=share, limit_packets=1000
@@ -127,7 +129,9 @@ def test_a_copy_that_overtakes_makes_delays_shorter(law: str, share: float) -> N
 def test_a_copy_shares_the_fate_of_its_frame_as_far_as_losses_are_correlated(
     chance: float, memory: float
 ) -> None:
-    """netem draws for the copy next: at 60 % and 25 % a fifth more pairs pass than by chance."""
+    """Shows that correlated losses hit a frame and its copy together: netem draws for the copy next, so at 60
+    % and 25 % a fifth more pairs pass than by chance.
+    """
     draw, x, before, passed, both = random.Random(1), 0.5, False, 0, 0
     for _ in range(N):
         x = (1 - memory) * draw.random() + memory * x

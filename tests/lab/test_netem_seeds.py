@@ -1,4 +1,6 @@
-"""Which generators are seeded, with what, and what is reported where a kernel takes no seed."""
+"""Tests which random generators of netem are seeded, with which seeds, and the note for a kernel that
+takes none.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class Kernel:
 
 
 def lab(kernel: Kernel, **impairments: Impairment) -> Any:
-    """A lab whose links have one impaired direction each, `forward`."""
+    """Returns a lab whose links have one impaired direction each, `forward`."""
     plain = Impairment()
     links = {
         name: SimpleNamespace(
@@ -91,7 +93,7 @@ def test_what_draws() -> None:
 
 
 def test_each_step_of_a_trace_is_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel draws a new seed with each change, and no note says so."""
+    """Shows that each step of a trace has a seed: else the kernel draws one with each change."""
     kernel = Kernel(takes=True)
     there = lab(kernel, lossy=LOSSY)
     there.driver.change = lambda step, carrier: []

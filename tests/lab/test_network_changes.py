@@ -1,4 +1,4 @@
-"""The kernel's announcements about a node's network, and what each says that a program did."""
+"""Tests what the kernel's announcements about a node's network say about a program's changes."""
 
 from __future__ import annotations
 

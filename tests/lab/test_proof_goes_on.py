@@ -1,4 +1,6 @@
-"""A proof goes on until it can tell, pools equal directions, and says what would tell where it cannot."""
+"""Tests that a proof continues until it can tell, pools equal directions, and names a remedy if it cannot
+tell.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ class Wires:
         return {"probes": [self._answer(dict(probe)) for probe in operation.probes]}
 
     def apply(self, _step: object) -> None:
-        """The reference wire is there."""
+        """Pretends that the reference wire exists."""
 
     def _answer(self, probe: dict[str, Any]) -> dict[str, Any]:
         real = self._real.get((probe["link"], probe["direction"]), self._asked)
@@ -83,7 +85,7 @@ def test_the_rule(middle: float, half: float, expected: float, tolerance: float)
 
 
 def test_an_interval_wider_than_the_tolerance_is_no_proof() -> None:
-    """It was told to hold: 181 frames showed a jitter of 2.7 to 7.2 ms, the tolerance was 0.25 ms."""
+    """Shows that an interval of 2.7 to 7.2 ms does not prove a jitter with a tolerance of 0.25 ms."""
     draw = random.Random(3)
     delays = [20 * MS + round(draw.gauss(0, 5 * MS)) for _ in range(181)]
     seen = Seen(181, 181, 0, 0, delays, [])
@@ -140,7 +142,9 @@ def test_all_trains_fit_the_bound() -> None:
 def test_more_frames_than_a_message_holds_are_sent_in_several_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A jitter of 0.6 % took two million frames, whose answer was longer than a message may be."""
+    """Shows that two million frames, as for a jitter of 0.6 %, are sent in several calls: one answer would
+    exceed the length of a message.
+    """
     whole = Wires(JITTERY)
     proven(whole, links(JITTERY))
     sent = [sum(p["count"] for p in call) for call in whole.calls]
@@ -172,7 +176,9 @@ def test_a_jitter_is_told_to_a_twentieth_of_it() -> None:
 
 
 def test_a_jitter_that_there_is_no_time_for_is_told_to_a_tenth() -> None:
-    """Behind a rate frames are four jitters apart; who asks for a twentieth gets that or no verdict."""
+    """Shows that the jitter behind a rate is judged to a tenth if there is no time for more: its frames are
+    four jitters apart.
+    """
     rated = replace(JITTERY, rate_bps=5_000_000)
     idle = {("ref.a", "forward"): Impairment(delay_ns=MS)}
     wires = Wires(rated, idle)
@@ -189,7 +195,9 @@ def test_a_jitter_that_there_is_no_time_for_is_told_to_a_tenth() -> None:
 
 
 def test_in_virtual_time_frames_that_do_not_meet_are_sent_together() -> None:
-    """And a link that does the same to all frames is asked a hundred of them, not a thousand."""
+    """Shows that in virtual time frames that do not meet are sent together, and that an even link gets a
+    hundred, not a thousand.
+    """
     wires = Wires(LOSSY)
     proven(wires, links(LOSSY))
     assert {p["batch"] for p in wires.calls[0]} == {64} and {p["count"] for p in wires.calls[0]} == {1000}
@@ -204,7 +212,7 @@ def test_in_virtual_time_frames_that_do_not_meet_are_sent_together() -> None:
 
 
 def test_a_machine_that_is_late_is_told_in_the_rates_own_unit() -> None:
-    """5.95 ms were said to be more than 50 kbit/s."""
+    """Shows that a late machine's error is given in the unit of the rate: kbit/s, not ms."""
     asked = Impairment(delay_ns=MS, rate_bps=5_000_000, limit_packets=1000)
     of = [access("p", "wire", node("p", 0, "a"), asked, PLAIN)]
     quiet = Seen(50, 50, 0, 0, [2 * MS] * 50, [])

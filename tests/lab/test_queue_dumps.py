@@ -1,4 +1,6 @@
-"""Netlink dumps of queues: an error of the kernel is no end, and an impossible length ends the reading."""
+"""Tests netlink dumps of queues: an error of the kernel does not end the reading, an impossible length
+does.
+"""
 
 from __future__ import annotations
 

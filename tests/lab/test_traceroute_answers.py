@@ -1,4 +1,4 @@
-"""Whose answer an ICMP packet is: of this measurement, of an earlier one, or of another machine."""
+"""Tests the attribution of ICMP packets: to this measurement, to an earlier one, or to another machine."""
 
 from __future__ import annotations
 
@@ -83,6 +83,8 @@ def test_a_late_answer_to_an_earlier_measurement_is_none(monkeypatch: pytest.Mon
 
 
 def test_only_the_end_of_the_path_answers_an_echo(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A router that drops an echo with the usual time to live shows a loop, and no round trip."""
+    """Shows that a router that drops an echo with the usual time to live means a loop, and gives no round
+    trip.
+    """
     found = _measure(monkeypatch, lambda echo: [(_exceeded(echo), ROUTER)])
     assert found.hops == {1: ROUTER} and found.round_trips_ns == []

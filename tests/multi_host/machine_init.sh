@@ -1,13 +1,13 @@
 #!/bin/sh
 # First process of a host of machines.py, in a kernel of its own: file systems, clock, network, ssh server.
 #   machine_init.sh PLACE NAME CLOCK_OFF DELAY MANAGE ADDRESS ADDRESS6
-# PLACE: what outlives its power, a directory of the machine outside. CLOCK_OFF: seconds that its clock is set off by. DELAY:
-# what its network card adds to all that it sends, or "none". MANAGE: the address of its second card. The kernel puts words of its own behind them.
+# PLACE: its disk, a directory of the outer machine. CLOCK_OFF: seconds by which its clock is wrong. DELAY: the delay that its
+# network card adds to sent frames, or "none". MANAGE: the address of its second card. The kernel appends arguments of its own.
 set -e
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
 place=$1 name=$2 clock_off=$3 delay=$4 manage=$5 address=$6 address6=$7
 
-# The outside's files below a layer in memory, as orchestrator/kernel/uml/init.py lays a lab's
+# Mounts the outer machine's files below a layer in memory, as orchestrator/kernel/uml/init.py does for a lab.
 mount -t proc none /proc
 mount -t tmpfs -o mode=755 none /run
 mkdir /run/upper /run/work /run/root

@@ -1,4 +1,4 @@
-"""The parts of a lab over several hosts, without hosts."""
+"""Tests the parts of a lab over several hosts, without hosts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LAB = "spread"
 
 
 def two_hosts() -> Plan:
-    """alpha on h1, beta and its link on h2, the segment on both."""
+    """Returns the parts of a plan: alpha on h1, beta and its link on h2, the segment on both."""
     alpha, beta = node(LAB, 0, "alpha"), node(LAB, 1, "beta")
     link = access(LAB, "slow", beta, Impairment(delay_ns=20 * MS, limit_packets=100), Impairment())
     plan = on_host(make_plan(LAB, (alpha, beta), (link,)), "h2")
@@ -161,7 +161,7 @@ def namespace() -> Iterator[str]:
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes a namespace: needs root")
 def test_a_train_waits_in_a_slow_network(namespace: str) -> None:
-    """Three emulated servers had so slow a network that frames filled the sender's socket."""
+    """Shows that a train waits if a slow network leaves the sender's socket full of frames."""
     words = """link add slow type veth peer name far
         link set slow up
         link set far up"""

@@ -70,7 +70,7 @@ class Line:
 
 
 def _driver(tmp_path: Path, lines: dict[str, Line], down: str) -> tuple[HostsDriver, State]:
-    """A driver of hosts with these connections, on which `down` is the command that removes what is left."""
+    """Returns a driver of hosts with these connections; its command `down` removes all remains."""
     plan, run_dir = two_hosts(), tmp_path / "run"
     (run_dir / "raw").mkdir(parents=True)
     ways = {name: host_commands.Way(f"ssh://{name}", ("true",), ("sh", "-c", down)) for name in lines}
@@ -116,7 +116,7 @@ def test_a_host_whose_files_cannot_be_fetched_is_left_nevertheless(tmp_path: Pat
 
 
 def test_a_host_that_is_lost_meanwhile_does_not_answer_for_another(tmp_path: Path) -> None:
-    """h1 is lost as it gets the request; the driver still waits for h2, which answers later."""
+    """Shows that the driver waits for h2, which answers later, although h1 is lost as it gets the request."""
     asked: list[Callable[[dict[str, Any]], None]] = []
 
     class Slow(Line):
@@ -129,7 +129,7 @@ def test_a_host_that_is_lost_meanwhile_does_not_answer_for_another(tmp_path: Pat
     driver._fetch_all = lambda: None  # type: ignore[method-assign]
     loop = driver._at.loop
     loop.at(loop.clock.now_ns() + 10**9, lambda: asked[0]({"ok": True}))
-    # As of a real part: whether it is there changes with its connection.
+    # As with a real part, the connection decides whether the part exists.
     driver._parts["h1"] = _Follows("h1", driver._parts["h1"].channel)  # type: ignore[assignment]
     driver.close()
     state.release()

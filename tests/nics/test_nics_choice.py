@@ -1,4 +1,4 @@
-"""Which NIC is meant, and why a lab may not have it: each reason with its remedy."""
+"""Tests the choice of a NIC, and each reason why a lab may not have it, with its remedy."""
 
 from __future__ import annotations
 

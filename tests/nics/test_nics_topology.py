@@ -1,4 +1,6 @@
-"""NICs in a topology: what is refused without looking at the machine, and what the plan makes of the rest."""
+"""Tests NICs in a topology: what the check refuses without looking at the machine, and what the plan
+contains.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,9 @@ def test_refused_at_its_place(pairs: list[tuple[str, str]], place: str, rule: st
 
 
 def plan() -> Plan:
-    """A light node, a guest and two segments behind cables; a second interface plugged in elsewhere."""
+    """Returns a plan of a light node, a guest and two segments behind cables, with a second interface plugged
+    in elsewhere.
+    """
     text = changed(
         ("cable: {between: [light, lan]}", CABLE),
         ("bridge: {between: [lan, far]}", TRUNK),

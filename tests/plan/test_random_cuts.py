@@ -57,7 +57,7 @@ def test_the_event_ends_with_all_links_mended() -> None:
 
 @pytest.mark.parametrize(("which", "mean_s"), [("up", 5.0), ("down", 1.0)])
 def test_times_are_exponential_with_the_means_of_the_file(which: str, mean_s: float) -> None:
-    """The mean and the standard deviation of an exponential distribution are equal."""
+    """Shows that mean and standard deviation are equal, as those of an exponential distribution are."""
     drawn, all_cuts = list[int](), events(count=30)
     for n in range(1, 31):
         found = cuts(all_cuts, f"access-station{n}")

@@ -32,7 +32,7 @@ def judgement(run: Cell, **what: Any) -> tuple[str, str]:
 
 
 def altered(run: Path, **columns: pl.Expr) -> Cell:
-    """The run with other columns of messages, judged by them."""
+    """Returns the run with other columns of messages, judged by them."""
     table = pl.read_parquet(run / "messages.parquet")
     table.with_columns(**columns).write_parquet(run / "messages.parquet")
     (run / "summary.json").unlink(missing_ok=True)

@@ -20,7 +20,7 @@ def sample(
     levels: Mapping[str, str] | None = None,
     schedule: str = "the same",
 ) -> Sample:
-    """A sample with a value for each (figure, class); counts are messages, the others ms."""
+    """Returns a sample with a value for each (figure, class); counts are messages, the others ms."""
     metrics = {
         (name, of): Metric(
             name, of, value, "messages" if "messages" in name else "ms", 100, None, None, "made"

@@ -51,7 +51,9 @@ def test_two_pairs_that_are_alike_by_chance_show_nothing_and_three_do() -> None:
 
 
 def test_equal_differences_of_figures_with_few_values_are_judged_by_their_signs() -> None:
-    """CPU of one tick in A and two in B, three times: with a coin that comes up in one of four series."""
+    """Shows that three equal differences of one tick are judged by their signs: a coin gives this in one of
+    four series.
+    """
     found = paired((0.1,) * 3, (0.2,) * 3, stepped=True)
     assert found.p == 0.25 and found.changes() is None
     assert paired((0.1,) * 8, (0.2,) * 8, stepped=True).p == 2**-7
@@ -59,7 +61,9 @@ def test_equal_differences_of_figures_with_few_values_are_judged_by_their_signs(
 
 
 def test_counts_scatter_at_least_as_poisson_laws() -> None:
-    """One message more in each of five pairs is no difference: t without that floor gives p = 0."""
+    """Shows that one message more in each of five pairs is no difference; t without the Poisson floor gives p
+    = 0.
+    """
     assert paired((0.0,) * 5, (1.0,) * 5, count=True).p > 0.05
     assert paired((0.0,) * 5, (100.0,) * 5, count=True).p < 0.001
     assert apart((4.0, 4.0), (6.0, 6.0), count=True).p > 0.05
@@ -101,7 +105,9 @@ def one_class(times: dict[int, float], factor: float, letter: str, name: str = "
 
 
 def compared(scatter: float, factor: float, n: int = 8) -> Comparison:
-    """Two sides of n pairs whose values differ much from pair to pair, and within a pair by the scatter."""
+    """Returns two sides of n pairs whose values differ much from pair to pair, and within a pair by the
+    scatter.
+    """
     rng = np.random.default_rng(7)
     times = {seed: float(rng.uniform(20, 200)) for seed in range(n)}
     moved = {seed: value * float(np.exp(rng.normal(0, scatter))) for seed, value in times.items()}
@@ -146,7 +152,7 @@ def test_the_answer_comes_first_in_the_text() -> None:
 
 
 def test_a_figure_that_is_zero_on_both_sides_makes_no_test() -> None:
-    """Otherwise each count that stays zero would make the other intervals harder to pass."""
+    """Shows that a figure that is zero on both sides is not tested; it would widen all other intervals."""
     values = {("messages_lost", "control"): 0.0, ("latency_p99", "control"): 10.0}
     rows = [sample(seed, values | {("latency_p99", "control"): 10.0 + seed}) for seed in range(4)]
     found = compare([side("A", rows), side("B", rows)])

@@ -18,8 +18,8 @@ P99 = "latency_p99"
 
 
 def sampled(points: int, repetitions: int = 1, slope: float = 2.0, seed: int = 3) -> Study:
-    """A Latin hypercube of delay, loss and rate: p99 grows with the delay, a little with the loss, and falls
-    from one kind to the other; the rate does nothing.
+    """Returns a Latin hypercube of delay, loss and rate: p99 grows with the delay, a little with the loss,
+    and falls from one kind to the other; the rate does nothing.
     """
     rng = np.random.default_rng(seed)
     unit = qmc.LatinHypercube(3, rng=seed).random(points)

@@ -42,7 +42,7 @@ def one_run(path: Path, qos: int = 0, seed: int = 1, loss: float = 0.0) -> Path:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two runs of one seed and schedule: 48 ms at QoS 0, 56 ms at QoS 1."""
+    """Makes two runs of one seed and schedule: 48 ms at QoS 0, 56 ms at QoS 1."""
     made = tmp_path_factory.mktemp("compare")
     return one_run(made / "zero"), one_run(made / "one", qos=1)
 
@@ -174,7 +174,7 @@ def test_a_campaigns_page_has_a_section_on_the_differences(tmp_path: Path, campa
 
 
 def vnet_of(*arguments: object) -> tuple[int, str, str]:
-    """The exit status, the output and the errors of a command line."""
+    """Returns exit status, output and errors of a command line."""
     done = CliRunner().invoke(vnet, [str(one) for one in arguments], standalone_mode=False)
     if isinstance(done.exception, CliError):
         return done.exception.status, done.stdout, done.exception.text
@@ -243,7 +243,7 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(tmp_path: Path, runs
 
 
 def correlated(rng: np.random.Generator) -> Sample:
-    """A run of 3,000 messages in 60 s whose latencies are correlated over a dozen messages (AR 1)."""
+    """Returns a run of 3,000 messages in 60 s whose latencies are correlated over a dozen messages (AR 1)."""
     noise, values = rng.normal(0, 0.2, 3_000), [0.0]
     for one in noise:
         values.append(0.85 * values[-1] + float(one))
@@ -272,7 +272,9 @@ def test_a_percentile_beyond_few_messages_is_not_told() -> None:
 
 
 def test_times_of_zero_have_no_ratio() -> None:
-    """Just over half of the messages took a while, so the median of some draws is zero."""
+    """Shows that a median of zero has no ratio: just over half of the messages took a while, so some draws
+    have that median.
+    """
     rng, sides = np.random.default_rng(3), []
     for _ in range(2):
         table = correlated(rng).cell.run.table("messages")  # type: ignore[union-attr]  # a cell is there
@@ -286,7 +288,9 @@ def test_times_of_zero_have_no_ratio() -> None:
 
 
 def test_messages_in_few_blocks_show_no_scatter() -> None:
-    """325 messages of the first 6.5 s of a minute: some draws of its 30 blocks have none of them."""
+    """Shows that 325 messages of the first 6.5 s have no interval: some draws of a minute's 30 blocks have
+    none of them.
+    """
     rng, sides = np.random.default_rng(4), []
     for _ in range(2):
         table = correlated(rng).cell.run.table("messages")  # type: ignore[union-attr]  # a cell is there

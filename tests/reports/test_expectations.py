@@ -88,7 +88,9 @@ def test_what_is_not_there_cannot_be_told(run: Cell) -> None:
 
 
 def test_during_narrows_to_the_event(run: Cell) -> None:
-    """From the event to the end of the hold fewer messages are scheduled than in the whole run."""
+    """Shows that `during` judges only the time from the event to the end of the hold, which has fewer
+    messages.
+    """
     whole = measured(run, "messages_scheduled")
     count = {"name": "messages_scheduled", "unit": "messages"}
     assert verdict(run, **count, bounds=Bounds(at_least=whole)) == "holds"
@@ -180,7 +182,9 @@ def test_steps_of_sessions_are_judged_by_group_and_by_what_their_records_say(tmp
 
 
 def test_the_bootstrap_keeps_correlation() -> None:
-    """The interval of a correlated series is wider than that of the same values shuffled, and covers."""
+    """Shows that the interval of a correlated series is wider than that of the same values shuffled, and
+    covers the mean.
+    """
     random, n, covered, wide = np.random.default_rng(7), 4000, 0, 0
     for _ in range(20):
         noise = random.normal(size=n)
@@ -224,7 +228,7 @@ def test_a_pattern_that_repeats_has_an_interval() -> None:
 
 
 def test_a_long_event_does_not_widen_what_it_does_not_touch() -> None:
-    """A third of the time has larger values: only with the borders of that event is there an interval."""
+    """Shows that values that jump for a third of the time have an interval only if blocks end at the jump."""
     random = np.random.default_rng(5)
     values = np.concatenate([10 + random.random(600), 30 + random.random(500), 10 + random.random(400)])
     assert bootstrap.interval(values, None).low is None
@@ -252,7 +256,9 @@ def test_nodes_without_samples_are_not_within_a_bound(run: Cell) -> None:
 
 
 def test_a_link_that_carried_little_is_judged_too(run: Cell) -> None:
-    """summary.json has the twelve busiest links; here the quietest of fourteen drops packets."""
+    """Shows that the quietest of fourteen links is judged, though summary.json has only the twelve
+    busiest.
+    """
     table = run.run.table("links")
     assert table is not None
     growing = pl.int_range(pl.len()).over("direction") * 5

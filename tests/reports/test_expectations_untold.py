@@ -45,7 +45,9 @@ def test_an_interval_without_messages_is_no_good_one(tmp_path: Path) -> None:
 
 
 def test_a_class_that_lost_everything_has_no_good_latency(tmp_path: Path) -> None:
-    """The other class is within the bound, and that says nothing of this one."""
+    """Shows that no latency holds if one class lost everything, although the other class is within the
+    bound.
+    """
     directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=20))
     gone = pl.int_range(pl.len()) % 2 == 0
     columns = {
@@ -120,7 +122,7 @@ def test_a_deviation_and_a_percentile_of_a_queue_have_no_interval(tmp_path: Path
 
 
 def test_a_step_that_nobody_recorded_cannot_be_told(tmp_path: Path) -> None:
-    """One client has no records: the step may have happened there, and silence is not that it did not."""
+    """Shows that a step is open if one client has no records: it may have happened there."""
     directory = write_run(tmp_path / "run", Shape(clients=2, ramp_s=2, hold_s=10))
     whole = cell_of(directory)
     (gone, other) = [(node, session) for node, _, session in whole.run.plan.sessions()][-2:]

@@ -47,7 +47,9 @@ def planned(expect: str = "") -> Plan:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A run with messages, whose plan also names figures of three programs; one log has another format."""
+    """Returns a run with messages whose plan also names figures of three programs; one log has another
+    format.
+    """
     made = write_run(tmp_path / "run", Shape(hold_s=20))
     (made / "plan.json").write_text(to_json(planned()))
     logs = made / "raw/logs"

@@ -136,7 +136,7 @@ def test_a_mistake_has_place_value_and_rule(tmp_path: Path, old: str, new: str, 
     ],
 )
 def test_a_rule_over_levels_needs_several(tmp_path: Path, judge: str, said: str) -> None:
-    """With one level nothing could contradict the claim, so it would hold whatever was measured."""
+    """Shows that a rule over levels refuses a single level, which could never contradict the claim."""
     text = GOOD.replace("levels: [10, 100, 1000]", "levels: [10]")
     text = text.replace('every_level: mqtt / udp, above: 1, says: "{value:.2f} times"', judge)
     assert said in read(tmp_path, text)

@@ -30,7 +30,7 @@ def crate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def changed(crate: Path, name: str, content: bytes | None) -> Path:
-    """The crate with other content in a file, or with a further file; without it for None."""
+    """Returns the crate with other content in a file, with a further file, or for None without the file."""
     other = crate.with_name("changed.zip")
     with zipfile.ZipFile(crate) as source, zipfile.ZipFile(other, "w") as target:
         for entry in source.infolist():

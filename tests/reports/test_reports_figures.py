@@ -1,4 +1,4 @@
-"""Every figure draws as SVG, and its CSV holds the rows that the chart shows."""
+"""Tests that every figure draws as SVG, and that its CSV holds the rows that the chart shows."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def check_files(drawn: Drawn | Absent, folder: Path) -> None:
 
 
 def check_csv(drawn: Drawn, text: str) -> None:
-    """The file, the frame and the chart hold the same rows; a chart of panels holds one data set a panel."""
+    """Checks that file, frame and chart hold the same rows; a chart of panels holds one data set for each
+    panel.
+    """
     read = pl.read_csv(io.StringIO(text), schema=flat(drawn.frame).schema)
     assert read.equals(flat(drawn.frame))
     shown = datasets(drawn.vega_lite)

@@ -1,4 +1,4 @@
-"""One judgement of a run: its page, its place in a campaign's page and its exit status say the same."""
+"""Tests that a run's page, its place in a campaign's page and its exit status agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A campaign's report holds one run's tables at a time, however many runs there are."""
+"""Tests that a campaign's report holds one run's tables at a time, however many runs there are."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_one_run_is_held_at_a_time(campaign: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_what_a_run_more_costs(campaign: Path) -> None:
-    """A thousand in 1 GB leave 0.7 MB for each beside the program: its figures, not what else it says."""
+    """Shows that each further run of a report costs at most 0.7 MB, so that a thousand runs fit in 1 GB."""
     lines = (campaign / "cells.jsonl").read_text().splitlines()
     figures = [count("node_cpu", Of(group=f"group {n}"), n, "%", 20, "mean") for n in range(300)]
     for run in (campaign / "runs").iterdir():

@@ -1,4 +1,6 @@
-"""Where no more threads can be made, that is said before a library needs them, and those begun end."""
+"""Tests the error on a machine where no further threads can be made: it comes before a library needs them,
+and begun threads end.
+"""
 
 from __future__ import annotations
 

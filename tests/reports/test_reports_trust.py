@@ -1,4 +1,4 @@
-"""The page's first lines for a run that is not fully trusted, and the reasons: machine, clock, CPU."""
+"""Tests the page's first lines for a run that is not fully trusted, and the reasons: machine, clock, CPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_words_between_backticks_are_code_and_everything_is_escaped() -> None:
 
 
 def judged(run: Path) -> Path:
-    """The run with what its reduction says of it."""
+    """Returns the run with the findings of its reduction."""
     plan = rundir.read_plan(run)
     manifest.reduced(run, trust.judge(run, plan, manifest.load(run)))
     seal.seal(run)

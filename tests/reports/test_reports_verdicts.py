@@ -1,4 +1,6 @@
-"""One vocabulary of verdicts, in one file that everybody reads; runs of earlier versions in its words."""
+"""Tests that all readers take the verdicts from one file in one vocabulary, also those of earlier
+versions' runs.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def test_retired_words_are_found_however_they_are_quoted(text: str) -> None:
 
 
 def test_retired_words_are_nowhere() -> None:
-    """In code, templates of the page, and docs; examples that earlier versions made are as they were made."""
+    """Shows that retired words are in no code, page template or docs page; published examples keep theirs."""
     files = [f for top in CODE for end in KINDS for f in (ROOT / top).rglob(f"*.{end}")]
     files += [f for f in (ROOT / "docs").rglob("*.md") if "examples" not in f.parts] + [ROOT / "README.md"]
     known_here = {ROOT / "docs/contracts/run-directory.md", TRANSLATES}  # which say what was written before
@@ -81,7 +83,7 @@ CHIP = re.compile(r'<span class="chip [a-z]+">(?:[\d,]+ )?(.*?)</span>')
 
 
 def test_chips_of_a_page_have_the_words_of_the_terminal(tmp_path: Path) -> None:
-    """They said `passed`, `failed`, `hold` and `fail` where the terminal says `holds` and `fails`."""
+    """Shows that the page's chips say `holds` and `fails`, as the terminal does."""
     shapes = [Shape(clients=3, hold_s=8, loss=loss, suspect=bool(loss)) for loss in (0.0, 0.1)]
     run = write_run(tmp_path / "run", shapes[1])
     _earlier(run)
@@ -91,7 +93,7 @@ def test_chips_of_a_page_have_the_words_of_the_terminal(tmp_path: Path) -> None:
 
 
 def _earlier(run: Path) -> None:
-    """A proof as earlier versions wrote it."""
+    """Returns a proof in the format of earlier versions."""
     proof = json.loads((run / "proof.json").read_text())
     proof[0]["verdict"], proof[1]["verdict"] = "not judged", "holds"
     (run / "proof.json").write_text(json.dumps(proof))
@@ -167,7 +169,7 @@ def loaded(run: Path) -> vnet.Run:
 
 
 def _changed(directory: Path, subject: str, now: str) -> str:
-    """Every verdict on the subject is another one in verdicts.json; the name of the first."""
+    """Changes every verdict on the subject in verdicts.json; returns the name of the first."""
     data = json.loads((directory / VERDICTS).read_text())
     changed = [one for one in data["verdicts"] if one["of"] == subject]
     for one in changed:
@@ -179,7 +181,7 @@ def _changed(directory: Path, subject: str, now: str) -> str:
 
 @pytest.mark.parametrize("subject", ["proof", "guarantee", "check"])
 def test_nobody_else_judges(run: Path, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A verdict that only the file has is the one that page, terminal, JUnit, status and Python API show."""
+    """Shows that page, terminal, JUnit, status and Python API show a verdict that only the file has."""
     manifest = json.loads((run / "manifest.json").read_text())
     check = {"name": "bytes", "verdict": "holds", "text": "6 beside 6 Mbit/s", "numbers": {}}
     (run / "manifest.json").write_text(json.dumps(manifest | {"checks": [check]}))
@@ -216,7 +218,7 @@ def test_a_campaign_reads_the_files_of_its_runs(tmp_path: Path) -> None:
 
 
 def test_a_campaign_counts_the_checks_that_the_reports_of_its_runs_make(tmp_path: Path) -> None:
-    """It judged before them: three checks of each run, and what they doubt, were in no count."""
+    """Shows that a campaign counts the checks of each run's report, which are made before its own."""
     directory = write_campaign(tmp_path / "campaign", [Shape(qos=qos, hold_s=8) for qos in (0, 1)])
     lines = [json.loads(line) for line in (directory / "cells.jsonl").read_text().splitlines()]
     campaign_report(directory)

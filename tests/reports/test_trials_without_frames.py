@@ -24,5 +24,5 @@ def test_the_share_is_that_of_the_highest_load() -> None:
 
 
 def test_no_frame_is_no_share() -> None:
-    """It was 0 % at the highest load."""
+    """Shows that a share of no frames is unknown, not 0 %."""
     assert _loss(Of(), trials((100, 0), (0, 0))) == []

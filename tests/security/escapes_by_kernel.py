@@ -225,7 +225,7 @@ def _read_there(top: str, skip: tuple[str, ...]) -> list[str]:
                 continue
             if path.endswith(
                 "/hot_add"
-            ):  # reading it makes a device of the machine: that it is there is enough
+            ):  # reading it would make a device on the machine, so its existence counts
                 found.append(path)
                 continue
             with contextlib.suppress(OSError):

@@ -32,7 +32,7 @@ class Account:
         place.mkdir()
         os.chown(place, entry.pw_uid, entry.pw_gid)
         self.reach = ["setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups"]
-        # Without VNET_STATE_DIR an account has the place that its rights give it, as people have.
+        # Without VNET_STATE_DIR each account gets its default state directory, as users do.
         self.environment = {k: v for k, v in os.environ.items() if k != "VNET_STATE_DIR"}
         self.environment |= {"HOME": str(place), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
         self.environment["XDG_RUNTIME_DIR"] = str(place)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# docs/many-machines.md as a new user follows it, from three bare servers (servers.sh) to a lab across them and a campaign over all of
-# them. new_user.sh DIR: what it wrote stays there where a step failed. Status 1 then; a table of what came out.
+# Follows docs/many-machines.md as a new user does, from three bare servers (servers.sh) to a lab across them and a campaign over all of
+# them. new_user.sh DIR: prints a table of results; if a step fails, the status is 1 and all files stay in DIR.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tree=$(cd "$here/../.." && pwd)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Three bare servers (build.sh), emulated by QEMU: lab1, lab2, lab3 at 10.1.0.1 to 3, reached by ssh as DIR/ssh_config has it.
-#   servers.sh up DIR        made from bare disks and booted; back when all answer. LIMIT: seconds until each is ended anyway
-#   servers.sh on DIR NAME   power on;  servers.sh off DIR NAME  power off: nothing there ends in order
-#   servers.sh down DIR      all off, their disks gone
+# Emulates three bare servers (build.sh) by QEMU: lab1, lab2, lab3 at 10.1.0.1 to 3; DIR/ssh_config reaches them by ssh.
+#   servers.sh up DIR        makes and boots them from bare disks; returns when all answer. LIMIT: seconds until each is ended anyway
+#   servers.sh on DIR NAME   powers one on;  servers.sh off DIR NAME  powers one off at once: no program ends in order
+#   servers.sh down DIR      powers all off and removes their disks
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 verb=${1:?up, on, off or down} dir=$(realpath -m "${2:?directory of the servers}")

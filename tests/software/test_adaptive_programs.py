@@ -91,7 +91,9 @@ def test_each_message_is_recorded_at_both_ends(tmp_path: Path, use: str, copies:
 
 
 def test_without_a_connection_an_adaptive_sender_goes_on(tmp_path: Path) -> None:
-    """Nobody listens: every try to connect fails, probes do not return, and so it sends datagrams."""
+    """Shows that an adaptive sender sends datagrams while nobody listens: connections fail, and probes do not
+    return.
+    """
     with program(tmp_path, "sender", *sends("adaptive", free_port())) as sent:
         settled(sent, MESSAGES)
         assert {one[1] for one in records(sent, "C")} == {"connecting", "failed"}
@@ -108,7 +110,7 @@ stream.flush()
 
 
 def test_a_try_that_fails_at_once_is_no_connection(tmp_path: Path) -> None:
-    """TCP refuses this address as it refuses one without a route: before anything is sent."""
+    """Shows that an address that TCP refuses at once gives no connection, as one without a route."""
     for file in (*planning.PROGRAMS.glob("*.py"), planning.ACCOUNT):
         shutil.copy(file, tmp_path)
     done = subprocess.run(

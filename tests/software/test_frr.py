@@ -163,7 +163,7 @@ def test_a_router_without_bgp_belongs_to_any_system() -> None:
 
 
 def test_a_router_waits_for_what_its_border_redistributes() -> None:
-    """b speaks OSPF only; c brings it the routes that x announces by BGP."""
+    """Shows that b, which speaks OSPF only, waits for the BGP routes of x that c redistributes."""
     inner, border = (
         "b: {forward: true, software: {d: {frr: {ospf: {}",
         "c: {forward: true, software: {d: {frr: {ospf: {}",

@@ -1,4 +1,4 @@
-"""mosquitto in the plan: users, an own configuration, an own program, files and environment."""
+"""Tests mosquitto in the plan: users, an own configuration, an own program, files and environment."""
 
 from __future__ import annotations
 

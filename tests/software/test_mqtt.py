@@ -1,4 +1,6 @@
-"""MQTT in the plan: who gets a message, with which guarantee; filters are matched here and nowhere later."""
+"""Tests MQTT in the plan: the receivers of each message and its guarantee; only the plan matches topic
+filters.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The session of an MQTT client in the plan: login, will, session expiry, back-off; and mistakes in them."""
+"""Tests the session of an MQTT client in the plan: login, will, session expiry, back-off, and mistakes in
+them.
+"""
 
 from __future__ import annotations
 

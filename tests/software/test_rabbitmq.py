@@ -1,4 +1,6 @@
-"""RabbitMQ in the plan: its configuration, where it speaks what, and what its plugin cannot do."""
+"""Tests RabbitMQ in the plan: its configuration, the ports of its protocols, and features that its plugin
+lacks.
+"""
 
 from __future__ import annotations
 

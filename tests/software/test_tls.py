@@ -1,4 +1,4 @@
-"""TLS in the plan: the lab's authority, certificates of one's own, and what a check refuses."""
+"""Tests TLS in the plan: the lab's authority, certificates of one's own, and what a check refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of a campaign's runs: each repetition is a block, listed or shuffled by the seed."""
+"""Tests the order of a campaign's runs: each repetition is a block, listed or shuffled by the seed."""
 
 from __future__ import annotations
 

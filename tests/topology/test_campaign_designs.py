@@ -33,7 +33,7 @@ def test_a_full_design_has_every_combination_of_levels_and_steps() -> None:
 
 
 def test_units_of_a_range_may_follow_without_a_space() -> None:
-    """As in `-p hold=5s`."""
+    """Shows that `5s` is a duration, as in `-p hold=5s`."""
     assert points("full", {"hold": {"from": "10s", "to": "20s", "steps": 3}}) == [
         ("10s",),
         ("15 s",),

@@ -23,7 +23,7 @@ def search(low: int = 1000, high: int = 65536, resolution: str = "10 %") -> Sear
 
 
 def steps(one: Search, limit: int) -> dict[int, bool]:
-    """All values that the search tries of a path that holds up to `limit`."""
+    """Returns all values that the search tries of a path that holds up to `limit`."""
     tried: dict[int, bool] = {}
     while (value := following(one, tried)) is not None:
         assert value not in tried, "nothing is tried twice"

@@ -1,4 +1,4 @@
-"""The cases of topologies/mqtt-conformance, their campaign and the page that lists them agree."""
+"""Tests that the cases of topologies/mqtt-conformance, their campaign and the page that lists them agree."""
 
 from __future__ import annotations
 

@@ -27,7 +27,9 @@ links: {wan: {between: [left, right], both: {delays: own.csv}}}
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 10_000), min_size=2, max_size=300))
 def test_samples_come_back_as_their_own_quantiles(samples: list[float]) -> None:
-    """To a microsecond and a step of the table, whatever the samples."""
+    """Shows that the table's quantiles equal those of the samples, to a microsecond and a step of the
+    table.
+    """
     made = read("delay_ms\n" + "\n".join(map(repr, samples)))
     back = [made.delay_ns + made.jitter_ns * e / SCALE for e in made.entries]
     ordered = sorted(samples)
@@ -118,5 +120,7 @@ def test_the_distance_tells_one_law_from_another() -> None:
 
 
 def test_the_distance_is_kolmogorovs() -> None:
-    """3 values of a law with 4 equally likely ones, by hand: after 1 the sample has 2/3, the law 1/4."""
+    """Compares with a distance computed by hand: of 3 values of a law with 4 equally likely ones, after 1 the
+    sample has 2/3, the law 1/4.
+    """
     assert shape.distance([1, 1, 4], [1, 2, 3, 4]) == pytest.approx(2 / 3 - 1 / 4)

@@ -95,6 +95,8 @@ def test_kinds_that_share_a_key_all_say_what_it_is() -> None:
         ("link.both.delay", 'no key "link.both.delay"; did you mean links.NAME.both.delay?'),
         ("nodes.a.sees", '"nodes.a.sees" is retired; the key is nodes.NAME.mounts.read'),
         ("software.zzz.qqq", "no key"),
+        ("mqtt.rate", "did you mean nodes.NAME.software.NAME.mqtt.publish.rate?"),
+        ("broker.qos", '`vnet explain broker` explains "broker"'),
     ],
 )
 def test_what_it_says_of_wrong_and_retired_keys(asked: str, said: str) -> None:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the machine look lived in for one command: lived_in.sh TREE COMMAND...
 # In a mount namespace of its own (unshare --mount --uts), /etc, /usr, /var and /opt get the files of TREE, and the
-# loader's cache knows its libraries. TREE/proc/meminfo stands in the place of the kernel's.
+# loader's cache knows its libraries. TREE/proc/meminfo replaces the kernel's file.
 set -eu
 tree=$1
 shift

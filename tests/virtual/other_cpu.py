@@ -55,7 +55,7 @@ class Boot:
 
 
 def boot_files(scratch: Path) -> Boot:
-    """Debian's kernel; an initial root of busybox, MODULES and INIT."""
+    """Returns Debian's kernel and an initial root of busybox, MODULES and INIT."""
     tree = scratch / "tree"
     found = packages.resolve([DEBIAN, SHELL], lambda name: name.startswith("linux-image-"))
     packages.unpack(packages.fetch(found).values(), tree)
@@ -71,7 +71,9 @@ def boot_files(scratch: Path) -> Boot:
 
 
 def emulate(boot: Boot, cpu: str, share: Path) -> None:
-    """Run share/command in this machine's files on such a processor; the console goes to share/console."""
+    """Runs share/command on the emulated processor with this machine's files; the console goes to
+    share/console.
+    """
     argv = ["qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,tb-size=512", "-cpu", cpu]
     argv += ["-m", "2048", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     for tag, path, rights in (("machine", "/", ",readonly=on"), ("share", share, "")):
@@ -83,12 +85,14 @@ def emulate(boot: Boot, cpu: str, share: Path) -> None:
 
 
 def words(lab: golden.Lab, out: str) -> list[str]:
-    """The golden's run, measured only: tables are made outside, by libraries that want a newer processor."""
+    """Returns the command of the golden's run without reduction: the tables' libraries need a newer
+    processor, so they run outside.
+    """
     return [sys.executable, *golden.arguments(lab), "--raw", "--results", out]
 
 
 def here(lab: golden.Lab, binary: Path, scratch: Path) -> Path:
-    """Run directory of the lab on this machine's own processor."""
+    """Returns the run directory of the lab on this machine's own processor."""
     env = {**os.environ, "VNET_STATE_DIR": str(scratch / "state"), "VNET_UML_KERNEL": str(binary)}
     argv = words(lab, str(scratch / "here"))
     subprocess.run(argv, cwd=golden.PROJECT, env=env, check=True, capture_output=True)
@@ -96,7 +100,9 @@ def here(lab: golden.Lab, binary: Path, scratch: Path) -> Path:
 
 
 def command(lab: golden.Lab, binary: Path) -> str:
-    """Shell text for the emulated machine: the same run, with what this machine keeps of compiled files."""
+    """Returns the shell command for the emulated machine: the same run, with this machine's cache of compiled
+    files.
+    """
     return (
         f"export XDG_CACHE_HOME={shlex.quote(str(cache_dir().parent.parent))}\n"
         "export HOME=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin PYTHONDONTWRITEBYTECODE=1\n"
@@ -107,7 +113,9 @@ def command(lab: golden.Lab, binary: Path) -> str:
 
 
 def there(boot: Boot, cpu: str, text: str, known: Path) -> tuple[str, str | None]:
-    """The processor, the time that it took, and the differences of its run from the `known` one."""
+    """Returns the processor, the time that it took, and the differences between its run and the `known`
+    one.
+    """
     with tempfile.TemporaryDirectory(prefix="vnet-cpu-") as directory:
         share = Path(directory)
         (share / "command").write_text(text)

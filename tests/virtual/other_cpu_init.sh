@@ -1,6 +1,6 @@
 #!/bin/busybox sh
-# First program of the machine that other_cpu.py emulates: the files of the machine outside, read only, under a tmpfs; in
-# them share/command; then off.
+# First program of the machine that other_cpu.py emulates: mounts the outer machine's files, read only, under a tmpfs; runs
+# share/command there; then powers off.
 b=/bin/busybox
 $b mkdir -p /proc /sys /dev /lower /top /whole
 $b mount -t proc none /proc

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A cluster of Slurm with one node, in namespaces of its own: unshare --net --mount --pid --fork --uts --ipc --mount-proc slurm_cluster.sh DIR
-# Everything that it writes is in DIR. It says "ready" when the node takes jobs, and lives until it is ended.
+# Runs a Slurm cluster of one node in namespaces: unshare --net --mount --pid --fork --uts --ipc --mount-proc slurm_cluster.sh DIR
+# It writes only in DIR, prints "ready" when the node takes jobs, and runs until it is stopped.
 set -eu
 dir=$1
 mkdir -p "$dir/spool" "$dir/state" "$dir/munge"

@@ -1,4 +1,4 @@
-"""A small slice of docs/how-to/compare-two-settings.md: what Nagle's algorithm costs at the broker."""
+"""Tests a small part of docs/how-to/compare-two-settings.md: the cost of Nagle's algorithm at the broker."""
 
 from __future__ import annotations
 
@@ -16,5 +16,7 @@ def p99_ms(place: Place, *more: str) -> float:
 
 
 def test_messages_wait_for_acknowledgements_while_nagles_algorithm_is_on(place: Place) -> None:
-    """The way to the centre takes 20 ms and back 10 ms: a message waits for the one before."""
+    """Shows that with Nagle's algorithm a message waits for the acknowledgement of the one before: 20 ms
+    there, 10 ms back.
+    """
     assert p99_ms(place) > p99_ms(place, "-p", "nodelay=true") + 5

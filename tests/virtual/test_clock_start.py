@@ -1,4 +1,4 @@
-"""The date at which a lab's clock starts: the file's, or that of `--clock`, as a node's program sees it."""
+"""Tests the date at which a lab's clock starts, from the file or `--clock`, as a node's program sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A link draws the same delays and losses in two runs with one seed, whatever other links carry."""
+"""Tests that a link draws the same delays and losses in two runs with one seed, whatever other links
+carry.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ run: {hold: 2 s}
 
 
 def lost_and_delays(ran: Ran) -> tuple[set[int], dict[int, float]]:
-    """Sequence numbers of the lost messages of class `watched`, and ms that the others took."""
+    """Returns the sequence numbers of the lost messages of class `watched`, and the delays of the others in
+    ms.
+    """
     table = pl.read_parquet(ran.run_dir / "messages.parquet").filter(pl.col("class") == "watched")
     took = ((pl.col("received_ns") - pl.col("sent_ns")) / 1e6).alias("ms")
     rows = table.select("seq", took).sort("seq").iter_rows()
@@ -43,7 +47,9 @@ def lost_and_delays(ran: Ran) -> tuple[set[int], dict[int, float]]:
 
 
 def test_one_link_s_draws_depend_on_neither_its_delay_nor_the_others_traffic(place: Place) -> None:
-    """Also after the timeline has changed its impairment."""
+    """Shows that a link's losses stay the same with another delay and other traffic, also after the timeline
+    changed its impairment.
+    """
     (place.cwd / "two.yaml").write_text(TWO_LINKS)
     lost, delays = lost_and_delays(place.run("-p", "other=10 /s", file="two.yaml", seed=3))
     there = place.run("-p", "other=70 /s", "-p", "delay=30 ms", file="two.yaml", seed=3)

@@ -1,4 +1,6 @@
-"""A regression of a service in front of `vnet compare`, as a script of continuous integration meets it."""
+"""Tests that `vnet compare` finds a regression of a service, as a script of continuous integration would
+use it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ LIMIT = "latency_p99[class=meter.send] > +2 %"
 
 
 def service() -> str:
-    """The collector of own-program.yaml with `work`, a wait in us, behind a link with jitter; three runs."""
+    """Makes three runs of the collector of own-program.yaml with `work`, a wait in us, behind a link with
+    jitter.
+    """
     text = (PROJECT / "topologies" / "own-program.yaml").read_text()
     for old, new in (
         ("long long at = now_ns();", WAIT),

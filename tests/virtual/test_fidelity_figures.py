@@ -1,4 +1,4 @@
-"""Other programs measure in a lab in virtual time what vNET measures (docs/fidelity.md)."""
+"""Tests that other programs measure the same in a lab in virtual time as vNET (docs/fidelity.md)."""
 
 from __future__ import annotations
 

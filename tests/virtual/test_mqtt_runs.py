@@ -1,4 +1,6 @@
-"""MQTT clients with TLS, logins, wills and kept sessions in virtual time; tshark reads what they say."""
+"""Tests MQTT clients with TLS, logins, wills and kept sessions in virtual time; tshark reads their
+packets.
+"""
 
 from __future__ import annotations
 

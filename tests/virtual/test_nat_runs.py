@@ -94,7 +94,9 @@ run: {hold: 280 s}
 @pytest.mark.sweep
 @pytest.mark.skipif(bool(MISSING), reason=f"no {', '.join(MISSING)} (make setup installs them)")
 def test_a_lease_is_renewed_or_lost_without_a_suspect_run(place: Place, tmp_path: Path) -> None:
-    """The station's link is cut for longer than its lease; the edge has a client on each of two segments."""
+    """Shows that a lease ends if the station's link is cut for longer, and that neither this nor a renewal
+    makes the run suspect.
+    """
     file = tmp_path / "leases.yaml"
     file.write_text(LEASES)
     run = place.run(file=str(file))

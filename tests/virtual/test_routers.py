@@ -50,13 +50,15 @@ def test_the_stream_goes_on_by_another_way(place: Place) -> None:
 @pytest.mark.sweep
 @pytest.mark.slow
 def test_the_stream_repeats(places: Callable[[str], Place]) -> None:
-    """The next test repeats a smaller lab with the same daemons."""
+    """Shows that a stream repeats; the next test repeats a smaller lab with the same daemons."""
     first, second = (_run(places(name)) for name in ("ospf", "ospf-again"))
     assert first.hashes == second.hashes
 
 
 def test_a_containerlab_topology_finds_its_ways_and_repeats(place: Place) -> None:
-    """Imported and run: OSPF of two configurations written for other names and addresses."""
+    """Imports and runs a topology of containerlab: OSPF of two configurations written for other names and
+    addresses.
+    """
     done = place.vnet("import", "containerlab", str(containerlab_lab.write(place.cwd)))
     assert done.returncode == 0, done.stderr
     with (place.cwd / "two-routers.yaml").open("a") as file:
@@ -73,7 +75,9 @@ def test_a_containerlab_topology_finds_its_ways_and_repeats(place: Place) -> Non
 
 
 def test_a_lab_of_kathara_finds_its_ways(place: Place) -> None:
-    """Imported and run: OSPF of Quagga's configurations, addresses of startup scripts, a delay by tc."""
+    """Imports and runs a lab of Kathara: OSPF of Quagga's configurations, addresses of startup scripts, a
+    delay by tc.
+    """
     done = place.vnet("import", "kathara", str(kathara_lab.write(place.cwd)))
     assert done.returncode == 0, done.stderr
     topology = (place.cwd / "two-routers.yaml").read_text()
@@ -90,13 +94,15 @@ def test_a_lab_of_kathara_finds_its_ways(place: Place) -> None:
 @pytest.mark.sweep
 @pytest.mark.slow
 def test_longer_timers_are_a_longer_interruption(place: Place) -> None:
-    """Without `hello` and `dead` of the file OSPF would wait 40 s, which the first test would find."""
+    """Shows that OSPF waits as long as `dead` of the file says; its default is 40 s."""
     found = _figures(_run(place, "-p", "hello=2s", "-p", "dead=8s"))
     assert 5.9 < found["interruption_until", SILENT] < 8.5
 
 
 def test_a_graph_of_126_routers_runs_and_its_ways_are_proven(place: Place) -> None:
-    """The 12-cage, whose ways are short and many, from GraphML as networkx writes it."""
+    """Runs the 12-cage, a graph with many short paths, from GraphML as networkx writes it, and proves its
+    routes.
+    """
     pattern = [17, 27, -13, -59, -35, 35, -11, 13, -53, 53, -27, 21, 57, 11, -21, -57, 59, -17]
     networkx.write_graphml(networkx.LCF_graph(126, pattern, 7), place.cwd / "cage.graphml")
     done = place.vnet("import", "graphml", "cage.graphml", "-o", "cage.yaml")

@@ -1,4 +1,4 @@
-"""A machine that prints without end: its console's file has a bound, and the writer goes on."""
+"""Tests a machine that prints without end: its console's file has a bound, and the writer continues."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_qemu_appends_to_the_console_s_file() -> None:
-    """Shortening relies on it: without O_APPEND a hole would come, as long as what was removed."""
+    """Shows that QEMU opens the file with O_APPEND; without it, shortening the file would leave a hole."""
     domain = (ROOT / "orchestrator" / "lab" / "vm" / "domain.xml.j2").read_text()
     assert "<log file='{{ d.console_log }}' append='on'/>" in domain

@@ -1,4 +1,4 @@
-"""Real machines, emulated where KVM does not work: limits, wires, snapshots, faults, netem."""
+"""Tests real machines, emulated where KVM does not work: limits, wires, snapshots, faults, netem."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [needs_vm, pytest.mark.root, pytest.mark.slow]
 
 
 def shell_on_the_serial_line(running: Running, name: str) -> None:
-    """Enter opens a root shell on a built-in image's serial line, without the agent."""
+    """Shows that Enter opens a root shell on a built-in image's serial line, without the agent."""
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(str(running.state_dir / "vm" / name / "console.sock"))
         line.settimeout(60)
@@ -45,7 +45,7 @@ def shell_on_the_serial_line(running: Running, name: str) -> None:
 
 
 def on_the_console(running: Running, control: Control, name: str) -> None:
-    """In the live page: what a machine's serial line has said before, what it says, what it is told."""
+    """Shows the machine's serial line on the live page: earlier output, new output and typed input."""
     execute(control, name, "sh", "-c", "echo before > /dev/ttyS0")
     log = running.run_dir / "raw" / "logs" / f"{name}.console.log"
     until(60, "what the line said is in its log", lambda: "before" in log.read_text(errors="replace"))
@@ -73,13 +73,15 @@ def on_the_console(running: Running, control: Control, name: str) -> None:
 
 
 def huge_pages(pid: int) -> bool:
-    """Whether the host may give the process huge pages unasked (proc(5): THP_enabled)."""
+    """Returns whether the host may give the process huge pages without a request (proc(5): THP_enabled)."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(line.split()[1] == "1" for line in status if line.startswith("THP_enabled:"))
 
 
 def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -> None:
-    """One after the other on the same machine: each boot costs seconds."""
+    """Tests limits, links, snapshots, the return to one, and a kill on the same machine, since each boot
+    takes seconds.
+    """
     lab, light = own("vmops"), node(own("vmops"), 1, "light")
     guest = machine(node(lab, 0, "guest", cpu_limit_cores=0.9))
     link = access(lab, "own", guest, Impairment(), Impairment())
@@ -98,7 +100,7 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     if browser_here():
         on_the_console(running, control, "guest")
 
-    # QEMU is nobody: what a guest that took it over would try
+    # QEMU runs as nobody: a guest that controlled it could not get out
     assert is_nobody(running, qemu_pid(control, "guest"))
     assert got_out(running, qemu_pid(control, "guest")) == []
 
@@ -164,13 +166,13 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     assert execute(control, "guest", "cat", f"/sys/class/net/{card.name}/carrier") == (0, "1\n")
     assert port in json.dumps(control.call("inspect")["nodes"]["guest"]["interfaces"])
 
-    # a clone that the memory does not hold is refused, and the lab is as it was
+    # a clone that needs more memory than there is, is refused; the lab stays as it was
     huge = json.loads(to_json(machine(node(lab, 7, "huge"), memory_mib=1 << 22)))
     refused = control.call("add", node=huge, steps=[])
     assert not refused["ok"] and "1 virtual machine(s) need about" in refused["error"]
     assert "huge" not in control.call("inspect")["nodes"]
 
-    # power off: carrier and domain gone; and everything, once the lab is
+    # power off removes carrier and domain; taking the lab down removes everything
     assert control.call("node", action="stop", nodes=["guest"])["ok"]
     assert control.call("inspect")["nodes"]["guest"]["state"] == "stopped"
     assert control.call("down")["ok"]
@@ -186,7 +188,9 @@ def groups(lab: str, *names: str) -> list[Path]:
 
 
 def test_clients_in_machines_are_accounted_for_in_the_labs_clock(start: Start) -> None:
-    """Broker and one client in a machine, one client light; messages, samples, clocks, and nothing left."""
+    """Shows that messages, samples and clocks are right with the broker and a client in a machine and another
+    client light, and that nothing is left.
+    """
     plan = mqtt_plan(own("vmtalk"), clients=2, hold_ns=4 * SECOND)
     nodes = tuple(machine(n) if n.name != "client1" else n for n in plan.nodes)
     lengths = {"ramp_ns": plan.ramp_ns, "hold_ns": plan.hold_ns}
@@ -259,7 +263,9 @@ def test_what_cannot_be_had_is_refused_with_a_remedy_and_leaves_nothing(
 
 
 def test_a_machine_that_does_not_come_up_is_left_out_or_ends_the_run_as_the_file_says(start: Start) -> None:
-    """32 MiB are too few for Debian's kernel: it panics, which its console tells."""
+    """Boots Debian's kernel in 32 MiB, where it panics on its console: the file decides whether the run goes
+    on without the machine.
+    """
     lab = own("vmpanic")
     for policy, state in (("continue", "complete"), ("abort", "failed")):
         plan = make_plan(

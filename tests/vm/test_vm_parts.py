@@ -195,7 +195,7 @@ def test_machines_that_the_memory_does_not_hold_are_refused_before_they_are_made
 
 
 def test_boots_are_bounded_and_each_failure_says_why(tmp_path: Path, loop: Loop) -> None:
-    """Six machines, two at a time; one is refused, one never answers."""
+    """Boots six machines, two at a time; one is refused, one never answers, and each error says why."""
     from orchestrator.lab.errors import LabError
 
     workers = Workers(loop, 4, None)
@@ -288,7 +288,9 @@ def test_only_the_worker_is_in_the_labs_namespace(loop: Loop) -> None:
 def test_what_libvirt_asked_qemu_is_kept_from_one_lab_to_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second and more under emulation; the end of a lab takes its link away, not what it leads to."""
+    """Shows that libvirt's answers about QEMU, which cost seconds under emulation, are kept: the end of a lab
+    removes its link to them only.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for lab in ("one", "two", "two"):
         connection._prepare(tmp_path / lab / "v")

@@ -1,4 +1,6 @@
-"""Virtual machines in the plan: taps, own links, bridge VMs, memory, what a kernel needs for them, clones."""
+"""Tests virtual machines in the plan: taps, own links, bridge VMs, memory, requirements of a kernel,
+clones.
+"""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_a_damaged_line_of_a_campaign_is_named(tmp_path: Path, line: str) -> Non
 
 
 def test_virtual_time_has_a_kernel_of_its_own() -> None:
-    """The kernel was left out without a word."""
+    """Shows that virtual time refuses a named kernel, since it has its own."""
     assert spec_of(Path("a.yaml"), {}, kernel="uml").options == ["--kernel", "uml"]
     with pytest.raises(ValueError, match="'uml': virtual time has a kernel of its own"):
         spec_of(Path("a.yaml"), {}, kernel="uml", time="virtual")

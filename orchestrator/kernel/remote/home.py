@@ -85,8 +85,8 @@ def _unpack(tar: tarfile.TarFile, run_dir: Path) -> None:
 
 
 def _belongs(member: tarfile.TarInfo, path: PurePosixPath) -> bool:
-    """Whether a member may be in a run directory. A sparse file may be of any size without any content; the
-    other machine sends none.
+    """Returns whether a member may be in a run directory. A sparse file can claim any size without content;
+    the other machine sends none.
     """
     below = not path.is_absolute() and ".." not in path.parts and "\0" not in member.name
     return below and (member.isdir() or (member.isreg() and not member.issparse() and path.name != ""))

@@ -91,7 +91,7 @@ class Owner:
         argv = [word.replace(SERIAL, str(serial)) for word in self.boot.argv]
         (self.state.directory / "binary").write_text(argv[0])
         shutil.copy(self.console.with_name(SETTINGS), self.state.directory / SETTINGS)
-        # The kernel makes its control socket as the umask has it; who may connect to it can halt the lab.
+        # The umask sets the mode of the kernel's control socket; any user who can connect could halt the lab.
         (self.state.directory / OWN).mkdir(mode=0o700)
         prctl = ctypes.CDLL(None).prctl
         with self.console.open("wb") as console:

@@ -173,7 +173,7 @@ class VmDriver:
         return self._light.counters(node) if node.vm is None else {"cpu": [], "memory": None}
 
     def power(self, nodes: Sequence[Node], on: bool) -> None:
-        """Off: fetches the machines' files and powers them off. On: boots and configures them again."""
+        """Fetches the machines' files and powers them off; with `on`, boots and configures them again."""
         self._light.power([n for n in nodes if n.vm is None], on)
         machines = [self._guests[n.name] for n in nodes if n.name in self._guests]
         for guest, node in ((g, n) for g in machines for n in nodes if n.name == g.name):

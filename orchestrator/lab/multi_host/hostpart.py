@@ -51,19 +51,17 @@ class HostPart:
         return self.channel.lost is None
 
     def estimate(self) -> Dialogue[None]:
-        """A dialogue with the part that estimates the host's clock again."""
+        """Returns a dialogue with the part that estimates the host's clock again."""
         self.clock.estimates.append((yield from clocks.estimate(self._loop.clock, ROUNDS)))
 
     def keep_up(self) -> Dialogue[None]:
-        """A dialogue with the part that estimates the clock and fetches new records and samples."""
+        """Returns a dialogue with the part that estimates the clock and fetches new records and samples."""
         yield from self.estimate()
         for file in list(self._files.values()):
             yield from file.rest()
 
     def everything(self, names: Sequence[str]) -> Dialogue[None]:
-        """A dialogue with the part that fetches these files, except captures, which are fetched when they
-        end.
-        """
+        """Returns a dialogue with the part that fetches these files; captures are fetched when they end."""
         for name in names:
             if not name.startswith("pcap/"):
                 self._follow(name)

@@ -12,8 +12,8 @@ from orchestrator.lab.clock import MILLISECOND, SECOND
 
 TrialResult = Literal["passed", "lost", "queued", "tester"]
 
-# A path carries a load if frames leave it as fast as they enter. RFC 2544 has trials of 60 s so that queues
-# on the way cannot hide that it does not; with this rule trials of a second or two find the same rate.
+# A path carries a load if frames leave it as fast as they enter. Trials of RFC 2544 last 60 s, so that queues
+# on the way cannot hide an overload; with this rule trials of a second or two find the same rate.
 HELD_BACK = 0.01
 HELD_BACK_LEAST_NS = 2 * MILLISECOND  # lateness that a busy machine's receiving side has without any queue
 OFFERED = 0.98  # share of the requested rate; below it, the tester and not the path limits the trial

@@ -51,8 +51,8 @@ class Fleet:
         self.libvirt = connection.libvirt
         self._meant: set[str] = set()  # machines that this process ends
         self.collector = Collector(at.loop, guests, watch)
-        # In the core namespace from their first work on; where a daemon starts the domains, in the machine's
-        # own, through which it is lent their taps.
+        # The workers enter the core namespace; if a daemon starts the domains, they stay in the machine's
+        # own namespace, through which they lend it the taps.
         netns = at.plan.core_netns if connection.embedded else None
         self._workers = Workers(at.loop, THREADS, netns)
         self._pauses = Pauses(at.loop, guests, silence, resuming(self._workers.submit, self.libvirt))

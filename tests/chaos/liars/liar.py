@@ -1,4 +1,4 @@
-"""One liar: what it does to a run, and what came of it: caught, harmless or missed."""
+"""Defines a liar, the change that it makes to a run, and the outcome: caught, harmless or missed."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Truth:
 
 
 def tried(truth: Truth, liar: Liar, folder: Path) -> Outcome:
-    """The run with the lie in it, evaluated as `vnet run` and `vnet report` do. ValueError where the lie
-    changes no file.
+    """Returns the run with the lie in it, evaluated as `vnet run` and `vnet report` do. Raises ValueError if
+    the lie changes no file.
     """
     copy = folder / truth.run_dir.name
     shutil.copytree(truth.run_dir, copy, copy_function=shutil.copy2)
@@ -102,7 +102,7 @@ def tried(truth: Truth, liar: Liar, folder: Path) -> Outcome:
 
 
 def unmake(run_dir: Path) -> None:
-    """The directory as the lab leaves it, before it is sealed and reduced."""
+    """Removes the results of sealing and reduction, so that the directory is as the lab leaves it."""
     for pattern in (*MADE, seal.NAME):
         for path in run_dir.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -111,13 +111,13 @@ def unmake(run_dir: Path) -> None:
 
 
 def contents(run_dir: Path) -> dict[str, str]:
-    """The digest of every file."""
+    """Returns the digest of every file."""
     files = (path for path in run_dir.rglob("*") if path.is_file())
     return {str(p.relative_to(run_dir)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
 
 def outcome(truth: Truth, run_dir: Path, *, reduced: bool) -> Outcome:
-    """Refused, or marked, or wrong; `reduced`: make the tables first."""
+    """Returns whether the lie was refused, marked, or not noticed; `reduced`: the tables are made first."""
     try:
         evaluate(run_dir, reduced=reduced)
     except (CaptureError, RunDirectoryError) as error:
@@ -127,7 +127,7 @@ def outcome(truth: Truth, run_dir: Path, *, reduced: bool) -> Outcome:
 
 
 def evaluate(run_dir: Path, *, reduced: bool) -> None:
-    """As `vnet report` does, without drawing the page."""
+    """Evaluates the run as `vnet report` does, without drawing the page."""
     with told_of(run_dir):
         if reduced:
             reduce_run(run_dir)
@@ -140,7 +140,7 @@ def evaluate(run_dir: Path, *, reduced: bool) -> None:
 
 
 def marks(run_dir: Path) -> set[str]:
-    """All lines at the top of the run's page, with their codes: `trust-records: messages ...`."""
+    """Returns all lines at the top of the run's page, with their codes: `trust-records: messages ...`."""
     codes = {str(w["text"]): str(w["code"]) for w in findings.read(run_dir).warnings}
     found = notices(study_of_run(run_dir))
     return {f"{codes.get(one.text, 'page')}: {one.text}" for one in found if one.level != "missing"}

@@ -206,8 +206,8 @@ mod tests {
     #[test]
     fn no_refusal_is_left_unread() {
         std::thread::spawn(|| {
-            // SAFETY: plain numbers; the thread's own namespace has no interface up. Without the right to it, all
-            // routes are refused as well.
+            // SAFETY: the argument is a plain number. No interface is up in the thread's new namespace, so the kernel
+            // refuses all routes; it also does if the thread may not make a namespace.
             unsafe { libc::unshare(libc::CLONE_NEWNET) };
             let mut netlink = Netlink::open().unwrap();
             let to = (1..4).map(|n| format!("198.51.{n}.0/24")).collect();

@@ -79,7 +79,7 @@ fn no_tick_is_consumed_before_it_is_due() {
 fn owners_are_spread_evenly() {
     let mut hits = [0u32; 10];
     (0..10_000).for_each(|k| hits[owner(42, k, 10) as usize] += 1);
-    // 1000 expected each, standard deviation 30: five of them.
+    // Each owner gets 1000 on average, with a standard deviation of 30; the bound is five of these.
     assert!(hits.iter().all(|h| (850..=1150).contains(h)), "{hits:?}");
 }
 
@@ -175,13 +175,13 @@ proptest! {
             let within = |t: &&i64| (rate.from_ns..to).contains(&(**t + 1));
             let count = got.iter().filter(within).count() as f64;
             let expected = rate.per_s * (to - rate.from_ns) as f64 / 1e9;
-            let slack = match arrivals(which) {
+            let tolerance = match arrivals(which) {
                 // Seven standard deviations, plus one tick for rounding at a border.
                 Arrivals::Poisson => 7.0 * expected.sqrt() + 1.0,
                 _ => 1.000_001,
             };
             prop_assert!(expected > 0.0 || count == 0.0, "{} in a silence", count);
-            prop_assert!((count - expected).abs() <= slack, "{} of {}", count, expected);
+            prop_assert!((count - expected).abs() <= tolerance, "{} of {}", count, expected);
         }
     }
 }
