@@ -13,7 +13,7 @@ from conserved import FRAME, RATE, SECONDS, SIZE, Counts, agreeing, written
 from frames import write
 from rundirs import T0, S
 
-from capture.conservation import registry
+from capture.conservation import applies, registry
 from capture.conservation.check import Compared, Found, Rule, judge
 from capture.conservation.evidence import Evidence, Recorded
 from capture.reduce import reduce_run
@@ -454,3 +454,7 @@ def test_a_verdict_names_the_worst_first_and_each_reason_once() -> None:
     assert judge(RULE, Found(many[:2], ["dark"])).text == (
         "apples equal pears: 2 compared (at most 1 kg apart allowed); dark"
     )
+
+
+def test_every_reason_why_a_check_does_not_apply_belongs_to_a_check() -> None:
+    assert set(applies.ABSENT) <= set(registry.REMEDIES)
