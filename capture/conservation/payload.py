@@ -38,7 +38,15 @@ def node_carries_messages(e: Evidence) -> Found:
                 compared.append(Compared(f"{node} {word}", carried, needed, "bytes"))
             else:
                 left_out.append("a node's counters restarted")
-    return Found(compared, left_out if compared or left_out else ["no message arrived at another node"])
+    return Found(compared, left_out if compared or left_out else [_why_none(e)])
+
+
+def _why_none(e: Evidence) -> str:
+    rows = _between(e)
+    replied = 0 if rows is None else rows["replied_ns"].count()
+    if replied:
+        return f"{replied} replies came to other nodes, and no arrival of their requests was recorded"
+    return "no message arrived at another node"
 
 
 def _taken(e: Evidence, last_ns: int) -> pl.DataFrame:
