@@ -19,6 +19,7 @@ NAME = "manifest.json"
 COMPLETE = "complete"  # the one state that puts a result in no doubt
 # Codes of the warnings that a reduction adds; a new reduction removes them first.
 REDUCTION, TRUST = "reduce-", "trust-"
+INAPPLICABLE: Literal["does not apply"] = "does not apply"  # in place of a check's verdict
 CHECK = "check-"  # prefix of the findings about summary.json that a report adds
 ALTERED = "altered"  # code of a file changed before reduction; no later reduction removes it
 
@@ -81,6 +82,7 @@ class Manifest:
     inputs: dict[str, str] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
     checks: list[dict[str, Any]] = field(default_factory=list)  # name, verdict, text, numbers
+    inapplicable: list[dict[str, Any]] = field(default_factory=list)  # checks without a subject: name, text
     monitors: list[dict[str, Any]] = field(default_factory=list)  # name, state, value, threshold, unit, text
     control: dict[str, Any] = field(default_factory=dict)  # a control run, and its median latencies by class
     sealed: bool = False  # a reduction sealed the run: from then on it has to have its seal
@@ -222,7 +224,7 @@ def reduced(
     """
     known = read(run_dir)
     if known:
-        made: Contents = {**known, "checks": list(checks), "monitors": list(monitors), "sealed": True}
+        made = _parted(known, list(checks)) | {"monitors": list(monitors), "sealed": True}
         _replace(run_dir, made, (REDUCTION, TRUST, CHECK), warnings)
 
 
@@ -235,8 +237,24 @@ def checked(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str
         return False
     new = list(checks)
     names = {check["name"] for check in new}
-    before = [check for check in known.get("checks", []) if check["name"] not in names]
-    return _replace(run_dir, {**known, "checks": before + new}, (CHECK,), warnings)
+    before = [
+        check
+        for key in ("checks", "inapplicable")
+        for check in known.get(key, [])
+        if check["name"] not in names
+    ]
+    return _replace(run_dir, _parted(known, before + new), (CHECK,), warnings)
+
+
+def _parted(known: Contents, checks: list[dict[str, Any]]) -> Contents:
+    """Returns the manifest with its checks in two parts: `checks`, which have a verdict, and `inapplicable`,
+    which have none because the run has no subject for them. Without such ones the latter is left out.
+    """
+    absent = [one for one in checks if one.get("verdict", INAPPLICABLE) == INAPPLICABLE]
+    made: Contents = {**known, "checks": [one for one in checks if one not in absent]}
+    made.pop("inapplicable", None)
+    named = [{"name": one["name"], "text": one["text"]} for one in absent]
+    return made | ({"inapplicable": named} if named else {})
 
 
 def _replace(run_dir: Path, known: Contents, codes: tuple[str, ...], warnings: Iterable[Warned]) -> bool:

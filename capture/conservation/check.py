@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-Word = Literal["holds", "fails", "cannot tell"]
+from contract.manifest import INAPPLICABLE
+
+Word = Literal["holds", "fails", "cannot tell", "does not apply"]
 Relation = Literal["equal", "at least", "at most"]
 NAMED = 3  # most subjects or reasons that a text names
 WRONG = "its figures are off by an unknown amount: repeat the run, and report it as an error of vNET"
@@ -14,7 +16,9 @@ WRONG = "its figures are off by an unknown amount: repeat the run, and report it
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check as the manifest stores it under `checks`."""
+    """The result of one check as the manifest stores it: under `checks`, or under `inapplicable` if the check
+    does not apply to the run.
+    """
 
     name: str
     verdict: Word
@@ -44,10 +48,14 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The pairs of counts that a check compared, and the reasons why it left out other subjects."""
+    """The pairs of counts that a check compared, and the reasons why it left out other subjects.
+
+    absent: the reason why the check does not apply, if the run has no subject for it.
+    """
 
     compared: Sequence[Compared] = ()
     left_out: Sequence[str] = ()  # why subjects were not compared
+    absent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,8 @@ class Rule:
 
 def judge(rule: Rule, found: Found) -> Check:
     """Returns the rule's verdict with a text and numbers: "fails" if a pair of counts disagrees by more than
-    its tolerance, "holds" if all pairs agree, "cannot tell" if `found` has no pair.
+    its tolerance, "holds" if all pairs agree; without a pair "does not apply" if `found` says why, else
+    "cannot tell".
 
     The text of a failure names up to three pairs, those with the largest differences first.
     """
@@ -79,6 +88,8 @@ def judge(rule: Rule, found: Found) -> Check:
         numbers |= {"figure": worst[0].figure, "count": worst[0].count, "tolerance": worst[0].tolerance}
         return Check(rule.name, "fails", f"{_rule(rule, must=True)}, but {_listed(worst)}", numbers)
     why = f"; {_reasons(found.left_out)}" if found.left_out else ""
+    if not found.compared and found.absent:
+        return Check(rule.name, INAPPLICABLE, found.absent, numbers)
     if not found.compared:
         return Check(
             rule.name, "cannot tell", f"could not be made: {why[2:] or 'nothing to compare'}", numbers

@@ -30,7 +30,7 @@ def arrivals_were_handed_over(e: Evidence) -> Found:
     if why := _unknown(e):
         return Found(left_out=[why])
     assert e.messages is not None
-    of = _roles(e.plan)
+    of = roles(e.plan)
     there = e.messages.select(endpoint="receiver", count="copies")
     back = e.messages.select(endpoint="sender", count="replies")
     recorded = _by_node(pl.concat([there, back]), of)
@@ -51,7 +51,7 @@ def sends_left(e: Evidence) -> Found:
     if why := _unknown(e):
         return Found(left_out=[why])
     assert e.messages is not None
-    of = _roles(e.plan)
+    of = roles(e.plan)
     alone = _only_roles(e.plan)
     several = {
         sender for sender, n in e.messages.group_by("sender", "flow", "seq").len()
@@ -84,7 +84,7 @@ def _unknown(e: Evidence) -> str:
     return ""
 
 
-def _roles(plan: Plan) -> dict[str, str]:
+def roles(plan: Plan) -> dict[str, str]:
     """Maps each endpoint of a UDP role of the agent to its light node."""
     return {
         session.endpoint: node.name

@@ -30,7 +30,7 @@ def none_is_too_soon(e: Evidence) -> Found:
     if why := e.unsuitable or doubtful(e):
         return Found(left_out=[why])
     if e.messages is None:
-        return Found(left_out=["no messages"])
+        return Found(left_out=["no records of messages"])
     near, home_of = ways(e), homes(e.plan)
     broker_of = brokers(e.plan)
     flows = e.messages.drop_nulls("receiver").group_by("name", "sender", "receiver", "pattern")

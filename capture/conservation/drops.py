@@ -37,7 +37,7 @@ def drops_are_missed(e: Evidence) -> Found:
     again = sum(value for (_, counter), value in stacks.items() if counter == SEGMENTS)
     lost = _lost(e)
     compared = []
-    for link, way, node in _to_nodes(e.plan):
+    for link, way, node in to_nodes(e.plan):
         rows = e.links.filter(link=link, direction=way).sort("t_ns")["dropped"]
         if rows.is_empty() or (rows.diff().drop_nulls() < 0).any():
             continue
@@ -65,7 +65,7 @@ def _transfers(plan: Plan) -> Iterator[dict[str, Any]]:
         yield from (role.spec for role in node.software if role.kind == "bulk")
 
 
-def _to_nodes(plan: Plan) -> Iterator[tuple[str, str, str]]:
+def to_nodes(plan: Plan) -> Iterator[tuple[str, str, str]]:
     """Yields link, direction and node for each link direction that leads to a node which does not forward.
     Leaves out links between segments, media and half-duplex links.
     """

@@ -40,13 +40,13 @@ def links_lose_their_share(e: Evidence) -> Found:
                 (0, link.way(way).impairment),
                 *((t, i) for t, n, w, i in changes if (n, w) == (link.name, way)),
             ]
-            if any(_correlated(one) for _, one in asked) or not any(one.loss for _, one in asked):
+            if any(correlated(one) for _, one in asked) or not any(one.loss for _, one in asked):
                 continue
             rows = steps.filter(
                 pl.col("whole") & (pl.col("link") == link.name) & (pl.col("direction") == way)
             )
             compared += _of_direction(f"{link.name} {way}", rows, asked)
-    return Found(compared, [] if compared else ["no link has independent loss"])
+    return Found(compared, [] if compared else ["no frame crossed a link with independent loss"])
 
 
 def _of_direction(name: str, rows: pl.DataFrame, asked: list[tuple[int, Impairment]]) -> Iterator[Compared]:
@@ -89,5 +89,5 @@ def _changes(e: Evidence) -> Iterator[tuple[int, str, str, Impairment]]:
             yield from ((at_ns, target, way, one) for target in targets)
 
 
-def _correlated(one: Impairment) -> bool:
+def correlated(one: Impairment) -> bool:
     return bool(one.loss_correlation or one.gemodel or one.duplicate)

@@ -38,7 +38,15 @@ def node_carries_messages(e: Evidence) -> Found:
                 compared.append(Compared(f"{node} {word}", carried, needed, "bytes"))
             else:
                 left_out.append("a node's counters restarted")
-    return Found(compared, left_out if compared or left_out else ["no messages between nodes"])
+    return Found(compared, left_out if compared or left_out else [_why_none(e)])
+
+
+def _why_none(e: Evidence) -> str:
+    rows = _between(e)
+    replied = 0 if rows is None else rows["replied_ns"].count()
+    if replied:
+        return f"{replied} replies came to other nodes, and no arrival of their requests was recorded"
+    return "no message arrived at another node"
 
 
 def _taken(e: Evidence, last_ns: int) -> pl.DataFrame:
@@ -73,12 +81,12 @@ def _between(e: Evidence) -> pl.DataFrame | None:
     """
     if e.messages is None:
         return None
-    homes = _homes(e.plan)
+    known = homes(e.plan)
     placed = e.messages.with_columns(
-        pl.col(end).replace_strict(homes, default=None, return_dtype=pl.String).alias(name)
+        pl.col(end).replace_strict(known, default=None, return_dtype=pl.String).alias(name)
         for end, name in (("sender", "from"), ("receiver", "to"))
     )
-    between = _go_betweens(e.plan)
+    between = go_betweens(e.plan)
     apart = (pl.col("from") != pl.col("to")) & ~(
         (pl.col("pattern") == "publish") & (pl.col("from").is_in(between) | pl.col("to").is_in(between))
     )
@@ -88,9 +96,9 @@ def _between(e: Evidence) -> pl.DataFrame | None:
 def _transferred(e: Evidence, leg: int, last_ns: int) -> Iterator[pl.DataFrame]:
     if e.transfers is None:
         return
-    homes = _homes(e.plan)
+    known = homes(e.plan)
     home = {
-        end: pl.col(end).replace_strict(homes, default=None, return_dtype=pl.String)
+        end: pl.col(end).replace_strict(known, default=None, return_dtype=pl.String)
         for end in ("sender", "endpoint")
     }
     rows = e.transfers.filter(
@@ -108,12 +116,12 @@ def _summed(parts: list[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat([empty, *parts]).drop_nulls().group_by("node").agg(pl.col("payload").sum())
 
 
-def _homes(plan: Plan) -> dict[str, str]:
+def homes(plan: Plan) -> dict[str, str]:
     """Maps each endpoint on a light node to the name of this node."""
     return {s.endpoint: node.name for node, _, s in plan.sessions() if node.kind == "light"}
 
 
-def _go_betweens(plan: Plan) -> list[str]:
+def go_betweens(plan: Plan) -> list[str]:
     return [
         node.name for node in plan.nodes
         if any(software.role in GO_BETWEENS for software in node.software)

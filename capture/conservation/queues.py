@@ -50,7 +50,7 @@ def full_links_hold(e: Evidence) -> Found:
     steps = link_steps(e)
     if steps is None:
         return Found(left_out=["no counters of links"])
-    rates = {(name, way): one.rate_bps for name, way, one in _asked(e.plan) if one.rate_bps and not one.loss}
+    rates = {(name, way): one.rate_bps for name, way, one in asked(e.plan) if one.rate_bps and not one.loss}
     changed = {t for event in e.plan.events if event.action == "impair" for t in event.targets}
     compared = []
     for (link, direction), rows in steps.partition_by("link", "direction", as_dict=True).items():
@@ -62,10 +62,10 @@ def full_links_hold(e: Evidence) -> Found:
         if full.height >= FEWEST:
             empty = full.filter(pl.col("backlog_packets") == 0).height
             compared.append(Compared(f"{link} {direction}", empty, full.height // 2, "samples"))
-    return Found(compared, [] if compared else ["no queue was full"])
+    return Found(compared, absent="no queue was full")
 
 
-def _asked(plan: Plan) -> list[tuple[str, str, Impairment]]:
+def asked(plan: Plan) -> list[tuple[str, str, Impairment]]:
     return [
         (link.name, way, link.way(way).impairment)
         for link in plan.links for way in WAYS
@@ -82,12 +82,12 @@ def _limits(plan: Plan) -> dict[tuple[str, str], int]:
     those that ever have a queue kind or no limit.
     """
     found: dict[tuple[str, str], int] = {}
-    asked = _asked(plan)
+    wishes = asked(plan)
     for event in plan.events:
-        asked += event.impairments()
-    unknown = {(name, way) for name, way, wanted in asked if wanted.queue or not wanted.limit_packets}
-    known = {(name, way) for name, way, _ in _asked(plan)}
-    for name, way, wanted in asked:
+        wishes += event.impairments()
+    unknown = {(name, way) for name, way, wanted in wishes if wanted.queue or not wanted.limit_packets}
+    known = {(name, way) for name, way, _ in asked(plan)}
+    for name, way, wanted in wishes:
         if (name, way) in known - unknown:
             found[name, way] = max(found.get((name, way), 0), 2 * (wanted.limit_packets or 0) + 2)
     return found

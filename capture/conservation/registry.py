@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from capture.conservation import (
+    applies,
     captured_frames,
     captures,
     cpu,
@@ -88,13 +89,19 @@ REMEDIES = {rule.name: rule.remedy for rule in (*TABLES, *SUMMARY)}
 
 def of_tables(evidence: Evidence) -> list[Check]:
     """Returns the results of all checks of a run's tables, in the order of TABLES."""
-    return [judge(rule, compare(evidence)) for rule, compare in TABLES.items()]
+    return [
+        judge(rule, applies.of_check(rule.name, evidence.plan, compare(evidence)))
+        for rule, compare in TABLES.items()
+    ]
 
 
 def of_summary(evidence: Evidence) -> list[Check]:
     """Returns the results of all checks of the run's summary.json, in the order of SUMMARY."""
     rows = rundir.read_summary(evidence.run_dir)
-    return [judge(rule, compare(evidence, rows)) for rule, compare in SUMMARY.items()]
+    return [
+        judge(rule, applies.of_check(rule.name, evidence.plan, compare(evidence, rows)))
+        for rule, compare in SUMMARY.items()
+    ]
 
 
 def findings(checks: Iterable[Check], prefix: str = TRUST) -> list[Warned]:

@@ -43,7 +43,7 @@ def repeats_have_reasons(e: Evidence) -> Found:
         Compared(node, again.get(node, 0), reasons.get(node, 0), "segments", others.get(node, 0))
         for node in sorted(again.keys() | reasons.keys())
     ]
-    return Found(compared, [] if compared else ["no stack sent a segment again"])
+    return Found(compared, absent="no stack sent a segment again")
 
 
 def interfaces_have_packets(e: Evidence) -> Found:

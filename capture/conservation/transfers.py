@@ -10,7 +10,7 @@ from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.counters import light_nodes, node_steps
 from capture.conservation.evidence import Evidence
 from contract.manifest import COMPLETE
-from contract.plan import Plan, Software
+from contract.plan import Node, Plan, Software
 
 TRANSFER_ENDS = Rule(
     "transfer-ends", "bytes that receivers of transfers read", "those that senders wrote", WRONG
@@ -44,7 +44,7 @@ def ends_agree(e: Evidence) -> Found:
     connections. Transfers with several receivers are left out.
     """
     if e.transfers is None:
-        return Found(left_out=["no bulk transfers"])
+        return Found(left_out=["no records of bulk transfers"])
     last = e.transfers.group_by("name", "leg", "endpoint").agg(pl.col("bytes", "t_ns").max())
     gave = last.filter(leg=0).group_by("name").agg(pl.col("bytes").sum())
     took = last.filter(leg=1).group_by("name").agg(pl.col("bytes", "t_ns").max(), ends=pl.len())
@@ -69,21 +69,25 @@ def nodes_sent_them(e: Evidence) -> Found:
         return Found(left_out=[e.unsuitable])
     steps = node_steps(e)
     if steps is None or e.transfers is None or e.stacks is None:
-        return Found(left_out=["no bulk transfers, or no counters of nodes and stacks"])
+        return Found(left_out=["no records of bulk transfers, or no counters of nodes and stacks"])
     again = dict(e.stacks.filter(counter="TcpRetransSegs").select("node", "value").iter_rows())
     gave = e.transfers.filter(leg=0).group_by("sender", "name").agg(pl.col("bytes").max())
     of = dict(gave.group_by("sender").agg(pl.col("bytes").sum()).iter_rows())
     compared = []
     for node in light_nodes(e.plan):
-        roles = node.software
-        if not roles or any(role.kind != KIND or not role.spec.get("to") for role in roles):
+        if not alone(node):
             continue
         sent = steps.filter(pl.col("whole") & (pl.col("node") == node.name))
         size, frames = (int(sent[column].sum()) for column in ("tx_bytes", "tx_packets"))
         payload = max(0, size - HEADERS * frames - SEGMENT * again.get(node.name, 0))
-        given = sum(of.get(role.session.endpoint, 0) for role in roles if role.session)
+        given = sum(of.get(role.session.endpoint, 0) for role in node.software if role.session)
         compared.append(Compared(node.name, payload, given, "bytes"))
     return Found(compared, [] if compared else ["no node has senders of transfers alone"])
+
+
+def alone(node: Node) -> bool:
+    """Returns True if the node runs senders of transfers and nothing else."""
+    return bool(node.software) and all(role.kind == KIND and role.spec.get("to") for role in node.software)
 
 
 def records_are_a_second_apart(e: Evidence) -> Found:
@@ -92,7 +96,7 @@ def records_are_a_second_apart(e: Evidence) -> Found:
     new bytes a receiver writes no record.
     """
     if e.transfers is None:
-        return Found(left_out=["no bulk transfers"])
+        return Found(left_out=["no records of bulk transfers"])
     over = ("flow", "endpoint", "leg")
     steps = e.transfers.sort("t_ns").with_columns(step=pl.col("t_ns").diff().over(over)).drop_nulls("step")
     middle = steps.group_by("name", "endpoint").agg(pl.col("step").median().cast(pl.Int64), n=pl.len())

@@ -144,12 +144,14 @@ def status_of(summary: Summary, strict: bool, directory: Path) -> int:
 @strict_option
 @json_option
 def status_command(directory: Path, strict: bool, as_json: bool) -> int:
-    """Show the progress of the campaign in DIRECTORY, with its failed and suspect runs.
+    """Show the progress of the campaign in DIRECTORY, with its failed and suspect runs and its expectations.
 
     \b
     Example:  vnet campaign status results/udp-request
     """
     from orchestrator.campaign.campaign import status
+    from orchestrator.cli import headlines
+    from reports.verdicts import of_expectations
 
     with refused():
         where = (
@@ -162,7 +164,8 @@ def status_command(directory: Path, strict: bool, as_json: bool) -> int:
         print_json(as_data(where, summary))
     else:
         say(f"{where}: {said(summary)}")
-        for line in doubts(summary):
+        answered = [line for line, _ in headlines.expectations(of_expectations(where))]
+        for line in [*doubts(summary), *answered]:
             say(line)
     return status_of(summary, strict, where)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from contract import manifest, rundir, verdict
 from contract.proof import Proven
+from contract.verdict import Judged
 from orchestrator.cli.output import print_result
 from orchestrator.lab import judgement
 
@@ -33,16 +34,15 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
     rows = [list(row) for row in table]
     lines = [*verdicts(judged, failures=failures), *others(judged), *explained(directory), *unread(directory)]
     last = f"report: {page}" if page is not None else ""
-    print_result(rows if len(rows) > 1 else [], lines, last, first=expectations(judged))
+    print_result(rows if len(rows) > 1 else [], lines, last, first=expectations(judged.expectations))
 
 
-def expectations(judged: Summary) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs: the number of expectations by verdict, then each one that fails or is
-    open; empty without expectations.
+def expectations(found: Sequence[Judged]) -> list[tuple[str, str]]:
+    """Returns (line, colour) pairs on the verdicts of expectations: their numbers, then each one that fails
+    or is open; empty without expectations.
     """
     from reports.judged import answer
 
-    found = judged.expectations
     if not found:
         return []
     counted = Counter(str(one.verdict) for one in found)

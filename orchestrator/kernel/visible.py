@@ -93,11 +93,19 @@ def _hidden(path: Path) -> bool:
     """Returns whether the sandbox (images/agent/src/launch/sandbox) hides a path that a command names,
     outside the system's directories and those that every node has of its own: a directory of more than two
     levels, or a file that has a dotted part in its path or that not everybody can read.
+
+    Of what lies below the directories that a node has of its own, nodes see the files that commands name and
+    everybody can read.
     """
-    if _below(str(path), OF_NODE) or _below(str(path), SEEN):
+    if _below(str(path), OF_GUEST) and not _below(str(path), CARRIED):
+        return False
+    own = _below(str(path), OF_NODE)
+    if not own and _below(str(path), SEEN):
         return False
     if path.is_dir():
         return len(path.parts) > SHORTEST
+    if own:
+        return path.is_file() and not path.stat().st_mode & ALL_READ
     dotted = any(part.startswith(".") for part in path.parts)
     return dotted or not path.stat().st_mode & ALL_READ
 

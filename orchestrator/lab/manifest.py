@@ -63,7 +63,7 @@ class Manifest(manifest.Manifest):
         before = self._ours
         there = manifest.Manifest() if before is None else manifest.load(self._run_dir)
         others = [w for w in there.warnings if w not in (before or ()) and w not in ours]
-        self.checks, self.sealed = there.checks, there.sealed
+        self.checks, self.inapplicable, self.sealed = there.checks, there.inapplicable, there.sealed
         self._ours = ours
         manifest.write(self._run_dir, self.contents(ours + others))
 

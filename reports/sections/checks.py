@@ -17,8 +17,9 @@ MOST = 30  # rows in the page; the CSV has all
 
 
 def section(page: Page) -> Part | None:
-    """Returns the section: all checks of a single run, the worst verdicts first, or the failed checks of
-    several runs; None if no manifest has checks, as in runs of earlier versions.
+    """Returns the section: all checks of a single run, the worst verdicts first, and those that do not apply
+    to it; or the failed checks of several runs; None if no manifest has checks, as in runs of earlier
+    versions.
     """
     rows = [
         {"run": "" if page.study.single else cell.name, **check}
@@ -30,7 +31,10 @@ def section(page: Page) -> Part | None:
     rows.sort(key=lambda row: ORDER.get(row["verdict"], 0))  # a stable sort keeps the order of the runs
     counts = {word: sum(row["verdict"] == word for row in rows) for word in ORDER}
     shown = rows if page.study.single else _alike([row for row in rows if row["verdict"] == "fails"])
-    return page.part("checks", "Checks", counts={w: n for w, n in counts.items() if n}, rows=shown)
+    absent = page.study.cells[0].run.manifest.inapplicable if page.study.single else []
+    return page.part(
+        "checks", "Checks", counts={w: n for w, n in counts.items() if n}, rows=shown, absent=absent
+    )
 
 
 def _alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -159,6 +159,8 @@ def test_expectations_are_judged_without_a_page(place: Place) -> None:
     assert not (place.dir / "report").exists()
     state = place("status", "results/small", "--json", status=8)
     assert [one["verdict"] for one in json.loads(state)["expectations"]] == ["cannot tell"]
+    lines = place("status", "results/small", status=8).splitlines()
+    assert lines[1] == "1 of 1 expectation cannot be told." and lines[2].startswith("  cannot tell: ")
 
 
 @pytest.mark.parametrize(

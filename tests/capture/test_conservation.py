@@ -13,11 +13,13 @@ from conserved import FRAME, RATE, SECONDS, SIZE, Counts, agreeing, written
 from frames import write
 from rundirs import T0, S
 
-from capture.conservation import registry
+from capture.conservation import applies, registry
 from capture.conservation.check import Compared, Found, Rule, judge
 from capture.conservation.evidence import Evidence, Recorded
 from capture.reduce import reduce_run
 from contract import manifest, rundir
+from reports.judged import known
+from reports.junit import junit
 from reports.metrics.messages import counts
 from reports.report import report
 
@@ -30,6 +32,11 @@ def checked(run: Path) -> dict[str, dict[str, Any]]:
     return {check["name"]: check for check in json.loads((run / "manifest.json").read_text())["checks"]}
 
 
+def absent(run: Path) -> dict[str, str]:
+    """The reasons of the checks that do not apply, by name."""
+    return {one["name"]: one["text"] for one in manifest.read(run)["inapplicable"]}
+
+
 def failing(run: Path) -> set[str]:
     return {name for name, check in checked(run).items() if check["verdict"] == "fails"}
 
@@ -37,15 +44,48 @@ def failing(run: Path) -> set[str]:
 def test_nothing_is_found_where_counts_agree(tmp_path: Path) -> None:
     found = checked(written(tmp_path, agreeing()))
     verdicts = {name: check["verdict"] for name, check in found.items()}
-    # Every node that has a link has only that; the segment has two ports; nobody forwards; no filter.
-    untold = {"node-some-links", "link-most-frames", "capture-filtered", "capture-matches"}
-    # No stacks, transfers, proofs, limits, losses or memory are written; tests/chaos/test_liars.py has them.
-    untold |= {"link-full", "proof-planned", "proof-words", "link-backlog", "datagrams-sent", "link-stack"}
-    untold |= {"message-delay", "datagrams-received", "link-drops", "node-memory", "stack-repeats"}
-    untold |= {"transfer-ends", "link-loss", "transfer-times", "memory-sampled", "phases-planned"}
-    untold |= {"transfer-nodes"}
+    # No stacks, peaks or memory are written, and no phases; tests/chaos/test_liars.py has them.
+    untold = {"memory-sampled", "node-memory", "link-drops", "link-stack", "phases-planned"}
     assert verdicts == {name: "cannot tell" if name in untold else "holds" for name in verdicts}
-    assert set(verdicts) == {rule.name for rule in registry.TABLES}
+    # Every node that has a link has only that; the segment has two ports; no filter.
+    without = {"node-some-links", "link-most-frames", "capture-filtered", "capture-matches"}
+    # The plan has no impairment, stream or UDP role, and no stack sent a segment again.
+    without |= {"link-full", "proof-planned", "proof-words", "link-backlog", "link-loss", "message-delay"}
+    without |= {"datagrams-sent", "datagrams-received", "stack-repeats"}
+    without |= {"transfer-ends", "transfer-times", "transfer-nodes"}
+    reasons = absent(tmp_path / "run")
+    assert set(reasons) == without and all(reasons.values())
+    assert set(verdicts) | without == {rule.name for rule in registry.TABLES}
+
+
+def test_a_check_with_a_subject_and_without_its_table_cannot_tell(tmp_path: Path) -> None:
+    run = written(tmp_path, agreeing())
+    for name in ("messages.csv", "links.csv"):
+        (run / "raw" / name).unlink()
+    found = checked(run)
+    told = {name: found[name]["verdict"] for name in ("message-rows", "message-losses", "node-links")}
+    assert set(told.values()) == {"cannot tell"}
+    plan = json.loads((run / "plan.json").read_text())
+    plan |= {"flows": [], "links": []}
+    (run / "plan.json").write_text(json.dumps(plan))
+    assert told.keys().isdisjoint(checked(run))
+
+
+def test_checks_that_do_not_apply_are_listed_and_counted_nowhere(tmp_path: Path) -> None:
+    run = written(tmp_path, agreeing())
+    reduce_run(run)
+    page = report(run).read_text()
+    listed = manifest.read(run)["inapplicable"]
+    assert f"{len(listed)} checks do not apply to this run" in page
+    assert all(one["text"] in page for one in listed)
+    names = {one["name"] for one in listed}
+    recorded = {one.name for one in rundir.read_verdicts(run) if one.of == "check"}
+    assert recorded and names.isdisjoint(recorded)
+    assert known(run)["check"].keys() <= {"holds", "cannot tell"}
+    assert not any(f'name="{name}"' in junit(run) for name in names)
+    assert "does not apply" not in junit(run)
+    report(run)
+    assert manifest.read(run)["inapplicable"] == listed, "a second report lists each once"
 
 
 def no_bytes_of_a_node(counts: Counts) -> None:
@@ -170,7 +210,7 @@ def test_what_a_filter_lets_through_is_counted_twice(tmp_path: Path) -> None:
     found = checked(udp)
     names = ("capture-filtered", "capture-matches", "capture-received", "capture-rows", "capture-bytes")
     assert {name: found[name]["verdict"] for name in names} == dict.fromkeys(names, "holds")
-    assert found["capture-frames"]["text"] == "could not be made: every capture has a filter"
+    assert absent(udp)["capture-frames"] == "every capture has a filter"
     assert failing(written(tmp_path / "tcp", agreeing(), wanted="tcp")) == {"capture-matches"}
     more = agreeing()
     more.captured += [20] * 3
@@ -368,7 +408,8 @@ def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
     plan = json.loads((run / "plan.json").read_text())
     plan["captures"] = []
     (run / "plan.json").write_text(json.dumps(plan))
-    assert checked(run)["capture-rows"]["text"] == "could not be made: the run has no capture point"
+    assert "capture-rows" not in checked(run)
+    assert absent(run)["capture-rows"] == "the run has no capture point"
 
 
 def test_figures_of_the_summary_are_held_against_the_tables(
@@ -377,7 +418,7 @@ def test_figures_of_the_summary_are_held_against_the_tables(
     run = written(tmp_path, agreeing())
     reduce_run(run)
     report(run)
-    names = {rule.name for rule in registry.SUMMARY}
+    names = {rule.name for rule in registry.SUMMARY} - {"summary-goodput"}  # no bulk transfer
     good = {c["name"]: c["verdict"] for c in manifest.read(run)["checks"]}
     assert names <= set(good) and good["summary-counts"] == "holds" and not manifest.read(run)["suspect"]
     right = counts
@@ -413,6 +454,13 @@ def test_a_verdict_names_the_worst_first_and_each_reason_once() -> None:
     }
     none = judge(RULE, Found(left_out=["no scales", "no scales", "dark"]))
     assert (none.verdict, none.text) == ("cannot tell", "could not be made: no scales (2 times); dark")
+    without = judge(RULE, Found(left_out=["dark"], absent="no fruit"))
+    assert (without.verdict, without.text) == ("does not apply", "no fruit")
+    assert judge(RULE, Found(many, absent="no fruit")).verdict == "fails", "what was compared counts"
     assert judge(RULE, Found(many[:2], ["dark"])).text == (
         "apples equal pears: 2 compared (at most 1 kg apart allowed); dark"
     )
+
+
+def test_every_reason_why_a_check_does_not_apply_belongs_to_a_check() -> None:
+    assert set(applies.ABSENT) <= set(registry.REMEDIES)

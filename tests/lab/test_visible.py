@@ -78,7 +78,28 @@ def test_a_lab_kernel_shows_what_nodes_read_below_tmp(tmp_path: Path, below_tmp:
         assert [found(tmp_path, keys, kernel) for kernel in ("uml", "host")] == [[], []]
         assert shown(tmp_path, keys) == [path]
     (below_tmp / "x").chmod(0o600)
+    rule = "is on this machine, but the node does not see it"
+    command = f", software: {{p: {{command: 'cat {below_tmp}/x'}}}}"
+    for kernel in ("uml", "host"):
+        assert found(tmp_path, command, kernel) == [("nodes.a.software.p", f"{below_tmp}/x", rule)]
+        assert found(tmp_path, f"{command}, mounts: {{read: [{below_tmp}/x]}}", kernel) == []
     assert shown(tmp_path, f", software: {{p: {{command: 'cat {below_tmp}/x'}}}}") == []
+
+
+def test_a_directory_below_tmp_that_a_command_names_needs_mounts(tmp_path: Path, below_tmp: Path) -> None:
+    site = below_tmp / "site"
+    site.mkdir()
+    try:
+        command = f", software: {{p: {{command: 'ls {site}'}}}}"
+        rule = "is on this machine, but the node does not see it"
+        for kernel in ("uml", "host"):
+            assert found(tmp_path, command, kernel) == [("nodes.a.software.p", str(site), rule)]
+            assert found(tmp_path, f"{command}, mounts: {{read: [{site}]}}", kernel) == []
+            # The node's own directories, which commands may use, are no directories of the machine.
+            own = f", software: {{p: {{command: 'ls /tmp {below_tmp} /proc/self/fd /dev/shm /run'}}}}"
+            assert found(tmp_path, own, kernel) == []
+    finally:
+        site.rmdir()
 
 
 def test_what_lies_elsewhere_needs_no_mount_in_a_lab_kernel(tmp_path: Path) -> None:
