@@ -27,7 +27,7 @@ from .compose_forms import (
 )
 from .files import bounded, script
 from .linux.commands import act
-from .network import Lan, Machine, Network, Origin, name_of
+from .network import Lan, Machine, Network, Origin, insist_few, name_of
 
 TOOL = "Docker Compose"
 RUNTIMES = ("docker", "podman")
@@ -77,6 +77,7 @@ class _Reader:
         for name in services.keys() - active.keys():
             self._leave(("services", name), f"{name}: is of a profile, which is not started by default")
         given = mapping(data.get("networks"))
+        insist_few(self._document.file, len(services) + len(given))
         self._networks(active, given)
         for name in sorted_services(active, self._refuse):
             self._service(name, active[name])
@@ -173,6 +174,7 @@ class _Reader:
         count = int(str(count))
         if count == 0:
             self._leave(path, f"{theirs}: has no replica")
+        insist_few(self._document.file, len(self._network.machines) + count)
         limits, software = self._limits(path, keys), self._program(path, theirs, keys)
         for number in range(1, count + 1):
             label = theirs if count == 1 else f"{theirs}-{number}"

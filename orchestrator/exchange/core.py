@@ -11,11 +11,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+from ..language.markup import Element, elements
 from ..language.problem import Problem, TopologyError
 from .daemons import DAEMONS
 from .files import bounded
-from .markup import Element, elements
-from .network import End, Lan, Machine, Network, Origin, Wire, name_of
+from .network import End, Lan, Machine, Network, Origin, Wire, insist_few, name_of
 
 TOOL = "CORE"
 REMEDY = "name a scenario that CORE 6 or newer has saved as XML"
@@ -55,6 +55,8 @@ class _Reader:
     def network(self) -> Network:
         if self._root.tag != "scenario":
             self._refuse(self._root, "is no scenario", REMEDY, f"<{self._root.tag}>")
+        paths = (("networks", "network"), ("devices", "device"), ("links", "link"))
+        insist_few(self._file, sum(len(list(self._root.all(*path))) for path in paths))
         for element in self._root.all("networks", "network"):
             self._lan(element)
         for element in self._root.all("devices", "device"):

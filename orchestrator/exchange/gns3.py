@@ -15,7 +15,7 @@ from ..language.source import Document, read_document
 from ..software.registry import KINDS
 from .commands import interfaces_file, virtual_pc
 from .files import bounded, script
-from .network import End, Lan, Machine, Network, Origin, Wire, name_of
+from .network import End, Lan, Machine, Network, Origin, Wire, insist_few, name_of
 from .startup import Startup
 
 TOOL = "GNS3"
@@ -61,6 +61,7 @@ class _Reader:
             )
             raise TopologyError(self._problems)
         topology = _mapping(data.get("topology"))
+        insist_few(self._document.file, sum(len(_list(topology.get(key))) for key in ("nodes", "links")))
         for number, node in enumerate(_list(topology.get("nodes"))):
             self._node(("topology", "nodes", number), node)
         for number, link in enumerate(_list(topology.get("links"))):

@@ -15,7 +15,7 @@ from typing import IO, Any
 from ..language.problem import Problem, TopologyError
 from .files import utf8
 from .linux.tc import duration
-from .network import Lan, Machine, Network, Origin, Wire, name_of
+from .network import Lan, Machine, Network, Origin, Wire, insist_few, name_of
 from .sandboxed import OUTPUT, UNAVAILABLE
 from .startup import Startup
 
@@ -47,6 +47,7 @@ def read(
     network.left += dict.fromkeys(found["left"])
     network.changed += dict.fromkeys(found["changed"])
     network.left += [f"{len(nets) - 1} more networks that the script builds"] if len(nets) > 1 else []
+    insist_few(str(path), sum(len(nets[0][key]) for key in ("hosts", "switches", "links")))
     _take(network, nets[0])
     return network
 
