@@ -38,6 +38,7 @@ READ = {
     "healthcheck", "cpus", "mem_limit", "pids_limit", "deploy", "sysctls", "network_mode", "scale", "ports",
     "profiles", "expose",
 }  # fmt: skip
+HEALTH = {"test", "interval", "timeout", "retries", "start_period", "disable"}
 Place = tuple[str | int, ...]
 
 
@@ -131,6 +132,9 @@ class _Reader:
 
     def _subnet(self, path: Place, keys: dict[str, Any]) -> str | None:
         configs = listed(mapping(keys.get("ipam")).get("config"))
+        for key in sorted(mapping(keys.get("ipam")).keys() - {"config"}):
+            if mapping(keys["ipam"])[key] not in ("default", None):
+                self._leave((*path, "ipam"), f"ipam.{key}: no counterpart")
         subnets = [str(mapping(one)["subnet"]) for one in configs if mapping(one).get("subnet")]
         for text in subnets[1:]:
             self._leave((*path, "ipam"), f"the subnet {text}: a segment has one")
@@ -321,6 +325,9 @@ class _Reader:
         found: dict[str, str] = {}
         for one in listed(keys.get("env_file")):
             file = self._directory / str(mapping(one).get("path", one))
+            if not file.is_file() and mapping(one).get("required") is False:
+                self._leave((*path, "env_file"), f"{file.name}: is not there, and not required")
+                continue
             if not file.is_file():
                 self._refuse((*path, "env_file"), "is not there", "put it beside the file", str(file))
                 continue
@@ -343,6 +350,8 @@ class _Reader:
         test = check.get("test")
         if not test or check.get("disable") is True or test in ("NONE", ["NONE"]):
             return None
+        for key in sorted(check.keys() - HEALTH):
+            self._leave((*path, "healthcheck"), f"{theirs}: healthcheck.{key}: no counterpart")
         words = [str(word) for word in test] if isinstance(test, list) else ["CMD-SHELL", str(test)]
         command: Any = words[1:] if words[0] == "CMD" else " ".join(words[1:])
         place = (*path, "healthcheck")

@@ -168,7 +168,7 @@ class _Reader:
                 machine.keys[ours] = f"{value} {unit}"
             elif value:
                 self._leave(path, f"{theirs}: {key} ({str(value)[:60]}), which is no number")
-        for key in ("environment", "extra_hosts", "extra_volumes", "mac_address"):
+        for key in ("environment", "extra_hosts", "extra_volumes", "mac_address", "custom_adapters"):
             if value := properties.get(key):
                 self._leave(path, f"{theirs}: {key} ({' '.join(str(value).split())[:60]})")
 

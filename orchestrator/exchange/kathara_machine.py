@@ -13,6 +13,7 @@ from ..language.problem import Problem
 from .commands import interfaces_file
 from .daemons import DAEMONS, FOREIGN, KIND
 from .files import script
+from .linux.commands import bare
 from .network import Machine
 from .startup import Startup
 
@@ -48,7 +49,8 @@ def furnished(machine: Machine, lab: Path, theirs: str, variables: Mapping[str, 
         if DAEMONS.starts(text):
             daemons.append(line)
         elif _INTERFACES.match(text) and (own / INTERFACES).is_file():
-            listed = interfaces_file(machine, script(own / INTERFACES))
+            only = [word for word in words if bare(words[0]) == "ifup" and re.fullmatch(r"eth\d+", word)]
+            listed = interfaces_file(machine, script(own / INTERFACES), only)
             found.left.extend(f"{theirs}/{INTERFACES}: `{line}` is not done" for line in listed)
         else:
             return False

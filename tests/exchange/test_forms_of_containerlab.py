@@ -1,4 +1,4 @@
-"""Tests constructs of the manuals of containerlab (variables, stages, links) and Kathará (keys of lab.conf)."""
+"""Tests constructs of the manuals of containerlab (variables, stages, links) and Kathará (lab.conf)."""
 
 from __future__ import annotations
 
