@@ -27,7 +27,7 @@ from .compose_forms import (
 )
 from .files import bounded, script
 from .linux.commands import act
-from .network import Lan, Machine, Network, Origin, name_of
+from .network import Lan, Machine, Network, Origin, insist_few, name_of
 
 TOOL = "Docker Compose"
 RUNTIMES = ("docker", "podman")
@@ -38,6 +38,7 @@ READ = {
     "healthcheck", "cpus", "mem_limit", "pids_limit", "deploy", "sysctls", "network_mode", "scale", "ports",
     "profiles", "expose",
 }  # fmt: skip
+HEALTH = {"test", "interval", "timeout", "retries", "start_period", "disable"}
 Place = tuple[str | int, ...]
 
 
@@ -77,6 +78,7 @@ class _Reader:
         for name in services.keys() - active.keys():
             self._leave(("services", name), f"{name}: is of a profile, which is not started by default")
         given = mapping(data.get("networks"))
+        insist_few(self._document.file, len(services) + len(given))
         self._networks(active, given)
         for name in sorted_services(active, self._refuse):
             self._service(name, active[name])
@@ -130,6 +132,9 @@ class _Reader:
 
     def _subnet(self, path: Place, keys: dict[str, Any]) -> str | None:
         configs = listed(mapping(keys.get("ipam")).get("config"))
+        for key in sorted(mapping(keys.get("ipam")).keys() - {"config"}):
+            if mapping(keys["ipam"])[key] not in ("default", None):
+                self._leave((*path, "ipam"), f"ipam.{key}: no counterpart")
         subnets = [str(mapping(one)["subnet"]) for one in configs if mapping(one).get("subnet")]
         for text in subnets[1:]:
             self._leave((*path, "ipam"), f"the subnet {text}: a segment has one")
@@ -173,6 +178,7 @@ class _Reader:
         count = int(str(count))
         if count == 0:
             self._leave(path, f"{theirs}: has no replica")
+        insist_few(self._document.file, len(self._network.machines) + count)
         limits, software = self._limits(path, keys), self._program(path, theirs, keys)
         for number in range(1, count + 1):
             label = theirs if count == 1 else f"{theirs}-{number}"
@@ -319,6 +325,9 @@ class _Reader:
         found: dict[str, str] = {}
         for one in listed(keys.get("env_file")):
             file = self._directory / str(mapping(one).get("path", one))
+            if not file.is_file() and mapping(one).get("required") is False:
+                self._leave((*path, "env_file"), f"{file.name}: is not there, and not required")
+                continue
             if not file.is_file():
                 self._refuse((*path, "env_file"), "is not there", "put it beside the file", str(file))
                 continue
@@ -341,6 +350,8 @@ class _Reader:
         test = check.get("test")
         if not test or check.get("disable") is True or test in ("NONE", ["NONE"]):
             return None
+        for key in sorted(check.keys() - HEALTH):
+            self._leave((*path, "healthcheck"), f"{theirs}: healthcheck.{key}: no counterpart")
         words = [str(word) for word in test] if isinstance(test, list) else ["CMD-SHELL", str(test)]
         command: Any = words[1:] if words[0] == "CMD" else " ".join(words[1:])
         place = (*path, "healthcheck")

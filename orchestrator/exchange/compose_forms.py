@@ -18,7 +18,7 @@ Place = tuple[str | int, ...]
 # $$, the start of ${NAME...} up to its operator, or $NAME
 _VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+)(?:(:?[-?+])|(?=\}))|([A-Za-z_]\w*))")
 _BRACE = re.compile(r"\$\{|\}")
-DEEPEST, LONGEST = 20, 10_000  # defaults in defaults, and characters of one
+DEEPEST, LONGEST, MOST_OPEN = 20, 10_000, 100  # defaults in defaults, characters of one, braces without end
 _SPAN = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h)")
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmg]?)i?b?", re.IGNORECASE)
@@ -70,6 +70,7 @@ class _Variables:
 
     def __init__(self, path: Path, given: dict[str, str], text: str) -> None:
         self._path, self._given, self._text = path, given, text
+        self._open = 0  # braces that nothing closes
         self.said: dict[str, None] = {}
         self.problems: dict[Problem, None] = {}
 
@@ -81,6 +82,12 @@ class _Variables:
             at = start.end()
             close = at if start[2] is None else self._closing(at, end)
             if close is None:
+                self._open += 1
+                if self._open > MOST_OPEN:
+                    self._problem(
+                        start, f"has more than {MOST_OPEN} braces that nothing closes", "close them"
+                    )
+                    return ""
                 found.append(start[0])  # no variable
                 continue
             found.append("$" if start[1] else self._value(start, close, depth))

@@ -12,10 +12,11 @@ from typing import Any
 from ..language.problem import Problem, TopologyError
 from ..language.source import Document, read_document
 from ..software.registry import KINDS
-from .files import bounded, script
+from .clab_forms import MAGIC, magic, of_stages, with_defaults
+from .files import bounded, script, utf8
 from .linux.addresses import interface
 from .linux.commands import act
-from .network import End, Lan, Machine, Network, Origin, Wire, name_of
+from .network import End, Lan, Machine, Network, Origin, Wire, insist_few, name_of
 from .startup import Startup
 
 TOOL = "containerlab"
@@ -34,8 +35,10 @@ READ = {
     "sysctls",
     "env",
     "network-mode",
+    "stages",
 }
-_DEFAULT = re.compile(rb"\$\{(\w+):?[=-]([^}\n]*)\}")  # variables of the environment that have a default
+VETH = ("veth", "veth-stitch")  # types of links between two nodes
+OUTSIDE = ("host", "mgmt-net", "macvlan", "dummy", "vxlan", "vxlan-stitch")
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?) ?([kmg]?)(i?)b?", re.IGNORECASE)
 
 
@@ -43,23 +46,11 @@ def read(path: Path, stand_ins: bool = False) -> Network:
     """Returns the network of a topology file. Raises TopologyError with the lines of all parts that cannot be
     imported. With `stand_ins`, plain routers replace nodes that run a vendor's system.
     """
-    content, defaults = _with_defaults(bounded(path))
+    content, defaults = with_defaults(bounded(path))
     reader = _Reader(path, read_document(str(path), content), stand_ins)
     network = reader.network()
     network.changed += defaults
     return network
-
-
-def _with_defaults(content: bytes) -> tuple[bytes, list[str]]:
-    """Returns the file with environment variables that have a default (`${NAME:-TEXT}`, `${NAME:=TEXT}`)
-    replaced by it, and one report line for each variable and default. The environment of this process does
-    not count.
-    """
-    found = sorted(
-        {(one[1].decode(), one[2].decode("utf-8", "replace")) for one in _DEFAULT.finditer(content)}
-    )
-    said = [f'${{{name}}} of the environment is its default "{default}" here' for name, default in found]
-    return _DEFAULT.sub(lambda one: one[2], content), said
 
 
 class _Reader:
@@ -68,19 +59,27 @@ class _Reader:
         self._stand_ins = stand_ins
         self._problems: list[Problem] = []
         self._names: dict[str, str] = {}  # name in the file -> node name
+        self._kinds: dict[str, str] = {}  # name in the file -> its kind there
+        self._lab = ""  # the lab's name in the file
         self._network = Network("", f"{TOOL}, {path.name}", source=str(path))
 
     def network(self) -> Network:
         data = self._mapping((), self._document.data)
         topology = self._mapping(("topology",), data.get("topology"))
         nodes = self._mapping(("topology", "nodes"), topology.get("nodes"))
-        self._network.name = name_of(str(data.get("name") or "lab"), set())
+        self._lab = str(data.get("name") or "lab")
+        self._network.name = name_of(self._lab, set())
         self._left_out((), data, {"name", "topology"})
         self._left_out(("topology",), topology, {"nodes", "links", "kinds", "groups", "defaults"})
+        links = topology.get("links") or []
+        if not isinstance(links, list):
+            self._refuse(("topology", "links"), "is no list", 'write - endpoints: ["a:eth1", "b:eth1"]')
+            links = []
+        insist_few(self._document.file, len(nodes) + len(links))
         for name in nodes:
             self._node(name, self._merged(topology, name, nodes[name]))
-        links = topology.get("links") or []
-        for number, link in enumerate(links if isinstance(links, list) else []):
+        self._inside()
+        for number, link in enumerate(links):
             self._link(number, link)
         if not nodes:
             self._refuse(("topology",), "has no nodes", "name a containerlab topology (*.clab.yml)")
@@ -110,18 +109,24 @@ class _Reader:
 
     def _merged(self, topology: dict[str, Any], name: str, own: Any) -> dict[str, Any]:
         """Returns the node's keys merged over those of its group, its kind and the defaults, in this order of
-        precedence. Joins two lists, and two mappings, under one key; replaces any other value.
+        precedence; the group is the node's, else that of its kind, else the default. Joins two lists, and two
+        mappings, under one key; replaces any other value. Replaces containerlab's variables of the node.
         """
         node = self._mapping(("topology", "nodes", name), own)
         defaults = self._mapping(("topology", "defaults"), topology.get("defaults"))
         groups = self._mapping(("topology", "groups"), topology.get("groups"))
         kinds = self._mapping(("topology", "kinds"), topology.get("kinds"))
-        group = self._mapping(
-            ("topology", "groups"), groups.get(str(node.get("group") or defaults.get("group")))
-        )
-        kind = node.get("kind") or group.get("kind") or defaults.get("kind")
+        usual = str(defaults.get("group"))
+
+        def group_of(name: str) -> dict[str, Any]:
+            return self._mapping(("topology", "groups"), groups.get(name))
+
+        kind = node.get("kind") or group_of(str(node.get("group"))).get("kind")
+        kind = kind or group_of(usual).get("kind") or defaults.get("kind")
+        of_kind = self._mapping(("topology", "kinds"), kinds.get(str(kind)))
+        group = group_of(str(node.get("group") or of_kind.get("group") or usual))
         merged: dict[str, Any] = {}
-        for layer in (defaults, self._mapping(("topology", "kinds"), kinds.get(str(kind))), group, node):
+        for layer in (defaults, of_kind, group, node):
             for key, value in layer.items():
                 old = merged.get(key)
                 if isinstance(value, list) and isinstance(old, list):
@@ -130,6 +135,8 @@ class _Reader:
                     both = isinstance(value, dict) and isinstance(old, dict)
                     merged[key] = {**old, **value} if both else value  # type: ignore[dict-item]
         merged["kind"] = kind
+        for key in MAGIC & merged.keys():
+            merged[key] = magic(merged[key], self._lab, name)
         return merged
 
     def _node(self, theirs: str, keys: dict[str, Any]) -> None:
@@ -139,9 +146,11 @@ class _Reader:
         if name != theirs:
             self._network.changed.append(f"node {theirs} is {name} here")
         kind, image = str(keys.get("kind")), str(keys.get("image", ""))
+        self._kinds[theirs] = kind
         if kind in BRIDGES:
             self._network.lans[name] = Lan(name, origin=self._origin(path))
-            self._left_out(path, keys, {"kind", "group", "image"})
+            inside = {"network-mode"} if "|" in theirs else set()  # of the node after "|"
+            self._left_out(path, keys, {"kind", "group", "image"} | inside)
             return
         known = _kind_of(kind, image)
         if known is None and kind not in LINUX and self._stand_ins:
@@ -170,6 +179,21 @@ class _Reader:
         elif image:
             self._leave((*path, "image"), f"{image}: a node has the programs of this machine")
         self._started(machine, path, theirs, keys)
+
+    def _inside(self) -> None:
+        """Joins each bridge that is inside of a node (`BRIDGE|NODE`) with that node, if the node has an
+        address on the bridge; else reports that it is not joined.
+        """
+        for theirs, name in self._names.items():
+            bridge, mark, node = theirs.partition("|")
+            if name not in self._network.lans or not mark:
+                continue
+            machine = self._network.machines.get(self._names.get(node, ""))
+            if machine is not None and machine.addresses.get(bridge):
+                self._network.lans[name].members.append((machine.name, bridge))
+            else:
+                said = f"{bridge} inside of {node} is the segment {name} here, without {node}"
+                self._network.changed.append(said)
 
     def _limits(self, path: tuple[str, ...], machine: Machine, keys: dict[str, Any]) -> None:
         """Sets the machine's limits of CPU and memory, and its forwarding from `sysctls`. Reports wrong
@@ -200,9 +224,14 @@ class _Reader:
             return
         startup = Startup(machine, theirs, lambda line: f"line {line}")
         startup.files = self._bound(keys)
+        before, said = of_stages(keys.get("stages"))
+        for one in said:
+            self._leave((*path, "stages"), one)
         self._environment = {
             str(k): str(v) for k, v in self._mapping((*path, "env"), keys.get("env")).items()
         }
+        for stage, command in before:  # `exec` is run after them
+            self._command(startup, (*path, "stages", stage), command)
         for number, command in enumerate(listed):
             self._command(startup, (*path, "exec", number), str(command))
         self._network.left += startup.left
@@ -243,12 +272,12 @@ class _Reader:
                 path, f"its program has no configuration (no bind to {inside}): a router without protocols"
             )
             return ""
-        file = self._directory / str(place).replace("__clabNodeName__", theirs)
+        file = self._directory / str(place)
         try:
-            return file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            said = error.strerror if isinstance(error, OSError) else "not text"
-            self._refuse(path, f"its configuration {file} cannot be read ({said})", "put it there")
+            return utf8(file)
+        except TopologyError as error:
+            (problem,) = error.problems
+            self._refuse(path, f"its configuration {file} {problem.rule}", problem.remedy)
             return ""
 
     def _command(self, startup: Startup, path: tuple[str | int, ...], command: str) -> None:
@@ -274,16 +303,20 @@ class _Reader:
     def _link(self, number: int, link: Any) -> None:
         path: tuple[str | int, ...] = ("topology", "links", number)
         keys = self._mapping(path, link)
-        if str(keys.get("type", "veth")) != "veth":
-            self._leave(path, f"a link of type {keys['type']}")
+        if (kind := str(keys.get("type", "veth"))) not in VETH:
+            if kind not in OUTSIDE:
+                self._refuse(
+                    (*path, "type"), "is no type of link", f"types: {', '.join((*VETH, *OUTSIDE))}", kind
+                )
+            self._leave(path, f"a link of type {kind}")
             return
         listed = keys.get("endpoints")
         given = listed if isinstance(listed, list) else []
         if len(given) != 2:
             self._refuse(path, "a link has two endpoints", 'write endpoints: ["a:eth1", "b:eth1"]')
             return
-        self._left_out(path, keys, {"endpoints", "type", "mtu"})
-        ends = [self._end(path, one) for one in given]
+        self._left_out(path, keys, {"endpoints", "type", "mtu", "ipv4", "ipv6"})
+        ends = [self._end(path, one, self._brief(path, keys, number)) for number, one in enumerate(given)]
         first, second = ends
         if first is None or second is None:
             return
@@ -293,25 +326,43 @@ class _Reader:
             return
         self._network.join(Wire((first, second), int(mtu) if mtu else None, origin=self._origin(path)))
 
-    def _end(self, path: tuple[str | int, ...], end: Any) -> End | None:
+    def _brief(self, path: tuple[str | int, ...], keys: dict[str, Any], number: int) -> dict[str, Any]:
+        """Returns the addresses that a link gives to its end `number` by a list of one for each end."""
+        found: dict[str, Any] = {}
+        for family in ("ipv4", "ipv6"):
+            given = keys.get(family) or []
+            if not isinstance(given, list) or len(given) > 2:
+                self._refuse(
+                    (*path, family), "is no list of two addresses", f'write {family}: ["", "10.0.0.1/24"]'
+                )
+            elif number < len(given) and given[number]:
+                found[family] = given[number]
+        return found
+
+    def _end(self, path: tuple[str | int, ...], end: Any, brief: dict[str, Any]) -> End | None:
         own: dict[str, Any] = end if isinstance(end, dict) else {}
         if own:
             node, port = str(own.get("node")), str(own.get("interface"))
         else:
             node, _, port = str(end).partition(":")
-        if node in ("host", "mgmt-net", "macvlan", "dummy"):
+        if node in OUTSIDE:
             self._leave(path, f"joins {node}, which is outside of the lab")
             return None
         if node not in self._names:
             self._refuse(path, f'names the node "{node}", which the file has not', "mend the name")
             return None
         machine = self._network.machines.get(self._names[node])
-        for key in sorted(own.keys() - {"node", "interface"}):
-            text = interface(str(own[key])) if key in ("ipv4", "ipv6") else None
+        for key, value in sorted((brief | own).items()):
+            if key in ("node", "interface"):
+                continue
+            text = interface(str(value)) if key in ("ipv4", "ipv6") else None
             if text is None or machine is None:
-                self._leave(path, f"{key} of {node}:{port}: no counterpart")
+                self._leave(path, f"{key} of {node}:{port} ({str(value)[:60]}): no counterpart")
             elif text not in (addresses := machine.addresses.setdefault(port, [])):
                 addresses.append(text)
+                if self._kinds[node] in LINUX:
+                    said = f"{key} of {node}:{port} counts here; containerlab ignores it for the kind linux"
+                    self._network.changed.append(f"line {self._line(path)}: {said}")
         return self._names[node], port
 
 

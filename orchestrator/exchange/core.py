@@ -11,16 +11,21 @@ import math
 from pathlib import Path
 from typing import Any
 
+from ..language.markup import Element, elements
 from ..language.problem import Problem, TopologyError
 from .daemons import DAEMONS
 from .files import bounded
-from .markup import Element, elements
-from .network import End, Lan, Machine, Network, Origin, Wire, name_of
+from .network import End, Lan, Machine, Network, Origin, Wire, insist_few, name_of
 
 TOOL = "CORE"
 REMEDY = "name a scenario that CORE 6 or newer has saved as XML"
 SWITCHES, RADIO, OUTSIDE = ("SWITCH", "HUB"), ("WIRELESS_LAN", "WIRELESS"), ("RJ45",)
 FORWARDING = {"IPForward", "zebra", "BGP", "RIP", "RIPNG", "Babel"}
+# Services of a device without any, by its type (services/manager.py).
+DEFAULTS = {
+    "router": {"zebra", "OSPFv2", "OSPFv3", "IPForward"}, "mdr": {"zebra", "OSPFv3MDR", "IPForward"},
+    "PC": {"DefaultRoute"}, "host": {"DefaultRoute", "SSH"},
+}  # fmt: skip
 QUIET = {"IPForward", "DefaultRoute", "StaticRoute", "DefaultMulticastRoute", "zebra"}  # done by the plan
 # CORE's name of a link's option -> the topology's key, CORE's unit.
 OPTIONS = {
@@ -55,6 +60,8 @@ class _Reader:
     def network(self) -> Network:
         if self._root.tag != "scenario":
             self._refuse(self._root, "is no scenario", REMEDY, f"<{self._root.tag}>")
+        paths = (("networks", "network"), ("devices", "device"), ("links", "link"))
+        insist_few(self._file, sum(len(list(self._root.all(*path))) for path in paths))
         for element in self._root.all("networks", "network"):
             self._lan(element)
         for element in self._root.all("devices", "device"):
@@ -116,6 +123,11 @@ class _Reader:
             self._leave(element, f"{element.attributes.get('name')}: {kind}, which is outside of the lab")
             return
         theirs, name = self._named(element)
+        for option in element.all("wireless", "configuration"):
+            given = " = ".join(option.attributes.get(key, "") for key in ("name", "value"))
+            self._leave(option, f"{theirs}: {given[:80]}: no counterpart")
+        if server := element.attributes.get("server"):
+            self._leave(element, f"{theirs}: server {server[:60]}: no counterpart")
         if kind in RADIO:
             said = "its ranges and movements do not carry over: all its nodes receive each other's frames"
             self._network.changed.append(f"line {element.line}: {theirs} is a wired network: {said}")
@@ -131,6 +143,9 @@ class _Reader:
             for section in ("services", "configservices")
             for service in element.all(section, "service")
         }
+        if not services and (services := DEFAULTS.get(element.attributes.get("type", ""), set())):
+            said = f"{theirs} names no service: it has those of its type, {', '.join(sorted(services))}"
+            self._network.changed.append(f"line {element.line}: {said}")
         self._network.machines[name] = Machine(
             name, forward=bool(services & FORWARDING), origin=Origin(self._file, element.line)
         )
@@ -139,6 +154,9 @@ class _Reader:
             self._leave(element, f"{theirs}: the service {service}")
         if image := element.attributes.get("image"):
             self._leave(element, f"{theirs}: image {image}: a node has the programs of this machine")
+        for key in ("compose", "compose_name", "server"):
+            if value := element.attributes.get(key):
+                self._leave(element, f"{theirs}: {key} {value[:60]}: no counterpart")
 
     def _protocols(self) -> None:
         """Configures the routing protocols that all routers (machines that forward) have in common. Without a

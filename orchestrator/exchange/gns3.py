@@ -15,7 +15,7 @@ from ..language.source import Document, read_document
 from ..software.registry import KINDS
 from .commands import interfaces_file, virtual_pc
 from .files import bounded, script
-from .network import End, Lan, Machine, Network, Origin, Wire, name_of
+from .network import End, Lan, Machine, Network, Origin, Wire, insist_few, name_of
 from .startup import Startup
 
 TOOL = "GNS3"
@@ -61,6 +61,7 @@ class _Reader:
             )
             raise TopologyError(self._problems)
         topology = _mapping(data.get("topology"))
+        insist_few(self._document.file, sum(len(_list(topology.get(key))) for key in ("nodes", "links")))
         for number, node in enumerate(_list(topology.get("nodes"))):
             self._node(("topology", "nodes", number), node)
         for number, link in enumerate(_list(topology.get("links"))):
@@ -167,7 +168,7 @@ class _Reader:
                 machine.keys[ours] = f"{value} {unit}"
             elif value:
                 self._leave(path, f"{theirs}: {key} ({str(value)[:60]}), which is no number")
-        for key in ("environment", "extra_hosts", "extra_volumes", "mac_address"):
+        for key in ("environment", "extra_hosts", "extra_volumes", "mac_address", "custom_adapters"):
             if value := properties.get(key):
                 self._leave(path, f"{theirs}: {key} ({' '.join(str(value).split())[:60]})")
 

@@ -12,14 +12,17 @@ from ..language.problem import Problem, TopologyError
 from .files import utf8
 from .kathara_machine import Furnished, furnished
 from .linux.commands import act
-from .network import End, Lan, Machine, Network, Origin, Wire, name_of
+from .network import MOST_PARTS, End, Lan, Machine, Network, Origin, Wire, insist_few, name_of
 from .startup import Startup
 
 TOOL = "Kathará"
-LAB, OUTSIDE = "lab.conf", "lab.ext"
-_LINE = re.compile(r"""^\s*(?P<machine>[\w-]+)\[(?P<key>\w+)\]\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s#]+)""")
+LAB, OUTSIDE, ORDER = "lab.conf", "lab.ext", "lab.dep"
+_LINE = re.compile(
+    r"""\s*(?P<machine>[\w-]+)\[(?P<key>\w+)\]\s*=\s*(?:(["'])(?P<quoted>.*?)\3|(?P<plain>[^"'#\s][^"'#]*?))"""
+    r"\s*(?:(?<=\s)#.*)?"
+)
 _ABOUT = re.compile(r"^\s*LAB_\w+\s*=")
-READ = ("mem", "cpus", "sysctl", "exec")  # keys of a machine, beside its interfaces and its image
+READ = ("mem", "cpus", "sysctl", "exec", "env")  # keys of a machine, beside its interfaces and its image
 UNITS = {"b": "B", "k": "KiB", "m": "MiB", "g": "GiB"}
 _MEMORY, _CPUS = re.compile(r"(\d+) ?([bkmgBKMG])"), re.compile(r"\d+(\.\d+)?|\.\d+")
 _SWITCH = re.compile(r"/(p4|sdn|ovs|openvswitch)\b")
@@ -60,6 +63,7 @@ class _Reader:
     def network(self) -> Network:
         for number, line in enumerate(utf8(self._file).splitlines(), 1):
             self._line(number, line)
+        insist_few(str(self._file), sum(1 + len(device.domains) for device in self._devices.values()))
         for image, users in self._images.items():
             more = f" and {len(users) - 1} more" if len(users) > 1 else ""
             self._leave(f"image {image} of {users[0]}{more}: nodes have this machine's programs")
@@ -72,6 +76,8 @@ class _Reader:
         self._join(names)
         if (self._directory / OUTSIDE).is_file():
             self._leave(f"{OUTSIDE}: interfaces of the machine, which is outside of the lab")
+        if (self._directory / ORDER).is_file():
+            self._leave(f"{ORDER}: the order in which machines start: here all start before the hold")
         if not self._network.machines:
             self._refuse(0, "has no machines on networks", 'name a lab.conf with lines like pc1[0]="A"')
         if self._problems:
@@ -89,19 +95,22 @@ class _Reader:
         bare = line.strip()
         if not bare or bare.startswith("#") or _ABOUT.match(line):
             return
-        found = _LINE.match(line)
+        found = _LINE.fullmatch(line)
         if found is None:
             self._refuse(number, "is no line of a lab.conf", 'write for example pc1[0]="A"', bare[:60])
             return
-        machine, key, value = found["machine"], found["key"], found["value"].strip("\"'")
+        machine, key, value = found["machine"], found["key"], found["quoted"] or found["plain"] or ""
         device = self._devices.setdefault(machine, _Device(number))
         if key.isdigit():
             domain, _, mac = value.partition("/")
             if mac:
                 self._leave(f"line {number}: {machine}[{key}]: the MAC {mac} is the plan's here")
-            if domain in [one for one, _ in device.domains.values()]:
+            if len(device.domains) <= MOST_PARTS and domain in [one for one, _ in device.domains.values()]:
                 rule = "is a second interface on the same network"
                 self._refuse(number, rule, "give it a network of its own", f"{machine}[{key}]={value}")
+            if int(key) in device.domains:
+                rule = "is an interface that another line has put on a network"
+                self._refuse(number, rule, "give it another number", f"{machine}[{key}]={value}")
             device.domains[int(key)] = (domain, number)
         elif key in READ:
             device.keys.append((number, key, value))
@@ -122,31 +131,45 @@ class _Reader:
         return names
 
     def _machine(self, theirs: str, name: str, device: _Device) -> None:
-        machine = self._network.machines[name] = Machine(name, origin=Origin(str(self._file), device.line))
-        found: Furnished = furnished(machine, self._directory, theirs)
-        # All machines of Kathará forward; with one interface this has no effect.
-        machine.forward = len(device.domains) > 1 or machine.kind is not None
+        # All machines of Kathara forward; with one interface this has no effect.
+        machine = self._network.machines[name] = Machine(
+            name, forward=len(device.domains) > 1, origin=Origin(str(self._file), device.line)
+        )
+        variables: dict[str, str] = {}
+        for line, key, value in device.keys:
+            self._key(machine, theirs, line, key, value, variables)
+        found: Furnished = furnished(machine, self._directory, theirs, variables)
+        machine.forward = machine.forward or (machine.kind is not None and len(device.domains) == 1)
         self._network.left += found.left
         self._problems += found.problems
         for line, key, value in device.keys:
-            self._key(machine, theirs, line, key, value)
+            if key == "exec":  # after the startup scripts
+                self._exec(machine, theirs, line, value, variables)
 
-    def _key(self, machine: Machine, theirs: str, line: int, key: str, value: str) -> None:
-        """Applies a key of lab.conf: limits, a sysctl of forwarding, or a command, which runs after the
-        startup scripts. Reports a value without a counterpart.
+    def _key(
+        self, machine: Machine, theirs: str, line: int, key: str, value: str, variables: dict[str, str]
+    ) -> None:
+        """Applies a key of lab.conf: limits, a sysctl of forwarding, or a variable of the environment, which
+        it adds to `variables`. Reports a value without a counterpart.
         """
-        if key == "exec":
-            startup = Startup(machine, theirs, lambda _line: f"line {line}")
-            startup.script(value)
-            self._network.left += startup.left
-            for _, shown, rule, remedy in startup.problems:
-                self._refuse(line, rule, remedy, shown)
+        if key == "env" and "=" in value:
+            name, _, text = value.partition("=")
+            variables[name.strip()] = text.strip()
+            self._leave(f"line {line}: {theirs}[{key}]={value}: only the startup commands have it")
         elif key == "mem" and (size := _MEMORY.fullmatch(value)):
             machine.keys["memory_limit"] = f"{size[1]} {UNITS[size[2].lower()]}"
         elif key == "cpus" and _CPUS.fullmatch(value) and float(value) > 0:
             machine.keys["cpu_limit"] = "1 core" if float(value) == 1 else f"{float(value):g} cores"
-        elif key != "sysctl" or act(machine, ["sysctl", value]) is None:
+        elif key != "exec" and (key != "sysctl" or act(machine, ["sysctl", value]) is None):
             self._leave(f"line {line}: {theirs}[{key}]={value}: no counterpart")
+
+    def _exec(self, machine: Machine, theirs: str, line: int, value: str, variables: dict[str, str]) -> None:
+        """Applies a command of lab.conf, with the line of its key in reports."""
+        startup = Startup(machine, theirs, lambda _line: f"line {line}")
+        startup.script(value, variables)
+        self._network.left += startup.left
+        for _, shown, rule, remedy in startup.problems:
+            self._refuse(line, rule, remedy, shown)
 
     def _join(self, names: dict[str, str]) -> None:
         """Makes a wire of each collision domain with two members, and a LAN of any other, also one with one

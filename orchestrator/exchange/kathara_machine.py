@@ -5,7 +5,7 @@ routes and the configuration of its routing daemons.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,10 +13,13 @@ from ..language.problem import Problem
 from .commands import interfaces_file
 from .daemons import DAEMONS, FOREIGN, KIND
 from .files import script
+from .linux.commands import bare
 from .network import Machine
 from .startup import Startup
 
 SHARED = "shared.startup"  # each machine runs it before its own script
+SHUTDOWN = "shutdown"
+FOLDER = "shared"  # of the lab: each machine has it as /shared
 _INTERFACES = re.compile(
     r"^(/etc/init\.d/networking (re)?start|(systemctl|service) .*\bnetworking\b|(/sbin/)?ifup (-a|eth\d+))"
 )
@@ -33,10 +36,10 @@ class Furnished:
     problems: list[Problem] = field(default_factory=list)
 
 
-def furnished(machine: Machine, lab: Path, theirs: str) -> Furnished:
+def furnished(machine: Machine, lab: Path, theirs: str, variables: Mapping[str, str]) -> Furnished:
     """Applies shared.startup, then `theirs`.startup, and the interfaces file and daemons that they start, to
     the machine. Returns report lines for the parts that are left out, and the problems. lab: the lab's
-    directory; theirs: the machine's name in it.
+    directory; theirs: the machine's name in it; variables: of the scripts' environment.
     """
     own, found = lab / theirs, Furnished()
     daemons: list[int] = []
@@ -46,23 +49,27 @@ def furnished(machine: Machine, lab: Path, theirs: str) -> Furnished:
         if DAEMONS.starts(text):
             daemons.append(line)
         elif _INTERFACES.match(text) and (own / INTERFACES).is_file():
-            listed = interfaces_file(machine, script(own / INTERFACES))
+            only = [word for word in words if bare(words[0]) == "ifup" and re.fullmatch(r"eth\d+", word)]
+            listed = interfaces_file(machine, script(own / INTERFACES), only)
             found.left.extend(f"{theirs}/{INTERFACES}: `{line}` is not done" for line in listed)
         else:
             return False
         return True
 
-    files = _written_files(own)
+    files = _written_files(own, "/") | _written_files(lab / FOLDER, f"/{FOLDER}/")
     for file in (lab / SHARED, lab / f"{theirs}.startup"):
         if not file.is_file():
             continue
         startup = Startup(machine, theirs, lambda line, name=file.name: f"{name}, line {line}", of_the_tool)  # type: ignore[misc]
         startup.files = files
-        startup.script(script(file))
+        startup.script(script(file), variables)
         found.left += startup.left
         found.problems += [Problem(str(file), line, "", *rest) for line, *rest in startup.problems]
     _daemons_of(machine, files if daemons else {}, bool(daemons), theirs, found)
     found.left += _files(theirs, own)
+    for place in (lab / f"{theirs}.{SHUTDOWN}", lab / f"{FOLDER}.{SHUTDOWN}"):
+        if place.is_file():
+            found.left.append(f"{place.name}: what a machine does when the lab ends")
     return found
 
 
@@ -79,13 +86,14 @@ def _daemons_of(
     found.left += [f"{theirs}: the address {address} of lo" for address in loopback]
 
 
-def _written_files(own: Path) -> dict[str, str]:
+def _written_files(own: Path, inside: str) -> dict[str, str]:
     """Returns path in the machine -> text of the files that its scripts may read or change: configurations of
-    daemons and interfaces, and scripts (*.sh).
+    daemons and interfaces, and scripts (*.sh). own: the folder; inside: its path in the machine, with "/" at
+    the end.
     """
     places = sorted(own.rglob("*")) if own.is_dir() else []
     texts = [file for file in places if file.is_file() and _is_config(file.relative_to(own).as_posix())]
-    return {f"/{file.relative_to(own).as_posix()}": script(file) for file in texts}
+    return {f"{inside}{file.relative_to(own).as_posix()}": script(file) for file in texts}
 
 
 def _is_config(name: str) -> bool:

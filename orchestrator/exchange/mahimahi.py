@@ -19,9 +19,19 @@ from .shell.values import Answer, known
 
 TOOL = "Mahimahi"
 CLIENT, SERVER = "client", "server"
-SHELLS = ("mm-delay", "mm-loss", "mm-link", "mm-onoff", "mm-meter", "mm-webrecord", "mm-webreplay")
+SHELLS = (
+    "mm-delay", "mm-loss", "mm-link", "mm-onoff", "mm-intermittent", "mm-meter", "mm-webrecord",
+    "mm-webreplay",
+)  # fmt: skip
 SIDES = {"uplink": "forward", "downlink": "reverse"}
-_NUMBER = re.compile(r"\d+(\.\d+)?")
+# Options of mm-link (frontend/linkshell.cc), and whether they take a value.
+OPTIONS = {
+    "uplink-log": True, "downlink-log": True, "once": False, "meter-uplink": False, "meter-downlink": False,
+    "meter-uplink-delay": False, "meter-downlink-delay": False, "meter-all": False, "uplink-queue": True,
+    "downlink-queue": True, "uplink-queue-args": True, "downlink-queue-args": True,
+}  # fmt: skip
+SHORT = {"-u": "uplink-log", "-d": "downlink-log"}
+_NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)([eE]-?\d{1,2})?")
 _PACKETS = re.compile(r"packets=(\d+)")
 
 
@@ -121,31 +131,57 @@ class _Reader:
         self._passed[side] *= 1 - share
 
     def _link(self, line: int, waiting: list[str]) -> list[str]:
-        """Applies the two traces of mm-link, and the options before or after them, and reports options
-        without a counterpart; returns the remaining words. Refuses another number of traces, and a second
-        mm-link.
+        """Applies the two traces of mm-link and its options, which getopt takes from anywhere before `--`,
+        also in shortened form; reports options without a counterpart. Returns the remaining words. Refuses an
+        unknown option, another number of traces, and a second mm-link.
         """
-        traces: list[str] = []
+        plain: list[str] = []
         repeat, rest = True, list(waiting)
-        while rest and (rest[0].startswith("--") or len(traces) < 2):
+        sized: set[str] = set()
+        while rest:
             word = rest.pop(0)
             if word == "--":
                 break
-            if not word.startswith("--"):
-                traces.append(word)
-            elif word == "--once":
+            if not word.startswith("-") or word == "-":
+                plain.append(word)
+                continue
+            name, value = self._option(line, word, rest)
+            side = SIDES.get(name.partition("-")[0], "")
+            if name == "once":
                 repeat = False
-            elif (found := re.fullmatch(r"--(uplink|downlink)-queue(-args)?=(.*)", word)) is not None:
-                self._queue(line, SIDES[found[1]], bool(found[2]), found[3])
+            elif "-queue" in name:
+                sized |= {side} if name.endswith("-args") else set()
+                self._queue(line, side, name.endswith("-args"), value)
             else:
                 self._leave(line, f"{word}: no counterpart")
-        if len(traces) != 2 or any("trace" in side for side in self._sides.values()):
+        if len(plain) < 2 or any("trace" in side for side in self._sides.values()):
             raise self._refused(
                 line, "has not one mm-link with two traces", "write mm-link UPLINK DOWNLINK once"
             )
-        for side, trace in zip(self._sides.values(), traces, strict=True):
+        for side, trace in zip(self._sides.values(), plain, strict=False):
             side["trace"] = {"file": str((self._path.parent / trace).absolute()), "repeat": repeat}
-        return rest
+        for way in [way for way, side in SIDES.items() if side not in sized]:
+            self._network.changed.append(
+                f"line {line}: the queue of the {way} has no end there; here the link's own limit"
+            )
+        return [*plain[2:], *rest]
+
+    def _option(self, line: int, word: str, rest: list[str]) -> tuple[str, str]:
+        """Returns an option's whole name and its value, which is in the word or the next of `rest`, as
+        getopt_long reads it. Refuses an option that mm-link has not, and one without its value.
+        """
+        given, sign, value = word[2:].partition("=")
+        if not word.startswith("--"):
+            given, value = SHORT.get(word[:2], "?"), word[2:]
+            sign = value
+        found = [given] if given in OPTIONS else [one for one in OPTIONS if one.startswith(given)]
+        wrong = len(found) != 1 or (sign and not OPTIONS[found[0]])
+        if wrong or (OPTIONS[found[0]] and not sign and not rest):
+            remedy = "write -- before the program, or mend the option"
+            raise self._refused(line, "is no option of mm-link", remedy, word[:60])
+        if OPTIONS[found[0]] and not sign:
+            value = rest.pop(0)
+        return found[0], value
 
     def _queue(self, line: int, side: str, arguments: bool, text: str) -> None:
         if not arguments and text not in ("infinite", "droptail"):

@@ -15,13 +15,13 @@ from typing import IO, Any
 from ..language.problem import Problem, TopologyError
 from .files import utf8
 from .linux.tc import duration
-from .network import Lan, Machine, Network, Origin, Wire, name_of
+from .network import Lan, Machine, Network, Origin, Wire, insist_few, name_of
 from .sandboxed import OUTPUT, UNAVAILABLE
 from .startup import Startup
 
 TOOL = "Mininet"
 HERE = Path(__file__).parent
-PATIENCE_S = 30
+PATIENCE_S = 120  # a busy machine; sandboxed.py bounds the CPU time
 _START = (
     "import sys; sys.path.insert(0, {place!r}); from mininet_recorder.main import main; sys.path.pop(0); "
     "main({file!r}, {stop}, {words!r})"
@@ -47,6 +47,7 @@ def read(
     network.left += dict.fromkeys(found["left"])
     network.changed += dict.fromkeys(found["changed"])
     network.left += [f"{len(nets) - 1} more networks that the script builds"] if len(nets) > 1 else []
+    insist_few(str(path), sum(len(nets[0][key]) for key in ("hosts", "switches", "links")))
     _take(network, nets[0])
     return network
 

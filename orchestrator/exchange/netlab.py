@@ -18,7 +18,7 @@ from .daemons import DAEMONS
 from .files import bounded
 from .netlab_forms import Groups, Place, ends_of, link_entries, mapping, merged, nested, node_entries, words
 from .netlab_tests import probes
-from .network import End, Lan, Machine, Network, Origin, Route, Wire, name_of
+from .network import End, Lan, Machine, Network, Origin, Route, Wire, insist_few, name_of
 
 TOOL = "netlab"
 HOSTS, ROUTERS, BRIDGES = ("linux", "none"), DAEMONS.devices, ("bridge",)
@@ -79,6 +79,8 @@ class _Reader:
                 remedy = f"plugins that can be: {', '.join(sorted(SETTINGS))}"
                 self._refuse(("plugin",), f"the plugin {plugin} cannot be taken over", remedy)
         entries = node_entries(data.get("nodes"))
+        links = list(link_entries(data.get("links")))
+        insist_few(self._document.file, len(entries) + len(links) + len(mapping(data.get("groups"))))
         self._groups = Groups(data, entries, self._refuse)
         made = [(name, None) for _, name in self._groups.made]
         self._numbers = at.numbers([*((name, keys.get("id")) for _, name, keys in entries), *made])
@@ -87,7 +89,7 @@ class _Reader:
         for group, name in self._groups.made:
             if name not in self._names:
                 self._node(("groups", group), name, {})
-        for number, (place, link) in enumerate(link_entries(data.get("links"))):
+        for number, (place, link) in enumerate(links):
             self._link(place, number, link)
         for name, said in probes(self._network, data.get("validate"), self._names):
             self._leave(("validate", name) if name else ("validate",), said)

@@ -12,6 +12,7 @@ Refuse = Callable[[Place, str, str], None]
 Entry = tuple[Place, str, dict[str, Any]]
 ABOUT_GROUP = {"members", "vars", "config", "type", "node_data", "_auto_create", "priority"}
 MOST_DEEP = 40  # dots in a key
+MOST_GROUPS = 100  # groups within one another
 
 
 def nested(value: Any) -> dict[str, Any]:
@@ -24,7 +25,9 @@ def nested(value: Any) -> dict[str, Any]:
         inner: Any = nested(content) if isinstance(content, dict) else content
         for word in [last, *reversed(way)]:
             inner = {word: inner}
-        found = merged(found, inner)
+        ((first, content),) = inner.items()
+        both = isinstance(content, dict) and isinstance(found.get(first), dict)
+        found[first] = merged(found[first], content) if both else content
     return found
 
 
@@ -82,7 +85,9 @@ class Groups:
         self._names = {node for _, node, _ in entries}
         self.made = list(dict.fromkeys(self._auto()))
         self._names |= {node for _, node in self.made}
-        self._members = {name: self._of(name, ()) for name in self.keys}
+        self._members: dict[str, dict[str, int]] = {}
+        for name in self.keys:
+            self._of(name, ())
 
     @staticmethod
     def _group(value: Any) -> dict[str, Any]:
@@ -109,7 +114,14 @@ class Groups:
                 ("groups", name), f"the group {name} is a member of itself ({way})", "break the cycle"
             )
             return {}
+        if name in self._members:
+            return self._members[name]
         found: dict[str, int] = {}
+        if len(above) == MOST_GROUPS:
+            rule = f"the group {name} is within more than {MOST_GROUPS} groups"
+            self._refuse(("groups", name), rule, "use fewer levels")
+            return found
+        self._members[name] = found
         if self.keys[name].get("type", "node") != "node":
             return found
         for member in words(self.keys[name].get("members")):
@@ -121,6 +133,9 @@ class Groups:
                     for node, depth in self._of(member, (*above, name)).items()
                     if node not in found
                 }
+            elif member.startswith("~") and (wrong := _wrong(member[1:])):
+                rule = f"the group {name} has a member {member[:60]}, an expression that {wrong}"
+                self._refuse(("groups", name), rule, "write names, or a simpler expression")
             elif (some := self._like(member)) or re.search(r"[*?\[~]", member):
                 found |= dict.fromkeys(some, 0)
             else:
@@ -130,11 +145,7 @@ class Groups:
 
     def _like(self, pattern: str) -> list[str]:
         if pattern.startswith("~"):
-            try:
-                wanted = re.compile(pattern[1:101])
-            except re.error:
-                return []
-            return [name for name in self._names if wanted.fullmatch(name[:100])]
+            return [name for name in self._names if re.fullmatch(pattern[1:], name[:100])]
         return [name for name in self._names if fnmatch.fnmatchcase(name, pattern)]
 
     def data_of(
@@ -188,6 +199,20 @@ def link_entries(links: Any, path: Place = ("links",)) -> Iterator[tuple[Place, 
                 yield inner, _of_group(member, common)
         elif not (isinstance(link, dict) and link.get("disable") is True):
             yield place, link
+
+
+def _wrong(pattern: str) -> str:
+    """Returns the reason for which a regular expression is refused: it is none, or a name may take it forever
+    (more than three repetitions, or a repeated group); "" if there is no reason.
+    """
+    plain = re.sub(r"\\.|\[\^?\]?[^\]]*\]", "x", pattern)
+    if len(pattern) > 200 or len(re.findall(r"[*+{]", plain)) > 3 or re.search(r"\)[*+{]", plain):
+        return "may never end"
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return "is none"
+    return ""
 
 
 def _of_group(member: Any, common: dict[str, Any]) -> dict[str, Any]:

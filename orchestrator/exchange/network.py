@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from ..language.problem import Problem, TopologyError
 from ..language.scalars import LONGEST_NAME
 
+MOST_PARTS = 4000  # machines, networks and links of a file; the Topology Zoo's largest graph has 1,649
 Impairments = dict[str, dict[str, Any]]  # both, forward, reverse
 End = tuple[str, str]  # machine, and its interface's name in the other tool's file
 
@@ -139,6 +141,13 @@ class Network:
         self.lans[lans[0][0]].members += members
         if not members or wire.impairments or wire.down:
             self.lines.append(wire)
+
+
+def insist_few(file: str, count: int) -> None:
+    """Raises TopologyError if a file has more than MOST_PARTS machines, networks and links."""
+    if count > MOST_PARTS:
+        rule = f"has {count} machines, networks and links, more than {MOST_PARTS}"
+        raise TopologyError([Problem(file, 0, "", "", rule, "import a part of it")])
 
 
 def name_of(label: str, taken: set[str]) -> str:

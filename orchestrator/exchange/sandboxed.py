@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 UNAVAILABLE = 77  # the exit status where the kernel gives no namespaces
-MEMORY, CPU_S, OUTPUT = 2 << 30, 60, 64 << 20
+MEMORY, CPU_S, OUTPUT = 2 << 30, 30, 64 << 20
 # linux/sched.h, linux/mount.h, linux/prctl.h
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = (
     0x20000,

@@ -80,12 +80,18 @@ class Startup:
         self.script(text, variables, plain=plain)
         self.problems[before:] = [(line, *rest) for _, *rest in self.problems[before:]]  # type: ignore[misc]
 
-    def _act(self, words: Sequence[str], line: int, _stdin: str) -> Answer | None:
+    def _act(self, words: Sequence[str], line: int, stdin: str) -> Answer | None:
         if not all(map(known, words)):
             self._leave(line, f"`{shown(words)}` is not run: the text at {_MARK} is not known")
             return NOT_KNOWN
         if self.own(words, line):
             return Answer()
+        if (single := _singly(words, stdin, self.files)) is not None:
+            answers = [self._act(one, line, "") for one in single]
+            return answers[-1] if answers else Answer()
+        if (kept := _without_mac(words)) != list(words):
+            self._leave(line, f"the MAC in `{shown(words)}` is the plan's here")
+            return self._act(kept, line, stdin)
         if _tagged(words):
             self.problems.append((line, shown(words), TAGGED_BRIDGE, BRIDGE_REMEDY))
             return Answer()
@@ -95,6 +101,8 @@ class Startup:
         before = repr(self.machine)
         if (status := act(self.machine, words)) is not None:
             # A listing depends on the machine that runs; what changes something has no output.
+            if not status and bare(words[0]) == "tc" and "tbf" in words:
+                self._leave(line, f"burst and queue of `{shown(words)}`: the link's own here")
             if status and bare(words[0]) == "tc":
                 self._leave(line, f"`{shown(words)}` fails there, too: the interface has a root qdisc")
             if self._shell is not None and self._shell.paused and repr(self.machine) != before:
@@ -122,6 +130,49 @@ _MARK = "(?)"
 _LISTINGS = frozenset(
     ("show", "sh", "list", "ls", "lst", "get", "showmacs", "showstp", "list-br", "list-ports")
 )
+
+
+def _without_mac(words: Sequence[str]) -> list[str]:
+    """Returns a command that gives an interface a MAC (`ip link set IF address MAC`, `ifconfig IF hw ether
+    MAC`) without the MAC, if it does anything else; else the same words.
+    """
+    plain, given = list(words), [word for word in words if word != "dev"]
+    if bare(words[0]) == "ip" and len(given) > 6 and "link".startswith(given[1]) and given[2][:1] == "s":
+        word, count = "address", 1
+    elif bare(words[0]) == "ifconfig" and len(given) > 5:
+        word, count = "hw", 2
+    else:
+        return plain
+    at = plain.index(word, 2) if word in plain[2:] else len(plain)
+    return [*plain[:at], *plain[at + 1 + count :]]
+
+
+def _singly(words: Sequence[str], stdin: str, files: Mapping[str, str]) -> list[list[str]] | None:
+    """Returns the single commands of one that does several: `ip -batch FILE`, `sysctl A=1 B=2`, `sysctl -p
+    [FILE]` of a file that the script wrote; None for any other command, or a text that is not known.
+    """
+    name, rest = bare(words[0]), list(words[1:])
+    if name == "ip" and (flag := next((one for one in rest if one in ("-b", "-batch")), None)) is not None:
+        at = rest.index(flag)
+        place = rest[at + 1] if len(rest) > at + 1 else "-"
+        text = stdin if place == "-" else files.get(place, UNKNOWN)
+        if not text or not known(text):
+            return None
+        try:
+            lines = [shlex.split(one, comments=True) for one in text.splitlines()]
+        except ValueError:
+            return None  # open quotes
+        return [["ip", *one] for one in lines if one]
+    if name != "sysctl":
+        return None
+    if rest[:1] in (["-p"], ["--load"], ["--system"]):
+        text = files.get(rest[1] if len(rest) > 1 else "/etc/sysctl.conf", UNKNOWN)
+        settings = [one for one in text.splitlines() if "=" in one and one.lstrip()[:1] not in ("#", ";")]
+        return [["sysctl", "-w", "".join(one.split())] for one in settings] if known(text) else None
+    given = [one for one in rest if "=" in one and one[:1] != "-"]
+    return (
+        [["sysctl", "-w", one] for one in given] if len(given) > 1 and " = " not in " ".join(rest) else None
+    )
 
 
 def _lists(words: Sequence[str]) -> bool:

@@ -99,9 +99,12 @@ def joined(network: Network) -> list[list[Lan]]:
 def named_wires(network: Network) -> Iterator[tuple[str, Wire]]:
     """Yields wires with names made from their ends; a number tells parallel wires apart."""
     taken: set[str] = set()
+    last: dict[str, int] = {}  # number by stem
     for wire in network.wires:
-        stem = "-".join(node for node, _ in wire.ends)[:34].rstrip("-")
-        name = next(n for n in (stem, *(f"{stem}-{i}" for i in range(2, 10_000))) if n not in taken)
+        name = stem = "-".join(node for node, _ in wire.ends)[:34].rstrip("-")
+        while name in taken:
+            last[stem] = last.get(stem, 1) + 1
+            name = f"{stem}-{last[stem]}"
         taken.add(name)
         yield name, wire
 

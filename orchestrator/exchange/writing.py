@@ -18,7 +18,7 @@ from ..software.registry import KINDS
 from ..topology.loading import parse
 from .bridging import bridged
 from .keeping import keep_addresses
-from .network import Impairments, Lan, Machine, Network, Probe, Route, Wire
+from .network import End, Impairments, Lan, Machine, Network, Probe, Route, Wire
 from .probes import expectations, pings_of
 from .settling import settle, unplaced
 from .subnets import address_of, joined, named_wires, overlap, subnets_of
@@ -42,6 +42,7 @@ def write(network: Network, file: str = "") -> Written:
     `file` is the file's future name, for the problems; "" stands for NAME.yaml. Raises TopologyError if no
     machine is on a network, or if a machine has two interfaces on one LAN.
     """
+    _insist_single(network)
     settle(network)
     bridged(network)
     changed = [*network.changed, *sorted(_alone(network))]
@@ -197,6 +198,22 @@ def _turned(impairments: Impairments) -> Impairments:
     """Returns the impairments of the same wire, seen from its other end."""
     turned = {"forward": "reverse", "reverse": "forward", "both": "both"}
     return {turned[side]: value for side, value in impairments.items()}
+
+
+def _insist_single(network: Network) -> None:
+    """Raises TopologyError if a machine's interface is the end of two links, or is on a link and a LAN."""
+    places = [(wire.origin, end) for wire in network.wires for end in wire.ends]
+    places += [(lan.origin, end) for lan in network.lans.values() for end in lan.members]
+    seen: set[End] = set()
+    problems = []
+    for origin, (node, port) in places:
+        if (node, port) in seen:
+            file, line = (origin.file, origin.line) if origin else (network.source or network.tool, 0)
+            rule, remedy = "is an interface with two links", "give each link an interface of its own"
+            problems.append(Problem(file, line, "", f"{node}:{port}", rule, remedy))
+        seen.add((node, port))
+    if problems:
+        raise TopologyError(problems)
 
 
 def _insist_once(network: Network) -> None:

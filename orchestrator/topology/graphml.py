@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 
+from ..language.markup import Element, elements
 from ..language.problem import Problem, TopologyError
 from ..language.scalars import LONGEST_NAME
+from ..language.source import LARGEST_FILE
 
-_SPACE = "{http://graphml.graphdrawing.org/xmlns}"
+MOST_PARTS = 4000  # nodes and edges; the Topology Zoo's largest graph has 1,649
+REMEDY = "name a GraphML file with nodes and edges"
 EARTH_KM = 6371.0
 FIBRE_KM_PER_MS = 200.0  # two thirds of the speed of light
 # Attributes of edges in the Topology Zoo and of drawings that do not describe how a link behaves.
@@ -28,6 +30,7 @@ NO_PLACE_MS = 1.0  # delay of an edge with an end of unknown position
 @dataclass
 class _Graph:
     names: dict[str, str] = field(default_factory=dict)  # id -> name in the topology
+    taken: set[str] = field(default_factory=set)  # the names
     places: dict[str, tuple[float, float]] = field(default_factory=dict)  # latitude, longitude
     edges: list[tuple[str, str, float]] = field(default_factory=list)  # ids and rate in bit/s, 0: unknown
 
@@ -36,7 +39,7 @@ def topology_text(file: str, content: bytes, name: str, *, hosts: bool = False) 
     """Returns the topology's text; `hosts` adds a node behind each router. Raises TopologyError if the file
     holds no graph.
     """
-    graph = _read(file, content)
+    graph = _graph(file, _root(file, content))
     lines = [f"name: {name}", f"description: From {file}, {len(graph.names)} routers."]
     if hosts:
         lines.append("segments:")
@@ -58,61 +61,94 @@ def topology_text(file: str, content: bytes, name: str, *, hosts: bool = False) 
 
 def left_out(file: str, content: bytes) -> list[str]:
     """Returns a line on each part of a GraphML file that the topology does not have: nodes without an edge to
-    another one, edges from a node to itself, attributes of edges that are not read, and directions. Raises
-    TopologyError if the file holds no graph.
+    another one, edges from a node to itself, attributes of edges that are not read, directions and ports.
+    Raises TopologyError if the file holds no graph.
     """
-    graph = _read(file, content)
-    root = ElementTree.fromstring(content)
-    keys = {key.get("id", ""): key.get("attr.name", "") for key in root.iter(f"{_SPACE}key")}
-    edges = list(root.iter(f"{_SPACE}edge"))
-    ends = [(edge.get("source", ""), edge.get("target", "")) for edge in edges]
-    nodes = [node.get("id", "") for node in root.iter(f"{_SPACE}node")]
+    root = _root(file, content)
+    graph, keys = _graph(file, root), _keys(root)
+    edges = list(root.below("edge"))
+    ends = [(_attribute(edge, "source"), _attribute(edge, "target")) for edge in edges]
+    nodes = [_attribute(node, "id") for node in root.below("node")]
     found = [f"the node {node} has no edge to another one" for node in nodes if node not in graph.names]
     found += [f"the edge from {a} to itself" for a, b in ends if a == b]
     read = {*_ABOUT_EDGES, "LinkSpeedRaw"}
     unread = sorted({key for edge in edges for key in _values(edge, keys)} - read)
     found += [f"the attribute {key} of edges" for key in unread]
-    directed = any(one.get("edgedefault") == "directed" for one in root.iter(f"{_SPACE}graph"))
-    twice = sorted({(a, b) for a, b in ends if a < b and (b, a) in ends}) if directed else []
+    usual = {_attribute(one, "edgedefault") for one in root.below("graph")} == {"directed"}
+    own = {"": usual, "true": True, "false": False}
+    ways = {
+        pair for pair, edge in zip(ends, edges, strict=True) if own.get(_attribute(edge, "directed"), usual)
+    }
+    twice = sorted({(a, b) for a, b in ways if a < b and (b, a) in ways})
     found += [f"the directions of {a} and {b}: each of their edges is a link both ways" for a, b in twice]
+    alone = sum((b, a) not in ways for a, b in ways if a != b)
+    if alone:
+        found.append(f"the direction of {alone} edges: each is a link both ways")
+    ports = sum(bool(_attribute(edge, "sourceport") or _attribute(edge, "targetport")) for edge in edges)
+    found += [f"the ports of {ports} edges"] * bool(ports)
     return found
 
 
-def _read(file: str, content: bytes) -> _Graph:
-    def refuse(rule: str) -> TopologyError:
-        return TopologyError([Problem(file, 0, "", "", rule, "name a GraphML file with nodes and edges")])
+def _root(file: str, content: bytes) -> Element:
+    if len(content) > LARGEST_FILE:
+        rule = f"is larger than {LARGEST_FILE} bytes"
+        raise TopologyError([Problem(file, 0, "", "", rule, "name a smaller file")])
+    return elements(file, content, REMEDY)
 
-    try:
-        root = ElementTree.fromstring(content)
-    except ElementTree.ParseError as error:
-        raise refuse(f"is not XML ({error})") from None
-    except (LookupError, ValueError) as error:
-        raise refuse(f"cannot be read ({error})") from None
-    keys = {key.get("id", ""): key.get("attr.name", "") for key in root.iter(f"{_SPACE}key")}
-    graph = _Graph()
-    if next(root.iter(f"{_SPACE}hyperedge"), None) is not None:
-        raise refuse("has a hyperedge, which cannot be taken over")
-    for node in root.iter(f"{_SPACE}node"):
-        _node(graph, node.get("id", ""), _values(node, keys))
-    for edge in root.iter(f"{_SPACE}edge"):
-        a, b = edge.get("source", ""), edge.get("target", "")
+
+def _attribute(element: Element, name: str) -> str:
+    return element.attributes.get(name, "")
+
+
+def _keys(root: Element) -> dict[str, str]:
+    return {_attribute(key, "id"): _attribute(key, "attr.name") for key in root.below("key")}
+
+
+def _graph(file: str, root: Element) -> _Graph:
+    """Returns the graph of the file; TopologyError with the line of a part that cannot be imported."""
+
+    def refuse(element: Element, rule: str) -> TopologyError:
+        return TopologyError([Problem(file, element.line, "", "", rule, REMEDY)])
+
+    keys, graph = _keys(root), _Graph()
+    usual = {  # where a node or an edge has no value
+        _attribute(key, "attr.name"): default.text
+        for key in root.below("key")
+        for default in key.below("default")
+    }
+    nodes, edges = list(root.below("node")), list(root.below("edge"))
+    if (hyper := next(root.below("hyperedge"), None)) is not None:
+        raise refuse(hyper, "has a hyperedge, which cannot be taken over")
+    if len(nodes) + len(edges) > MOST_PARTS:
+        raise refuse(root, f"has {len(nodes) + len(edges)} nodes and edges, more than {MOST_PARTS}")
+    graphs = list(root.below("graph"))
+    if len(graphs) > 1:
+        raise refuse(graphs[1], "has a graph more, within a node or beside the first")
+    for node in nodes:
+        if _attribute(node, "id") in graph.names:
+            raise refuse(node, f'has a second node of the id "{_attribute(node, "id")}"')
+        _node(graph, _attribute(node, "id"), usual | _values(node, keys))
+    for edge in edges:
+        a, b = _attribute(edge, "source"), _attribute(edge, "target")
         if a not in graph.names or b not in graph.names:
-            raise refuse(f'has an edge from "{a}" to "{b}", and no node of that id')
+            raise refuse(edge, f'has an edge from "{a}" to "{b}", and no node of that id')
         if a != b:
-            graph.edges.append((a, b, _number(_values(edge, keys).get("LinkSpeedRaw")) or 0.0))
+            values = usual | _values(edge, keys)
+            graph.edges.append((a, b, _number(values.get("LinkSpeedRaw")) or 0.0))
     if not graph.edges:
-        raise refuse("has no edge between two nodes")
+        raise refuse(root, "has no edge between two nodes")
     joined = {end for a, b, _ in graph.edges for end in (a, b)}
     graph.names = {one: name for one, name in graph.names.items() if one in joined}
     return graph
 
 
-def _values(element: ElementTree.Element, keys: dict[str, str]) -> dict[str, str]:
-    return {keys.get(d.get("key", ""), ""): d.text or "" for d in element.iter(f"{_SPACE}data")}
+def _values(element: Element, keys: dict[str, str]) -> dict[str, str]:
+    return {keys.get(_attribute(d, "key"), ""): d.text for d in element.below("data")}
 
 
 def _node(graph: _Graph, identity: str, values: dict[str, str]) -> None:
-    graph.names[identity] = name_of(values.get("label") or identity, set(graph.names.values()))
+    graph.names[identity] = name_of(values.get("label") or identity, graph.taken)
+    graph.taken.add(graph.names[identity])
     latitude, longitude = _number(values.get("Latitude")), _number(values.get("Longitude"))
     if latitude is not None and longitude is not None:
         graph.places[identity] = (latitude, longitude)

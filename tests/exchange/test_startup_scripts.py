@@ -161,7 +161,7 @@ def test_classes_queues_states_and_bridges() -> None:
         "brctl addbr br0; brctl addif br0 eth3 eth4; brctl stp br0 on\n"
         "ip link add name br1 type bridge && ip link set eth5 master br1\n"
     )
-    assert not left
+    assert len(left) == 1 and left[0].startswith("line 7: burst and queue of `tc qdisc add dev eth0")
     assert machine.addresses == {
         "eth0": ["192.168.0.10/24"],
         "eth1": ["172.16.3.4/16"],

@@ -5,6 +5,7 @@ order. Functions return the exit status, or None for unknown words, which the im
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from ..network import Bridge, Machine, Route
@@ -69,7 +70,7 @@ def ip(machine: Machine, words: Sequence[str]) -> int | None:
 
 
 def _address(machine: Machine, command: str, words: list[str]) -> int | None:
-    address, port = None, None
+    address, port, peer = None, None, None
     given = iter(words)
     for word in given:
         if word == "dev":
@@ -78,6 +79,8 @@ def _address(machine: Machine, command: str, words: list[str]) -> int | None:
             next(given, None)
         elif word == "local":
             address = next(given, None)
+        elif word in ("peer", "remote"):
+            peer = next(given, "")
         elif word in ADDRESS_FLAGS or (
             word in ("to", "primary", "permanent", "global") and command[0] == "f"
         ):
@@ -85,10 +88,10 @@ def _address(machine: Machine, command: str, words: list[str]) -> int | None:
         elif address is None and interface(word) is not None:
             address = word
         else:
-            return None  # peer, and what it does not know
+            return None
     if "flush".startswith(command) and command[0] == "f":
         return None if port is None else take(machine, port)
-    text = None if address is None else interface(address)
+    text = None if address is None else interface(address if peer is None else _beside(address, peer))
     if text is None or port is None:
         return None
     if "add".startswith(command):
@@ -97,6 +100,14 @@ def _address(machine: Machine, command: str, words: list[str]) -> int | None:
         give(machine, port, text)
         return 0
     return take(machine, port, text) if "delete".startswith(command) else None
+
+
+def _beside(address: str, peer: str) -> str:
+    """Returns the address with the length of its peer (ADDRESS/LENGTH) if both are in one subnet, or ""."""
+    length = peer.partition("/")[2]
+    both = [interface(f"{one.partition('/')[0]}/{length}") for one in (address, peer)] if length else [None]
+    networks = {None if one is None else ipaddress.ip_interface(one).network for one in both}
+    return str(both[0]) if len(networks) == 1 and None not in networks and length not in ("32", "128") else ""
 
 
 def _link(machine: Machine, command: str, words: list[str]) -> int | None:
@@ -229,7 +240,7 @@ def _route(machine: Machine, command: str, words: list[str]) -> int | None:
         return None
     if words[0] in ("unicast", "to"):
         words = words[1:]
-    to = subnet(words[0]) if words else None
+    to = subnet(_padded(words[0])) if words else None
     if to is None:
         return None
     if "delete".startswith(command):
@@ -239,6 +250,14 @@ def _route(machine: Machine, command: str, words: list[str]) -> int | None:
         return None
     via, metric = hops[0]
     return route(machine, Route(to, via, metric), command)
+
+
+def _padded(text: str) -> str:
+    """Returns an IPv4 subnet of less than four numbers (10.5/16) with zeros at its end, as iproute2 does."""
+    if not re.fullmatch(r"\d{1,3}(\.\d{1,3}){0,2}/\d{1,2}", text):
+        return text
+    address, _, length = text.partition("/")
+    return f"{address}{'.0' * (3 - address.count('.'))}/{length}"
 
 
 def route(machine: Machine, made: Route, command: str = "add") -> int | None:
@@ -251,7 +270,7 @@ def route(machine: Machine, made: Route, command: str = "add") -> int | None:
         machine.routes = [one for one in machine.routes if one not in same]
     elif same and "add".startswith(command):
         return 2
-    elif same or not "add".startswith(command):
+    elif same or not ("add".startswith(command) or command in ("append", "prepend")):
         return None
     machine.routes.append(made)
     return 0
@@ -272,7 +291,7 @@ def _hops(words: Sequence[str]) -> Iterator[tuple[str, int] | None]:
                 yield None
                 return
             metric = int(value)
-        elif word in ROUTE_WORDS:
+        elif word in ROUTE_WORDS or (word == "table" and words[-1] in ("main", "254")):
             next(given, None)
         elif word not in ("onlink",):
             yield None

@@ -28,7 +28,7 @@ _FLAGS = (
 )
 _ROUTE_WORDS = ("dev", "device", "mss", "window", "irtt")  # each takes a word
 _ROUTE_FLAGS = ("reinstate", "mod", "dyn")
-_KEYWORDS = ("gw", "via", "netmask", "metric", "reject", *_ROUTE_WORDS)
+_KEYWORDS = ("gw", "gateway", "via", "netmask", "metric", "reject", *_ROUTE_WORDS)
 FORWARDING = (
     "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding", "net.ipv4.conf.all.forwarding",
     "net.ipv4.conf.default.forwarding", "net.ipv6.conf.default.forwarding",
@@ -152,7 +152,7 @@ def _options(words: Sequence[str]) -> _Options | None:
     found, waiting = _Options(), list(words)
     while waiting:
         word = waiting.pop(0)
-        if word in ("gw", "via") and waiting:
+        if word in ("gw", "gateway", "via") and waiting:
             found.via = waiting.pop(0)
         elif word == "netmask" and waiting:
             found.mask = waiting.pop(0)

@@ -38,7 +38,7 @@ def tc(machine: Machine, words: Sequence[str]) -> int | None:
     words has no counterpart.
     """
     plain = [word for word in words if not word.startswith("-")]
-    if plain[:1] not in (["qdisc"], ["q"], ["qd"]) or len(plain) < 4 or "dev" not in plain[:-1]:
+    if not plain or not "qdisc".startswith(plain[0]) or len(plain) < 4 or "dev" not in plain[:-1]:
         return 0 if "show" in plain or "ls" in plain else None
     command, port = plain[1], plain[plain.index("dev") + 1]
     if "delete".startswith(command):
@@ -50,7 +50,8 @@ def tc(machine: Machine, words: Sequence[str]) -> int | None:
     if command in ("show", "ls", "list"):
         return 0
     kind = next((word for word in ("netem", "tbf") if word in plain), None)
-    if kind is None or command not in ("add", "replace", "change"):
+    command = next((word for word in ("add", "change", "replace") if word.startswith(command)), "")
+    if kind is None or not command:
         return None
     at = plain.index(kind)
     if not _placed(plain[2:at]):

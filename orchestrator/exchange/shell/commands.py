@@ -15,7 +15,11 @@ HARMLESS = frozenset({
     "echo", "printf", "sleep", "true", ":", "wait", "set", "shopt", "ulimit", "umask", "trap", "exit",
     "return", "break", "continue", "local",
 })  # fmt: skip
-PREFIXES = ("sudo", "command", "builtin", "exec", "nohup", "eval", "time", "env")
+# Programs that run the command after them, with the letters of their options that take a word.
+PREFIXES = {
+    "sudo": "ugCDRThp", "doas": "uC", "command": "", "builtin": "", "exec": "a", "nohup": "", "eval": "",
+    "time": "fo", "env": "uC", "nice": "n", "ionice": "cn", "timeout": "ks", "setsid": "", "stdbuf": "ioe",
+}  # fmt: skip
 SHELLS = ("sh", "bash", "ash", "dash", "/bin/sh", "/bin/bash", "/bin/ash")
 FILE_TESTS = ("-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S", "-v")
 
@@ -52,12 +56,19 @@ def call(shell: Interpreter, words: list[str], line: int, stdin: str) -> Answer:
     if name in PREFIXES and rest:
         if name == "eval":
             return _nested(shell, " ".join(rest), [], line)
+        if name == "command" and rest[0] in ("-v", "-V"):
+            return NOT_KNOWN  # whether a program is there
+        own = _unwrapped(name, rest)
+        given = {key: value for key, sign, value in (one.partition("=") for one in own[0]) if sign}
+        with shell.own_environment(list(given)):
+            shell.variables |= given
+            answer = call(shell, own[1], line, stdin) if own[1] else Answer()
         if name == "exec":
-            raise LeaveError("exit", call(shell, rest, line, stdin))
-        return call(shell, rest, line, stdin)
+            raise LeaveError("exit", answer)
+        return answer
     if name in shell.functions:
         return _function(shell, name, words)
-    if name in SHELLS and rest and (answer := _shell(shell, name, rest, line)) is not None:
+    if name in SHELLS and (rest or stdin) and (answer := _shell(shell, name, rest, line, stdin)) is not None:
         return answer
     if name in (".", "source") and rest:
         return _sourced(shell, rest, line)
@@ -84,8 +95,26 @@ def file_test(shell: Interpreter, words: list[str]) -> bool | None:
     return True if len(words) == 2 and words[1] in shell.files and words[0] in ("-e", "-f", "-s") else None
 
 
-def _shell(shell: Interpreter, name: str, rest: list[str], line: int) -> Answer | None:
-    """Follows `sh -c TEXT`, and `sh FILE` of a file that the script wrote; None for anything else."""
+def _unwrapped(name: str, words: list[str]) -> tuple[list[str], list[str]]:
+    """Returns (assignments of `env`, the command's words) from the words after one of PREFIXES, without its
+    options and the time of `timeout`.
+    """
+    rest, given = list(words), []
+    while rest and rest[0].startswith("-") and len(rest[0]) > 1:
+        option = rest.pop(0)
+        if option == "--":
+            break
+        if len(option) == 2 and option[1] in PREFIXES[name] and rest:
+            rest.pop(0)
+    while name in ("env", "sudo") and rest and rest[0].partition("=")[0].isidentifier() and "=" in rest[0]:
+        given.append(rest.pop(0))
+    return given, rest[1:] if name == "timeout" else rest
+
+
+def _shell(shell: Interpreter, name: str, rest: list[str], line: int, stdin: str) -> Answer | None:
+    """Follows `sh -c TEXT`, `sh FILE` of a file that the script wrote, and a shell that reads `stdin`; None
+    for anything else.
+    """
     options = ""
     while rest and rest[0].startswith("-") and len(rest[0]) > 1:
         options += rest.pop(0)[1:]
@@ -94,6 +123,8 @@ def _shell(shell: Interpreter, name: str, rest: list[str], line: int) -> Answer 
         return _child(shell, rest[0], rest[1:] or [name], line, plain, "e" in options)
     if rest and (own := _file(shell, rest[0])) is not None:
         return _child(shell, shell.files[own], rest, line, plain, "e" in options)
+    if stdin and (not rest or "s" in options):
+        return _child(shell, stdin, [name, *rest], line, plain, "e" in options)
     return None
 
 

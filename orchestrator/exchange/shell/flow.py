@@ -196,6 +196,8 @@ def while_statement(shell: Interpreter, node: Node, stdin: str = "") -> Answer:
     if words in (["true"], [":"], ["1"]) or (until and words == ["false"]):
         with shell.in_doubt():  # the loop runs beside the lab, or ends by an unknown event
             shell.block(body.children if body is not None else [])
+        if not _ends(node):
+            shell.doubtful = True  # whatever follows it
         return NOT_KNOWN
     if stdin:
         return _reading(shell, condition, body, stdin)
@@ -206,6 +208,21 @@ def while_statement(shell: Interpreter, node: Node, stdin: str = "") -> Answer:
         return None if status is None else (status == 0) != until
 
     return _rounds(shell, body, again, "")
+
+
+def _ends(node: Node) -> bool:
+    """Returns whether what follows an endless loop may run: the loop has a word that ends it, or the script
+    does not wait for it, or it is in a function.
+    """
+    if re.search(r"\b(break|exit|return|exec|kill)\b", text_of(node)):
+        return True
+    above: Node | None = node
+    while above is not None:
+        after = above.next_sibling
+        if above.type in ("function_definition", "subshell", "pipeline") or (after and after.type == "&"):
+            return True
+        above = above.parent
+    return False
 
 
 def _reading(shell: Interpreter, condition: list[Node], body: Node | None, stdin: str) -> Answer:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from ..language.problem import Problem, TopologyError
+from .problem import Problem, TopologyError
 
 DEEPEST = 64  # nested elements
 
@@ -19,12 +19,20 @@ class Element:
     line: int
     attributes: dict[str, str]
     children: list[Element] = field(default_factory=list)
+    text: str = ""  # directly within the element
 
     def all(self, *path: str) -> Iterator[Element]:
         """Yields the descendants at this path of tags, one tag for each level below the element."""
         for child in self.children:
             if child.tag == path[0]:
                 yield from child.all(*path[1:]) if len(path) > 1 else (child,)
+
+    def below(self, tag: str) -> Iterator[Element]:
+        """Yields all descendants of this tag, without the prefix of a namespace, in the order of the file."""
+        for child in self.children:
+            if child.tag.rpartition(":")[2] == tag:
+                yield child
+            yield from child.below(tag)
 
     def first(self, tag: str) -> Element | None:
         return next(self.all(tag), None)
@@ -51,6 +59,12 @@ def elements(file: str, content: bytes, remedy: str) -> Element:
         raise refused("declares a document type: entities are not expanded", reader.CurrentLineNumber)
 
     reader.StartElementHandler = begin
+
+    def characters(text: str) -> None:
+        above[-1].text += text
+
+    reader.buffer_text = True
+    reader.CharacterDataHandler = characters
     reader.EndElementHandler = lambda _tag: above.pop()
     reader.StartDoctypeDeclHandler = doctype
     try:

@@ -1,0 +1,89 @@
+"""Parses forms of containerlab's files that are no plain YAML: variables of the environment, variables of
+containerlab, and commands of stages.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+# Keys of a node in which containerlab replaces its own variables (core/config.go).
+MAGIC = frozenset(("startup-config", "binds", "exec", "stages"))
+STAGES = ("create", "create-links", "configure", "healthy", "exit")  # in the order of a node's life
+DEEPEST = 20  # defaults in defaults
+# `$$`, or a variable with an operator and a word that has no variable within itself.
+_WORD = re.compile(r"\$\$|\$\{(\w+)(:?[-=+])((?:[^${}\n]|\$(?![{$]))*)\}")
+_ESCAPED = "\0"  # in place of `$$`, until all variables are replaced
+
+
+def with_defaults(content: bytes) -> tuple[bytes, list[str]]:
+    """Returns the file with variables of the environment replaced, and one report line for each variable and
+    value: `${NAME:-TEXT}` and `${NAME:=TEXT}` by TEXT, `${NAME:+TEXT}` by nothing, `$$` by `$`. Other
+    variables stay, as in containerlab for those that are not set; the environment of this process does not
+    count. Returns content that is not UTF-8, or that has a NUL, unchanged.
+    """
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content, []
+    if _ESCAPED in text:
+        return content, []
+    said: dict[str, None] = {}
+
+    def value(found: re.Match[str]) -> str:
+        if found[0] == "$$":
+            return _ESCAPED
+        word = "" if found[2].endswith("+") else found[3]
+        said[f'${{{found[1]}}} of the environment is its default "{word}" here'] = None
+        return word
+
+    for _ in range(DEEPEST):
+        text, count = _WORD.subn(value, text)
+        if not count:
+            break
+    return text.replace(_ESCAPED, "$").encode(), sorted(said)
+
+
+def magic(value: Any, lab: str, node: str) -> Any:
+    """Returns a value of a node with containerlab's variables of the lab and the node replaced, in all texts
+    of lists and mappings.
+    """
+    if isinstance(value, list):
+        return [magic(one, lab, node) for one in value]
+    if isinstance(value, dict):
+        return {key: magic(one, lab, node) for key, one in value.items()}
+    if not isinstance(value, str):
+        return value
+    folder = f"clab-{lab}"
+    for name, text in (
+        ("NodeName", node), ("NodeDir", f"{folder}/{node}"), ("LabName", folder), ("Dir", folder),
+    ):  # fmt: skip
+        value = value.replace(f"__clab{name}__", text)
+    return value
+
+
+def of_stages(stages: Any) -> tuple[list[tuple[str, str]], list[str]]:
+    """Returns (stage, command) for the commands that a node's stages run in its container, in the order of
+    the stages, those of entering a stage first; and a report line on everything else of the stages.
+    """
+    commands: list[tuple[str, str]] = []
+    said: list[str] = []
+    given = stages if isinstance(stages, dict) else {}
+    if stages is not None and not isinstance(stages, dict):
+        said.append("no mapping")
+    for stage in [*STAGES, *(name for name in given if name not in STAGES)]:
+        keys = given.get(stage)
+        own = keys if isinstance(keys, dict) else {}
+        said += [f"{stage}.{key}: no counterpart" for key in own if key != "exec"]
+        listed = own.get("exec")
+        runs = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        for phase in ("on-enter", "on-exit"):
+            for run in runs:
+                if run.get("phase", "on-enter") != phase:
+                    continue
+                command = str(run.get("command", ""))
+                if run.get("target", "container") != "container" or stage not in STAGES or stage == "exit":
+                    said.append(f"{stage}: `{command[:80]}` is not run")
+                else:
+                    commands.append((stage, command))
+    return commands, said
