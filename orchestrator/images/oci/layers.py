@@ -211,7 +211,7 @@ class Tree:
 
     @contextlib.contextmanager
     def _inside(self, parts: tuple[str, ...], missing: int | None = None) -> Iterator[int]:
-        """Opens a directory of the tree, name by name; makes absent ones with mode `missing` unless that is None.
+        """Opens a directory of the tree, name by name; makes absent ones with mode `missing` if that is given.
         A link on the way raises ImageError.
         """
         directory = os.open(self._root, DIRECTORY)
