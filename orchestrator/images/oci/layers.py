@@ -211,8 +211,8 @@ class Tree:
 
     @contextlib.contextmanager
     def _inside(self, parts: tuple[str, ...], missing: int | None = None) -> Iterator[int]:
-        """Opens a directory of the tree, name by name; makes absent ones with mode `missing` if that is given.
-        A link on the way raises ImageError.
+        """Opens a directory of the tree, name by name; absent ones are made if `missing` gives their mode. A
+        link on the way raises ImageError.
         """
         directory = os.open(self._root, DIRECTORY)
         try:
