@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from capture.errors import CaptureError
-from contract import rundir
+from contract import regular, rundir
 
 ROOT = "Running as user"  # message of tshark in every call by root
 
@@ -35,6 +35,9 @@ def packets(
 
 
 def pcap_of(run_dir: Path, point: str) -> Path:
+    if run_dir.is_dir() and (other := regular.other_entry(run_dir)):
+        rule = "a run has regular files and directories only"
+        raise CaptureError(f"{run_dir}: {other}; {rule}; remove it")
     try:
         known = points(run_dir)
     except rundir.UnreadableError as error:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from contract import regular
+
 NAME = "cells.jsonl"
 COMPLETE = "complete"
 Line = Mapping[str, Any]
@@ -20,7 +22,7 @@ def read_cells(path: Path) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
     """Yields number, text and object of each line of cells.jsonl; None instead of the object for a line
     that is no cell's, as after kill -9. OSError if the file cannot be read.
     """
-    for number, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+    for number, text in enumerate(regular.read_bytes(path).decode(errors="replace").splitlines(), 1):
         try:
             found = json.loads(text)
         except (ValueError, RecursionError):

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from contract import regular
+
 from .codec import build
 from .plan import WAYS, Impairment
 
@@ -60,7 +62,9 @@ def read(run_dir: Path) -> list[Applied]:
     file.
     """
     path = run_dir / NAME
-    return list(parsed(path.read_text(errors="replace").splitlines() if path.exists() else ()))
+    return list(
+        parsed(regular.read_bytes(path).decode(errors="replace").splitlines() if path.exists() else ())
+    )
 
 
 def parsed(lines: Iterable[str]) -> Iterator[Applied]:

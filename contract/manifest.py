@@ -129,7 +129,7 @@ class Warned:
 def read(run_dir: Path) -> Contents:
     """Returns the content of manifest.json; an empty object without the file. ValueError if it is no JSON."""
     path = run_dir / NAME
-    found: Contents = json.loads(path.read_text()) if path.exists() else {}
+    found: Contents = regular.read_json(path) if path.exists() else {}
     return found
 
 
@@ -142,12 +142,12 @@ def written(run_dir: Path) -> Manifest:
     """Returns the manifest of a run that has one; OSError without the file, ValueError if it is no JSON
     object.
     """
-    return parse((run_dir / NAME).read_text())
+    return parse(regular.read_text(run_dir / NAME))
 
 
 def parse(text: str) -> Manifest:
     """Returns the manifest with this text; ValueError if it is no JSON object."""
-    found = json.loads(text)
+    found = regular.parsed(text)
     if not isinstance(found, dict):
         raise ValueError(f"{NAME} is no object")
     return Manifest.of(found)

@@ -6,6 +6,7 @@ Imports the standard library only: manifest.py imports it, and the lab process i
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import stat
@@ -18,6 +19,7 @@ from typing import IO, Any
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # errors of writing only
+MOST_BYTES = 1 << 28  # of a file that is read as a whole; the plan of 1,000 nodes has 2**23
 _DEEPEST = 16  # directories; a run has 4
 _KINDS = {
     stat.S_IFLNK: "a symbolic link", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket",
@@ -34,25 +36,53 @@ def open_read(path: Path) -> BufferedReader:
     return os.fdopen(descriptor, "rb")
 
 
-@contextmanager
-def replacing(path: Path, durable: bool = False) -> Iterator[IO[Any]]:
-    """Yields a new binary file that replaces `path` atomically when the block ends.
+def open_lock(path: Path) -> IO[bytes]:
+    """Opens a lock file for flock, and creates it; OSError as `open_read`. Does not change its contents."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is no regular file", str(path))
+    return os.fdopen(descriptor, "r+b")
 
-    A symbolic link at `path` is replaced, not followed. After an exception the old file stays. `durable`: the
-    new contents are on the disk before they replace the old ones, so that a power cut leaves one of both.
-    An OSError of the block that names no file gets the name `path`; so does a library's error in Rust's words
-    that says the disk has no room.
+
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Returns the contents of a regular file; OSError as `open_read`, and if it has more than `most`
+    bytes.
     """
-    part = path.with_name(path.name + ".part")
-    with suppress(FileNotFoundError):
-        part.unlink()  # a killed writer left the part
+    with open_read(path) as file:
+        content = file.read(most + 1) if (size := os.fstat(file.fileno()).st_size) <= most else b""
+    if max(size, len(content)) > most:
+        raise OSError(errno.EFBIG, f"has more than {most:,} bytes", str(path))
+    return content
+
+
+def read_text(path: Path) -> str:
+    """Returns the contents of a file in UTF-8; OSError as `read_bytes`, ValueError for other bytes."""
+    return read_bytes(path).decode()
+
+
+def read_json(path: Path) -> Any:
+    """Returns the parsed contents of a JSON file; OSError as `read_bytes`, ValueError if it is no JSON or is
+    nested too deeply to be read.
+    """
+    return parsed(read_text(path))
+
+
+def parsed(text: str) -> Any:
+    """Returns a JSON text as Python's values; ValueError if it is no JSON or is nested too deeply."""
     try:
-        with os.fdopen(os.open(part, _NEW, 0o666), "wb") as file:
-            yield file
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        part.replace(path)
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Gives errors of writes in the block the name of the file: an OSError without one, and a library's error
+    in Rust's words that says the disk has no room, which becomes an OSError.
+    """
+    try:
+        yield
     except OSError as error:
         if error.filename is None:  # the kernel names no file in an error of a write
             error.filename = str(path)
@@ -61,6 +91,27 @@ def replacing(path: Path, durable: bool = False) -> Iterator[IO[Any]]:
         if (told := re.search(r"\(os error (\d+)\)", str(error))) and int(told[1]) in _NO_ROOM:
             raise OSError(int(told[1]), os.strerror(int(told[1])), str(path)) from error
         raise
+
+
+@contextmanager
+def replacing(path: Path, durable: bool = False) -> Iterator[IO[Any]]:
+    """Yields a new binary file that replaces `path` atomically when the block ends.
+
+    A symbolic link at `path` is replaced, not followed. After an exception the old file stays. `durable`: the
+    new contents are on the disk before they replace the old ones, so that a power cut leaves one of both.
+    Errors get the name `path` as in `named`.
+    """
+    part = path.with_name(path.name + ".part")
+    with suppress(FileNotFoundError):
+        part.unlink()  # a killed writer left the part
+    try:
+        with named(path):
+            with os.fdopen(os.open(part, _NEW, 0o666), "wb") as file:
+                yield file
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
+            part.replace(path)
     finally:
         with suppress(FileNotFoundError):
             part.unlink()

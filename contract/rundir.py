@@ -40,7 +40,7 @@ def read_plan(run_dir: Path) -> Plan:
     """
     path = run_dir / PLAN
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = regular.read_json(path)
         found = data["format"]
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise UnreadableError(f"{path}: {error!r}; a run directory holds the plan that it ran") from error
@@ -50,11 +50,21 @@ def read_plan(run_dir: Path) -> Plan:
             f"report the run with the version that made it: {_made_by(run_dir)}"
         )
     try:
-        return build(Plan, data)
+        plan = build(Plan, data)
+        _insist_on_file_names(plan)
+        return plan
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise UnreadableError(
             f"{path}: is damaged: {error}; a run directory holds the plan that it ran"
         ) from error
+
+
+def _insist_on_file_names(plan: Plan) -> None:
+    """Raises ValueError if a name that is part of file names leads to another directory."""
+    programs = (one.name for node in plan.nodes for one in node.software)
+    for name in (*(n.name for n in plan.nodes), *programs, *(c.name for c in plan.captures)):
+        if "/" in name or "\0" in name:
+            raise ValueError(f"the name {name!r} is no part of a file name")
 
 
 def write_plan(run_dir: Path, plan: Plan) -> None:
@@ -147,7 +157,7 @@ def _verdicts(directory: Path) -> dict[str, Any]:
 
 
 def _json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
+    return regular.read_json(path)
 
 
 def _write(path: Path, data: Any) -> None:

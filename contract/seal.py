@@ -90,7 +90,7 @@ def _changed(run_dir: Path, names: tuple[str, ...], patterns: tuple[str, ...]) -
 def _was_sealed(run_dir: Path) -> bool:
     """Returns True if the manifest states that a reduction sealed the run; False for an unreadable one."""
     try:
-        found = json.loads((run_dir / "manifest.json").read_text(encoding="utf-8"))
+        found = regular.read_json(run_dir / "manifest.json")
     except (OSError, ValueError):
         return False
     return isinstance(found, dict) and found.get("sealed") is True
@@ -102,7 +102,7 @@ def sealed(run_dir: Path) -> bool:
 
 
 def _read(run_dir: Path) -> dict[str, str]:
-    found = json.loads((run_dir / NAME).read_text(encoding="utf-8"))
+    found = regular.read_json(run_dir / NAME)
     names = isinstance(found, dict) and all(_inside(name) for name in found)
     if not names or not all(isinstance(digest, str) for digest in found.values()):
         raise ValueError(f"{NAME} is no seal")
@@ -140,5 +140,5 @@ def _name(run_dir: Path, path: Path) -> str:
 
 def digest(path: Path) -> str:
     """Returns the hexadecimal SHA-256 of a file; OSError if it cannot be read."""
-    with path.open("rb") as file:
+    with regular.open_read(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

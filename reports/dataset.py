@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from contract import regular
 from reports.damage import told
 from reports.errors import RunDirectoryError
 from reports.study import cell_lines, levels_of
@@ -109,7 +110,7 @@ def _clear(out: Path) -> None:
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     try:
-        files = [out / str(name) for name in json.loads((out / ABOUT).read_text(encoding="utf-8"))["files"]]
+        files = [out / str(name) for name in regular.read_json(out / ABOUT)["files"]]
     except (OSError, ValueError, TypeError, KeyError):
         raise RunDirectoryError(
             f"{out}: exists and is not a data set; name another place with --out"

@@ -10,6 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from contract import regular
 from reports.sections.section import environment
 
 CSS = Path(__file__).parent / "page.css"
@@ -81,7 +82,7 @@ def _shown(one: dict[str, Any], directory: Path) -> Shown:
     return Shown(
         one,
         tuple(", ".join(f"{key}: {value}" for key, value in event.items()) for event in one["events"]),
-        file.read_text(encoding="utf-8") if file.is_file() else "",
+        regular.read_text(file) if file.is_file() else "",
         tuple((log.name, _end(log)) for log in sorted((run_dir / "raw" / "logs").glob("*.log"))),
         os.path.relpath(page, directory) if page.is_file() else "",
     )
@@ -89,4 +90,4 @@ def _shown(one: dict[str, Any], directory: Path) -> Shown:
 
 def _end(log: Path) -> str:
     """Returns the last lines of a log."""
-    return "\n".join(log.read_text(errors="replace").splitlines()[-LINES:])
+    return "\n".join(regular.read_bytes(log).decode(errors="replace").splitlines()[-LINES:])

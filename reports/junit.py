@@ -7,13 +7,13 @@ whose verdict is `cannot tell`, is skipped, with the reason.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
+from contract import regular
 from contract.verdict import FAILS, HOLDS, Judged
 from reports.cell import Cell
 from reports.study import Study, study_of_campaign, study_of_run
@@ -112,7 +112,7 @@ def _of_study(study: Study) -> Iterator[Suite]:
 
 
 def _of_campaign(directory: Path) -> Iterator[Suite]:
-    planned = json.loads((directory / "campaign.json").read_text(encoding="utf-8"))
+    planned = regular.read_json(directory / "campaign.json")
     names = [str(cell["cell"]) for cell in planned["cells"]]
     if not (directory / "cells.jsonl").exists():
         yield from (_not_run(name) for name in names)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -240,7 +239,7 @@ def _plan(path: Path, shelf: Shelf, missing: list[str]) -> Plan:
 
 def _json(path: Path, absent: Any, missing: list[str]) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return regular.read_json(path)
     except FileNotFoundError:
         missing.append(f"{path.name} is not there")
     except (OSError, ValueError) as error:

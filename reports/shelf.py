@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from contract import retired, rundir
+from contract import regular, retired, rundir
 from contract.plan import Plan
 from contract.proof import Proven
 
@@ -49,7 +48,7 @@ class Shelf:
     def json(self, path: Path) -> Any:
         """Returns the parsed contents of a JSON file; OSError or ValueError if it cannot be read."""
         size = JSON_TIMES * path.stat().st_size
-        return self.get(path, lambda file: json.loads(file.read_text(encoding="utf-8")), lambda _: size)
+        return self.get(path, lambda file: regular.read_json(file), lambda _: size)
 
     def plan(self, run_dir: Path) -> Plan:
         """Returns the plan of a run; FileNotFoundError without plan.json, FormatError or UnreadableError if

@@ -4,7 +4,6 @@ condition.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from contract import regular
 from contract.cells import read_cells
 from reports import roles
 from reports.cell import Cell
@@ -270,7 +270,7 @@ def _name(run: Run, run_dir: Path) -> str:
 def _about(path: Path) -> dict[str, Any]:
     """Returns the content of campaign.json; empty if the file is missing, unreadable or no mapping."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = regular.read_json(path)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -8,6 +8,8 @@ import base64
 import re
 from pathlib import Path
 
+from contract import regular
+
 OPENING = re.compile(r'^<svg [^>]*?width="([\d.]+)" height="([\d.]+)"[^>]*?viewBox="([^"]+)"[^>]*>')
 NUMBER = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
 SHAPES = re.compile(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height)="[^"]*\.\d{2}[^"]*"')
@@ -69,7 +71,7 @@ def data_uri(path: Path) -> str | None:
     file.
     """
     try:
-        content = path.read_bytes()
+        content = regular.read_bytes(path)
     except FileNotFoundError:
         return None
     return "data:image/svg+xml;base64," + base64.b64encode(content).decode("ascii")

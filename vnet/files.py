@@ -4,14 +4,13 @@ the remedy.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import polars as pl
 
-from contract import retired
+from contract import regular, retired
 
 from .errors import LoadError
 
@@ -24,7 +23,7 @@ def read_json(path: Path, remedy: str = NOT_REDUCED) -> Any:
     """Returns the content of a JSON file; LoadError if the file is missing (the error then ends with
     `remedy`) or unreadable.
     """
-    return read_by(lambda _: json.loads(path.read_text(encoding="utf-8")), path, remedy)
+    return read_by(lambda _: regular.read_json(path), path, remedy)
 
 
 def read_by(read: Callable[[Path], T], path: Path, remedy: str = NOT_REDUCED) -> T:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from contract import manifest, verdict
+from contract import manifest, regular, verdict
 from orchestrator.lab import dead
 from reports import judged
 
@@ -171,11 +171,11 @@ def _word(run: Path) -> str:
 def _is_locked(campaign: Path) -> bool:
     """Returns whether a process runs the campaign now, by its lock on the file `lock`."""
     try:
-        with (campaign / "lock").open("rb") as file:
+        with regular.open_read(campaign / "lock") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except FileNotFoundError:
+    except OSError:  # absent, or no file that a campaign makes
         return False
     return False
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
 
-from contract import findings, manifest
+from contract import findings, manifest, regular
 
 Json = dict[str, Any]
 COMPLETE = ("complete",)
@@ -41,7 +41,7 @@ def locked(directory: Path) -> Iterator[None]:
         raise CampaignError(
             f"{directory}: cannot be written ({error.strerror}); choose another place with --out"
         ) from error
-    with (directory / "lock").open("w") as file:
+    with regular.open_lock(directory / "lock") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -68,18 +68,19 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     first.
     """
     fresh = path.with_name(path.name + ".new")
-    with fresh.open("w") as file:
-        file.write(json.dumps(value, indent=2) + "\n")
-        file.flush()
-        _sync(file.fileno())
-    fresh.replace(path)
-    sync_directory(path.parent)
+    with regular.named(path):
+        with fresh.open("w") as file:
+            file.write(json.dumps(value, indent=2) + "\n")
+            file.flush()
+            _sync(file.fileno())
+        fresh.replace(path)
+        sync_directory(path.parent)
 
 
 def read_json(path: Path) -> Json:
     """Reads a file that `write_json` wrote; raises CampaignError if it cannot be read or is no JSON."""
     try:
-        value: Json = json.loads(path.read_text())
+        value: Json = regular.read_json(path)
     except OSError as error:
         raise CampaignError(
             f"{path}: {error.strerror}; `vnet campaign run FILE` makes a campaign directory"
@@ -94,12 +95,13 @@ def read_json(path: Path) -> Json:
 def append(directory: Path, line: Mapping[str, Any]) -> None:
     """Appends a line to cells.jsonl and syncs it; first ends the last line, if kill -9 has truncated it."""
     path = directory / "cells.jsonl"
-    torn = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size > 0
-    with path.open("a") as file:
-        file.write(("\n" if torn else "") + json.dumps(line) + "\n")
-        file.flush()
-        _sync(file.fileno())
-    sync_directory(directory)
+    torn = path.exists() and not regular.read_bytes(path).endswith(b"\n") and path.stat().st_size > 0
+    with regular.named(path):
+        with path.open("a") as file:
+            file.write(("\n" if torn else "") + json.dumps(line) + "\n")
+            file.flush()
+            _sync(file.fileno())
+        sync_directory(directory)
 
 
 def read_campaign(directory: Path) -> Json:
@@ -124,7 +126,7 @@ def lines(directory: Path) -> list[Json]:
     path = directory / "cells.jsonl"
     found = []
     remedy = "undo the change, or remove the line: then its cell is run again"
-    for number, text in enumerate(path.read_bytes().splitlines() if path.exists() else (), 1):
+    for number, text in enumerate(regular.read_bytes(path).splitlines() if path.exists() else (), 1):
         try:
             parsed = json.loads(text)
         except (ValueError, RecursionError):

@@ -193,6 +193,15 @@ def _reader_is_there() -> bool:
     return not any(event & (select.POLLERR | select.POLLHUP) for _, event in outputs.poll(0))
 
 
+def _output_works() -> bool:
+    """Returns whether what was printed so far could be written to standard output."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
+
+
 def _failed(error: Exception) -> int:
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
@@ -205,9 +214,11 @@ def _failed(error: Exception) -> int:
     if (known := expected(error)) is not None:
         say(known.text, err=True)
         return known.status
-    if isinstance(error, OSError) and error.strerror and (error.filename or error.errno == errno.ENOSPC):
+    if isinstance(error, OSError) and error.filename is None and not _output_works():
+        error.filename = "standard output"
+    if isinstance(error, OSError) and error.strerror and error.filename:
         remedy = (REMEDIES | SHORT).get(error.errno or 0)
-        said = f"{error.filename or 'standard output'}: {error.strerror}"
+        said = f"{error.filename}: {error.strerror}"
         say(f"{said}; {remedy}" if remedy else said, err=True)
         return FAILED
     if (short := _short_of(error)) in SHORT:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from contract import regular
 from orchestrator.hunt.model import HuntError, Outcome
 
 ABOUT, LINES = "hunt.json", "trials.jsonl"
@@ -22,7 +23,7 @@ def opened(directory: Path, about: dict[str, Any]) -> Iterator[Journal]:
     a hunt continues. Raises HuntError if the directory holds another hunt, or other files.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    with (directory / ".lock").open("w") as lock:
+    with regular.open_lock(directory / ".lock") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -39,11 +40,9 @@ def _insist_it_is_the_same(directory: Path, about: dict[str, Any]) -> None:
         if others:
             rule = f"holds {others[0]}, which is no hunt's"
             raise HuntError(f"{directory}: {rule}; give another --out")
-        fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(about, indent=1, sort_keys=True))
-        fresh.replace(path)
+        regular.write(path, json.dumps(about, indent=1, sort_keys=True))
         return
-    known = json.loads(path.read_text())
+    known = regular.read_json(path)
     if differing := [key for key in about if known.get(key) != about[key]]:
         rule = f"holds a hunt begun with another {differing[0]}"
         raise HuntError(f"{directory}: {rule}; undo the change to go on, or give another --out")
@@ -57,7 +56,7 @@ class Journal:
         self._known: dict[str, Outcome] = {}
         whole = 0
         if path.exists():
-            content = path.read_bytes()
+            content = regular.read_bytes(path)
             whole = content.rfind(b"\n") + 1  # the last line of a killed hunt may be cut off
             for line in content[:whole].splitlines():
                 entry = json.loads(line)
@@ -72,7 +71,7 @@ class Journal:
     def put(self, key: str, outcome: Outcome) -> None:
         """Records an outcome; it is on the disk when this returns."""
         self._known[key] = outcome
-        with self._path.open("ab") as file:
+        with regular.named(self._path), self._path.open("ab") as file:
             file.write(json.dumps({"key": key, **dataclasses.asdict(outcome)}).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())

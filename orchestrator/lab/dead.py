@@ -11,7 +11,7 @@ import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from contract import manifest
+from contract import manifest, regular
 from orchestrator.lab.state import Owned, owned, start_ticks
 
 OWNER = "raw/owner.json"
@@ -52,7 +52,7 @@ def settle(run_dir: Path) -> bool:
     did. Returns False if raw/owner.json is missing or unreadable, or is of a machine of another name.
     """
     try:
-        owner = Owner(**json.loads((run_dir / OWNER).read_text(encoding="utf-8")))
+        owner = Owner(**regular.read_json(run_dir / OWNER))
         dead = owner.dead()
     except (OSError, ValueError, TypeError):
         # an earlier version wrote the file, or it is torn; the state then stays as it is, which is suspect,

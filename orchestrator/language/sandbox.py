@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
-from jinja2 import StrictUndefined, Template, TemplateError, meta
+from jinja2 import StrictUndefined, Template, meta
 from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 
@@ -16,11 +16,6 @@ from .template_rules import MEMORY, NAMES, TemplateFaultError
 
 _TOO_LARGE = f"it needs more than {MEMORY >> 20} MiB of memory"
 LARGEST_TEXT = 1 << 20  # bytes of what a template makes; the largest of ours has 400
-
-# Errors that a template may raise while it is rendered; the sandbox's own refusals are TemplateErrors.
-_FAILURES = (
-    TemplateError, ArithmeticError, TypeError, ValueError, AttributeError, LookupError, RecursionError,
-)  # fmt: skip
 
 
 class _Environment(SandboxedEnvironment):
@@ -46,7 +41,9 @@ def _number(value: Any) -> bool:
 
 @cache
 def _environment() -> SandboxedEnvironment:
-    return _Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    made = _Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    del made.filters["random"], made.globals["lipsum"]  # the same file has the same plan
+    return made
 
 
 @lru_cache(maxsize=256)
@@ -60,17 +57,17 @@ def fault(template: str) -> str | None:
     """
     try:
         used = meta.find_undeclared_variables(_environment().parse(template))
-    except (TemplateError, RecursionError) as error:
-        return str(error)
     except MemoryError:
         return _TOO_LARGE
+    except Exception as error:  # whatever Jinja2 raises for it
+        return _reason(error)
     unknown = sorted(used - NAMES - set(_environment().globals))
     return f"no name {', '.join(unknown)} in templates" if unknown else None
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
     """Returns the template's text for these values; raises TemplateFaultError if rendering fails, exceeds the
-    memory, or makes more than 1,048,576 characters.
+    memory, makes more than 1,048,576 characters, or one that no argument or file of a program can hold.
     """
     try:
         return _bounded(_compiled(template).generate(values))
@@ -78,8 +75,12 @@ def render(template: str, values: Mapping[str, Any]) -> str:
         raise
     except MemoryError:
         raise TemplateFaultError(_TOO_LARGE) from None
-    except _FAILURES as error:
-        raise TemplateFaultError(str(error)) from error
+    except Exception as error:  # by the template's own code, or by Python's compiler for it
+        raise TemplateFaultError(_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def _bounded(pieces: Iterable[str]) -> str:
@@ -93,4 +94,8 @@ def _bounded(pieces: Iterable[str]) -> str:
         if size > LARGEST_TEXT:
             raise TemplateFaultError(f"it makes more than {LARGEST_TEXT} characters")
         kept.append(piece)
-    return "".join(kept)
+    text = "".join(kept)
+    if "\0" in text:
+        raise TemplateFaultError("it makes a zero byte, which no argument of a program can hold")
+    text.encode()  # half of a pair of UTF-16 has no bytes
+    return text

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from .template_rules import CPU_S, MEMORY, TemplateFaultError
+from .template_rules import ALL_CPU_S, CPU_S, MEMORY, SLOW_S, TemplateFaultError
 
 SERVER = "orchestrator.language.template_process"
 _NEVER_SENT = object()
@@ -30,19 +30,24 @@ class _Renderer:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._sent: dict[str, Any] = {}
+        self._spent_s = 0.0  # CPU time of slow templates
 
     def ask(self, request: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the process's answer; raises TemplateFaultError if the process ended with an error, or
-        twice without an answer.
+        """Returns the process's answer; raises TemplateFaultError if the process ended with an error, twice
+        without an answer, or if slow templates took more than ALL_CPU_S before.
         """
         with self._lock:
+            if self._spent_s > ALL_CPU_S:
+                raise TemplateFaultError(f"other templates took more than {ALL_CPU_S} s of CPU time already")
             for _ in range(2):  # an idle process ends by itself: then the second one answers
                 process = self._running()
                 line = self._exchange(process, self._encoded(request, values))
                 if line:
                     answer: dict[str, Any] = json.loads(line)
+                    self._spent_s += answer["cpu_s"] if answer["cpu_s"] > SLOW_S else 0.0
                     return answer
                 if (status := self._end(process)) != 0:
+                    self._spent_s += CPU_S
                     raise TemplateFaultError(_cause(status))
         raise TemplateFaultError("the process that renders templates ended without an answer")
 

@@ -72,7 +72,8 @@ def make_dir(parent: Path, name: str) -> Path:
                 return made
     except OSError as error:
         raise RunError(
-            f"{parent}: results cannot be written there ({error.strerror}); choose another with --results"
+            f"{error.filename or parent}: results cannot be written there ({error.strerror}); choose another "
+            "place with --results"
         ) from error
     raise RunError(f"{parent / name}: 999 directories of that name are there; remove some")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contract import regular
 from contract.verdict import Judged
 from reports.study import Study
 from reports.verdicts import by_cell, of_study
@@ -43,7 +44,7 @@ def files(root: Path) -> Iterator[Path]:
 def sha256(path: Path) -> str:
     """Returns the SHA-256 of the file's bytes."""
     whole = hashlib.sha256()
-    with path.open("rb") as file:
+    with regular.open_read(path) as file:
         while block := file.read(BLOCK):
             whole.update(block)
     return whole.hexdigest()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract import regular
 from reports.crate.metadata import NAME, Stated, files, metadata, sha256, verdicts
 from reports.study import Study, study_of_campaign, study_of_run
 
@@ -62,7 +63,7 @@ def pack(directory: Path, crate: Path, stated: Stated) -> int:
 def _add(archive: zipfile.ZipFile, directory: Path, path: Path) -> None:
     entry = zipfile.ZipInfo(path.as_posix(), EPOCH)
     entry.compress_type = zipfile.ZIP_DEFLATED
-    with (directory / path).open("rb") as source, archive.open(entry, "w", force_zip64=True) as target:
+    with regular.open_read(directory / path) as source, archive.open(entry, "w", force_zip64=True) as target:
         while block := source.read(1 << 20):
             target.write(block)
 
@@ -75,7 +76,7 @@ def check(crate: Path) -> Checked:
         directory = Path(place)
         _unpack(crate, directory)
         try:
-            graph = json.loads((directory / NAME).read_text(encoding="utf-8"))["@graph"]
+            graph = regular.read_json(directory / NAME)["@graph"]
             known = {one["@id"]: one for one in graph}
             listed = {str(key): str(one["sha256"]) for key, one in known.items() if one["@type"] == "File"}
             stated = [

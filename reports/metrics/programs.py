@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract import regular
 from contract.figures import KEY
 from contract.metrics import METRICS
 from contract.plan import Plan, Software
@@ -54,7 +55,7 @@ def _of_program(run_dir: Path, node: str, software: Software) -> list[Metric] | 
     if format_ not in READERS:
         return Unread(program, f"{log}: the plan names the unknown format {format_!r}")
     try:
-        with (run_dir / log).open("rb") as file:
+        with regular.open_read(run_dir / log) as file:
             text = file.read(MOST_BYTES).decode("utf-8", "replace")
     except OSError as error:
         return Unread(program, f"{log}: is not there or not readable ({error.strerror})")

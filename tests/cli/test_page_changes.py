@@ -53,6 +53,18 @@ def test_a_body_that_is_nested_too_deeply_is_a_bad_request(lab: StandIn, client:
     assert answer.status_code == 400 and "nested too deeply" in answer.text
 
 
+def test_a_body_in_chunks_is_refused_whatever_length_it_states(lab: StandIn, client: TestClient) -> None:
+    """Shows that a body without end is not read: of two lengths, HTTP/1.1 takes that of the chunks."""
+    headers = {
+        **ORIGIN,
+        "Content-Type": "application/json",
+        "Content-Length": "2",
+        "Transfer-Encoding": "chunked",
+    }
+    answer = client.post("/api/lab/shown/add", content=b"{}", headers=headers)
+    assert answer.status_code == 413 and "of stated length" in answer.text
+
+
 def test_nodes_are_removed_by_name(lab: StandIn, client: TestClient) -> None:
     assert client.post("/api/lab/shown/remove", json={"nodes": ["broker"]}, headers=ORIGIN).status_code == 200
     assert [one["nodes"] for one in asked(lab, "remove")] == [["broker"]]

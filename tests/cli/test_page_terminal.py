@@ -4,9 +4,12 @@ page.
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
-from orchestrator.cli.page.terminal import MOST_WAITING_BYTES, Said, _size
+from orchestrator.cli.page.terminal import MOST_FLYING, MOST_WAITING_BYTES, Said, _keys, _size
 
 HOSTILE = (
     None, "", "x", "[]", "1", "null", '"rows"', "{}", '{"rows": 1}', '{"rows": null, "cols": 1}',
@@ -32,3 +35,30 @@ def test_a_page_that_does_not_read_costs_a_bounded_amount() -> None:
         said.put(piece)
     assert said.overrun.is_set()
     assert said.pieces.qsize() * len(piece) <= MOST_WAITING_BYTES
+
+
+class Flood:
+    """A page that sends keys without end, and a lab that answers no request."""
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    async def receive(self) -> dict[str, Any]:
+        self.read += 1
+        await asyncio.sleep(0)
+        return {"type": "websocket.receive", "bytes": b"x" * 60_000}
+
+    def send(self, op: str, **fields: Any) -> tuple[int, asyncio.Future[Any]]:
+        return self.read, asyncio.get_running_loop().create_future()
+
+
+def test_a_page_that_sends_without_end_is_slowed_down() -> None:
+    """Shows that no more keys are read than the lab takes: 4 GB took 1.3 GB of memory."""
+    flood = Flood()
+
+    async def flooded() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(_keys(flood, flood, 1), 0.5)  # type: ignore[arg-type]
+
+    asyncio.run(flooded())
+    assert flood.read == MOST_FLYING + 1

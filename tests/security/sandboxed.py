@@ -21,7 +21,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
-ESCAPES, NEEDS = (HERE / "escapes_by_files.py", HERE / "escapes_by_kernel.py"), HERE / "needs.py"
+ESCAPES = tuple(HERE / f"escapes_by_{way}.py" for way in ("files", "kernel", "calls"))
+NEEDS = HERE / "needs.py"
 SETTINGS = (
     "kernel/core_pattern",
     "kernel/modprobe",
@@ -131,7 +132,7 @@ def attempts(base: Path, outside: Outside, lab: str, kernel: str) -> dict[str, d
             "lab": lab, "run_dir": str(next((base / "out" / lab).iterdir())),
             "users": Path("/proc/self/ns/user").exists(),
         }  # fmt: skip
-        script = f"cd $HOME && TOLD={shlex.quote(json.dumps(told))} python3 -c 'import escapes_by_files, escapes_by_kernel, needs, inside; inside.main()'"
+        script = f"cd $HOME && TOLD={shlex.quote(json.dumps(told))} python3 -c 'import escapes_by_files, escapes_by_kernel, escapes_by_calls, needs, inside; inside.main()'"
         done = vnet(base, "exec", lab, "a", "--", "sh", "-c", script)
         assert done.returncode == 0, done.stderr
         found: dict[str, dict[str, Any]] = json.loads(done.stdout)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.language import templates
 from orchestrator.language.template_rules import MEMORY, TemplateFaultError
 from orchestrator.language.templates import fault, render
 
@@ -42,6 +43,45 @@ def test_cpu_time(template: str) -> None:
     with pytest.raises(TemplateFaultError, match="3 s of CPU time"):
         render(template, {})
     assert render("{{ index + 1 }}", {"index": 1}) == "2"  # by another process
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for a in [1] %}" * 25 + "{% endfor %}" * 25,
+        "{% if 1 %}" * 200 + "{% endif %}" * 200,
+        "{% set d = {'a': 1} %}{% for k in d %}{% set _ = d.update({k ~ 'x': 1}) %}{% endfor %}",
+        "{{ " + "9" * 5000 + " }}",
+        "{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}",
+        "{{ '\\ud800' }}",
+        "{{ 'a\\x00b' }}",
+        "{{ range(9)|random }}",
+        "{{ lipsum(n=1) }}",
+    ],
+    ids=["loops", "ifs", "dictionary", "number", "parentheses", "half a pair", "zero", "random", "lipsum"],
+)
+def test_what_fails_in_the_compiler_or_is_no_text_is_a_fault(
+    template: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Shows that it is one sentence, and that the process prints no traceback."""
+    with pytest.raises(TemplateFaultError):
+        if reason := fault(template):
+            raise TemplateFaultError(reason)
+        render(template, {})
+    assert not capfd.readouterr().err
+
+
+def test_many_slow_templates_take_no_more_time_than_ten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that a node's endless template does not take 3 s for each of 10,000 nodes."""
+    monkeypatch.setattr(templates, "ALL_CPU_S", 1)
+    monkeypatch.setattr(templates, "_renderer", templates._Renderer())
+    with pytest.raises(TemplateFaultError, match="3 s of CPU time"):
+        render(ENDLESS["loops"], {})
+    for _ in range(1000):
+        with pytest.raises(TemplateFaultError, match="other templates took more than 1 s"):
+            render(ENDLESS["loops"], {})
+    monkeypatch.setattr(templates, "_renderer", templates._Renderer())
+    assert all(render("{{ index }}", {"index": n}) == str(n) for n in range(2000)), "quick ones are free"
 
 
 def test_values_are_those_of_the_request() -> None:

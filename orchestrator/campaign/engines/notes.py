@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from contract import codec
+from contract import codec, regular
 from orchestrator.kernel.process import end
 from orchestrator.lab.state import Owned, read_lab, state_root
 from orchestrator.lab.state import replace as replace_file
@@ -48,7 +48,7 @@ class Note:
 def read_note(place: Path, cell: str) -> Note | None:
     """Reads the note on a cell in the campaign's directory `place`; None if it is missing or damaged."""
     try:
-        return codec.from_json(Note, _path(place, cell).read_text())
+        return codec.from_json(Note, regular.read_text(_path(place, cell)))
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

@@ -203,7 +203,8 @@ class Pages:
             raise NoWish(_refused("this server is read-only (`vnet serve --read-only`)", 403))
         if not known or request.headers.get("content-type") != "application/json":
             raise NoWish(_refused("no such change", 404))
-        if int(request.headers.get("content-length", "-1")) not in range(BODY_BYTES):
+        stated = "" if "transfer-encoding" in request.headers else request.headers.get("content-length", "")
+        if int(stated or "-1") not in range(BODY_BYTES):
             raise NoWish(_refused(f"a body of at most {BODY_BYTES} bytes, of stated length", 413))
         try:
             wanted = await request.json()

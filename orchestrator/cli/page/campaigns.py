@@ -7,7 +7,6 @@ stop a campaign that a terminal runs.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shutil
 import signal
@@ -17,7 +16,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from contract import rundir
+from contract import regular, rundir
 from orchestrator.campaign import journal
 from orchestrator.lab.state import Owned, owned
 from orchestrator.language.kernels import NAMES
@@ -115,13 +114,18 @@ def how_it_runs(place: Path) -> Json:
 
 def _said(place: Path) -> str:
     log = place / LOG
-    return log.read_bytes()[-TAIL_BYTES:].decode(errors="replace").strip() if log.is_file() else ""
+    try:
+        with regular.open_read(log) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
+            return file.read(TAIL_BYTES).decode(errors="replace").strip()
+    except OSError:  # no page has started one
+        return ""
 
 
 def locked(place: Path) -> bool:
     """Returns whether a process runs the campaign now, by its lock on the file `lock`."""
     try:
-        with (place / "lock").open() as file:
+        with regular.open_read(place / "lock") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -133,7 +137,7 @@ def locked(place: Path) -> bool:
 def _runner(place: Path) -> Owned | None:
     """Returns the living process that a page has started for the campaign; None if there is none."""
     try:
-        kept = json.loads((place / STARTED).read_text())
+        kept = regular.read_json(place / STARTED)
         found = Owned(ROLE, int(kept["pid"]), int(kept["start_ticks"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -52,15 +52,17 @@ def about(run_dir: Path, unfolded: Container[str] = ()) -> Json:
 
 def frames(run_dir: Path, start: int, count: int) -> list[Json]:
     """Returns `count` frames from number `start` on; frame n covers the second from from_ns + n s on (see
-    `about`). Raises ReplayError for a negative `start`, a `count` that is not from 1 to MOST_FRAMES, or
-    unreadable tables.
+    `about`). Raises ReplayError for a `start` that is negative or after the last frame, a `count` that is not
+    from 1 to MOST_FRAMES, or unreadable tables.
     """
     if start < 0 or not 0 < count <= MOST_FRAMES:
         raise ReplayError(
             f"from {start}, count {count}: give from at least 0 and count from 1 to {MOST_FRAMES}"
         )
     wires = network.portless(network.planned(_plan(run_dir)))
-    first, _ = _span(run_dir)
+    first, last = _span(run_dir)
+    if start > (there := max(0, (last - first) // STEP_NS)):
+        raise ReplayError(f"from {start}: the run has {there} frames")
     begin = first + start * STEP_NS
     nodes, links = _nodes(run_dir, begin, count), _links(run_dir, begin, count)
     flows, each = (_flows(run_dir, begin, count, by) for by in ("class", "name"))

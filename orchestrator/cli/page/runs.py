@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from contract import findings, manifest, seal
+from contract import findings, manifest, regular, seal
 from contract.cells import NAME, read_cells
 
 MOST = 400  # most runs, and most campaigns, that are listed: the newest
@@ -90,7 +89,7 @@ def _directories(directory: Path, deep: int) -> Iterator[Path]:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        value = json.loads(path.read_bytes())
+        value = regular.read_json(path)
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import json
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from orchestrator.kernel.remote.lab_access import stream
 READ_BYTES = 65536
 MOST = 1000  # most rows or columns
 MOST_WAITING_BYTES = 8 * 2**20
+MOST_FLYING = 16  # messages of keys that the lab has not answered yet
 
 
 class Said:
@@ -128,15 +130,23 @@ async def console(socket: WebSocket, state_dir: Path, node: str) -> None:
 
 
 async def _keys(socket: WebSocket, connection: Connection, number: int) -> None:
+    """Sends keys and sizes of the page to the lab until the page disconnects. Reads no further message while
+    MOST_FLYING are unanswered: a page that sends without end is slowed down, and takes no memory.
+    """
+    flying: deque[asyncio.Future[Message]] = deque()
     with contextlib.suppress(WebSocketDisconnect, ControlError):
         while True:
             message = await socket.receive()
             if message["type"] == "websocket.disconnect":
                 return
             if (data := message.get("bytes")) is not None:
-                connection.send("input", target=number, data=base64.b64encode(data).decode())
+                flying.append(
+                    connection.send("input", target=number, data=base64.b64encode(data).decode())[1]
+                )
             elif (size := _size(message.get("text"))) is not None:
-                connection.send("resize", target=number, rows=size[0], cols=size[1])
+                flying.append(connection.send("resize", target=number, rows=size[0], cols=size[1])[1])
+            if len(flying) > MOST_FLYING:
+                await flying.popleft()
 
 
 async def _screen(socket: WebSocket, said: Said) -> None:

@@ -18,6 +18,10 @@ from orchestrator.images.oci.bounded import Bounded
 
 MOST_JSON = 4 << 20  # longest manifest or configuration, bytes
 MOST_LAYERS = 512
+MOST_MEMBERS = 4_096  # of the archive itself: settings and layers
+MOST_BYTES = 16 << 30  # of a compressed archive, uncompressed
+# Errors of tarfile and of the decompressors for contents that are none
+BROKEN = (EOFError, tarfile.TarError, zlib.error, ValueError, OverflowError, RecursionError)
 GZIP = b"\x1f\x8b"
 NESTED = 3  # an index may lead to another
 PLATFORM = ("linux", "amd64")
@@ -87,10 +91,15 @@ def opened(path: Path) -> Iterator[tarfile.TarFile]:
             packed = file.read(2) == GZIP
             file.seek(0)
             source: Any = stack.enter_context(gzip.open(file)) if packed else file
-            yield stack.enter_context(tarfile.open(fileobj=Bounded(source), mode="r:"))  # type: ignore[call-overload]
+            bounded = Bounded(source, MOST_BYTES if packed else None)
+            tar = stack.enter_context(tarfile.open(fileobj=bounded, mode="r:"))  # type: ignore[call-overload]
+            for number, _ in enumerate(tar):  # tarfile keeps them all
+                if number >= MOST_MEMBERS:
+                    raise ImageError(f"holds more than {MOST_MEMBERS} files; it is no archive of one image")
+            yield tar
     except ImageError as error:
         raise ImageError(f"image oci:{path}: {error}") from None
-    except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
+    except (OSError, *BROKEN) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise ImageError(
             f"image oci:{path}: {why}; name an archive of docker save, podman save or skopeo copy"
@@ -228,7 +237,8 @@ def _settings(name: str, config: Any) -> Settings:
         key: value for key, _, value in (text.partition("=") for text in _texts(name, given, "Env")) if key
     }
     workdir, user = given.get("WorkingDir") or "", given.get("User") or ""
-    if not isinstance(workdir, str) or not isinstance(user, str) or (workdir and not workdir.startswith("/")):
+    texts = isinstance(workdir, str) and isinstance(user, str) and "\0" not in workdir + user
+    if not texts or (workdir and not workdir.startswith("/")):
         raise ImageError(f"{name}: WorkingDir or User is not a text that can be used; correct the image")
     entrypoint = tuple(_texts(name, given, "Entrypoint"))
     argv = (*entrypoint, *_texts(name, given, "Cmd"))

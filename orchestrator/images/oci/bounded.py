@@ -1,4 +1,6 @@
-"""Limits the size of each read of a file, because tarfile holds headers in memory, whatever their length."""
+"""Limits the size of each read of a file, because tarfile holds headers in memory, whatever their length, and
+how far a compressed file is read, because a few bytes may stand for terabytes.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,20 @@ MOST_AT_ONCE = 16 << 20  # most bytes of one read; a longer header is not valid
 
 
 class Bounded:
-    """A file for tarfile that raises ImageError for a read of more than MOST_AT_ONCE bytes or without a
-    size.
+    """A file for tarfile that raises ImageError for a read of more than MOST_AT_ONCE bytes or without a size,
+    and for a position after the byte number `most` (None: any).
     """
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], most: int | None = None) -> None:
         self._file = file
-        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+        self._most = most
+        self.tell, self.seekable = file.tell, file.seekable
+
+    def seek(self, position: int, whence: int = 0) -> int:
+        """Moves to a position; `whence` as in io.IOBase.seek."""
+        if self._most is not None and position > self._most:
+            raise ImageError(f"has more than {self._most >> 30} GiB; use a smaller image")
+        return self._file.seek(position, whence)
 
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= MOST_AT_ONCE:

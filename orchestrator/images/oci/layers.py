@@ -1,7 +1,7 @@
 """Unpacks layers over one another into a directory, by file descriptors, so that nothing outside it changes.
 
-Raises ImageError for paths that go up or through a link, devices, hard links to the outside, and too many or
-large files. Symbolic links may have any target: nothing here follows them.
+Raises ImageError for paths that go up or through a link, devices, hard links to the outside, too many, large
+or deep files, and too much CPU time. Symbolic links may have any target: nothing here follows them.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ import os
 import shutil
 import stat
 import tarfile
-import zlib
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from orchestrator.images.errors import ImageError
-from orchestrator.images.oci.archive import GZIP
+from orchestrator.images.oci.archive import BROKEN, GZIP
 from orchestrator.images.oci.bounded import Bounded
 
 MOST_BYTES = 4 << 30  # most bytes of all layers, uncompressed
 MOST_ENTRIES = 500_000
+MOST_DEPTH = 128  # names of a path
+MOST_CPU_S = 600.0  # CPU time of this process for all layers; 4 GiB take about 60 s
 CHUNK = 1 << 20
 WHITEOUT, OPAQUE = ".wh.", ".wh..wh..opq"
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -40,6 +42,7 @@ class Tree:
         self._scratch = scratch  # path of a temporary file for the uncompressed layer
         self._bytes = 0
         self._entries = 0
+        self._until_s = time.process_time() + MOST_CPU_S
         self._files_bytes = 0  # bytes of all files of all layers, holes included
         self._modes: dict[tuple[str, ...], int] = {}
         self._owners = os.geteuid() == 0
@@ -55,14 +58,14 @@ class Tree:
                 self._whiteouts(file)
                 file.seek(0)
                 self._contents(file)
-        except (tarfile.TarError, EOFError, zlib.error) as error:
+        except ImageError as error:
+            raise ImageError(f"layer {diff_id[:12]}: {error}") from None
+        except BROKEN as error:
             raise ImageError(f"layer {diff_id[:12]}: is no tar ({error}); save it again") from None
         except OSError as error:
             raise ImageError(
                 f"layer {diff_id[:12]}: {error.strerror or error}: {error.filename}; see `df`"
             ) from None
-        except ImageError as error:
-            raise ImageError(f"layer {diff_id[:12]}: {error}") from None
         finally:
             self._scratch.unlink(missing_ok=True)
 
@@ -84,6 +87,7 @@ class Tree:
         total = hashlib.sha256()
         with self._scratch.open("wb") as file:
             while chunk := source.read(CHUNK):
+                self._insist_on_time()
                 self._bytes += len(chunk)
                 if self._bytes > MOST_BYTES:
                     raise ImageError(f"the layers have more than {MOST_BYTES >> 30} GiB; use a smaller image")
@@ -97,8 +101,17 @@ class Tree:
     def _members(self, file: IO[bytes]) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo, tuple[str, ...]]]:
         with tarfile.open(fileobj=Bounded(file), mode="r:") as tar:  # type: ignore[call-overload]
             for member in tar:
+                self._insist_on_time()
+                if member.size < 0:
+                    raise ImageError(
+                        f"{member.name!r}: has {member.size} bytes; the image is not to be trusted"
+                    )
                 yield tar, member, _parts(member.name)
                 tar.members = []  # tarfile keeps every member; none is needed again
+
+    def _insist_on_time(self) -> None:
+        if time.process_time() > self._until_s:
+            raise ImageError(f"its layers take more than {MOST_CPU_S:.0f} s of CPU; use a smaller image")
 
     def _whiteouts(self, file: IO[bytes]) -> None:
         """Applies the layer's whiteouts first, because they delete only files of the layers below."""
@@ -193,16 +206,20 @@ class Tree:
 
     def _parents(self, parts: tuple[str, ...]) -> None:
         """Makes the parent directories that are missing, with mode 755."""
-        for depth in range(len(parts)):
-            with self._inside(parts[:depth]) as directory, contextlib.suppress(FileExistsError):
-                os.mkdir(parts[depth], 0o755, dir_fd=directory)
+        with self._inside(parts, missing=0o755):
+            pass
 
     @contextlib.contextmanager
-    def _inside(self, parts: tuple[str, ...]) -> Iterator[int]:
-        """Opens a directory of the tree, name by name; a link on the way raises ImageError."""
+    def _inside(self, parts: tuple[str, ...], missing: int | None = None) -> Iterator[int]:
+        """Opens a directory of the tree, name by name; absent ones are made if `missing` gives their mode. A
+        link on the way raises ImageError.
+        """
         directory = os.open(self._root, DIRECTORY)
         try:
             for depth, name in enumerate(parts, 1):
+                if missing is not None:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(name, missing, dir_fd=directory)
                 try:
                     inner = os.open(name, DIRECTORY, dir_fd=directory)
                 except OSError as error:
@@ -224,6 +241,10 @@ def _parts(name: str) -> tuple[str, ...]:
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     if name.startswith("/") or ".." in parts or "\0" in name:
         raise ImageError(f"{name!r}: leads out of the image; it is not to be trusted")
+    if len(parts) > MOST_DEPTH:
+        raise ImageError(
+            f"{name[:40]!r}...: has more than {MOST_DEPTH} names; the image is not to be trusted"
+        )
     return parts
 
 

@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 
+from contract import regular
 from reports.metrics.metric import Metric, Of, count, metric
 from reports.metrics.stats import batch_means, percentile
 from reports.numbers import plain, plus_minus
@@ -37,7 +38,7 @@ def clock_metrics(run: Run) -> list[Metric]:
         log = run.path / "raw" / "logs" / f"device.{name}.log"
         if not log.exists():
             continue
-        text = log.read_text(encoding="utf-8", errors="replace")
+        text = regular.read_bytes(log).decode(errors="replace")
         errors = np.array(said_ms(text))
         if not len(errors):
             continue

@@ -102,11 +102,13 @@ fn limit(kept: u64) -> io::Result<()> {
     os::check(done as libc::c_int).map(drop)
 }
 
-/// Sets the size limit of core dumps to 0, since the host's handler would receive them.
+/// Sets the size limit of core dumps to 1 byte. Below a page the kernel writes no file, and for 1, other than
+/// for 0, it starts no program of core_pattern either, which would run as root of the machine
+/// (fs/coredump.c).
 fn no_core() -> io::Result<()> {
     let none = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
+        rlim_cur: 1,
+        rlim_max: 1,
     };
     // SAFETY: a valid limit.
     os::check(unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) }).map(drop)

@@ -20,11 +20,7 @@ const X32: u32 = 0x4000_0000;
 // Offsets in struct seccomp_data of include/uapi/linux/seccomp.h.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
-const FIRST_ARGUMENT: u32 = if cfg!(target_endian = "little") {
-    16
-} else {
-    20
-};
+const FIRST_ARGUMENT: u32 = argument(0);
 
 /// Calls that fail with EPERM, whatever their arguments: those for mounts, namespaces and rarely used parts
 /// of the kernel.
@@ -90,6 +86,27 @@ const NAMESPACES: c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWNET
     | libc::CLONE_NEWCGROUP;
 
+/// Flags of `unshare` that make namespaces; in `clone` the lowest byte is a signal.
+const UNSHARED: c_int = NAMESPACES | CLONE_NEWTIME;
+/// include/uapi/linux/sched.h
+const CLONE_NEWTIME: c_int = 0x80;
+
+/// Refusals by the flags of an argument: the call, the number of the argument, flags of which none may be
+/// set, and the error. Huge pages are a stock of the whole machine (vm.nr_hugepages), which no group of
+/// processes limits; the errors are those of a machine without them.
+const FLAGS: [(c_long, u32, c_int, c_int); 5] = [
+    (libc::SYS_clone, 0, NAMESPACES, libc::EPERM),
+    (libc::SYS_unshare, 0, UNSHARED, libc::EPERM),
+    (libc::SYS_mmap, 3, libc::MAP_HUGETLB, libc::ENOMEM),
+    (
+        libc::SYS_memfd_create,
+        1,
+        libc::MFD_HUGETLB as c_int,
+        libc::EINVAL,
+    ),
+    (libc::SYS_shmget, 2, libc::SHM_HUGETLB, libc::EPERM),
+];
+
 /// The number of a system call, and the instructions that return the verdict on it.
 type Rule = (u32, Vec<sock_filter>);
 
@@ -99,7 +116,10 @@ pub fn program() -> Vec<sock_filter> {
     let mut rules: Vec<Rule> = Vec::new();
     rules.extend(REFUSED.map(|number| (number as u32, vec![refuse(libc::EPERM)])));
     rules.extend(ABSENT.map(|number| (number as u32, vec![refuse(libc::ENOSYS)])));
-    rules.extend([libc::SYS_clone, libc::SYS_unshare].map(|n| (n as u32, refuse_namespaces())));
+    rules.extend(FLAGS.map(|(number, place, flags, errno)| {
+        (number as u32, refuse_flags(argument(place), flags, errno))
+    }));
+    rules.push((libc::SYS_fcntl as u32, refuse_leases()));
     rules.push((libc::SYS_socket as u32, allow_families()));
     rules.sort_by_key(|(number, _)| *number);
     let mut all = vec![
@@ -136,11 +156,28 @@ fn search(rules: &[Rule]) -> Vec<sock_filter> {
     }
 }
 
-/// Returns instructions that fail the call with EPERM if its first argument has a flag of `NAMESPACES`.
-fn refuse_namespaces() -> Vec<sock_filter> {
+/// Returns the offset of the lower half of an argument in struct seccomp_data.
+const fn argument(place: u32) -> u32 {
+    16 + 8 * place + if cfg!(target_endian = "little") { 0 } else { 4 }
+}
+
+/// Returns instructions that fail the call with `errno` if the argument at the offset has one of the flags.
+fn refuse_flags(offset: u32, flags: c_int, errno: c_int) -> Vec<sock_filter> {
     vec![
-        load(FIRST_ARGUMENT),
-        jump(libc::BPF_JSET, NAMESPACES as u32, 0, 1),
+        load(offset),
+        jump(libc::BPF_JSET, flags as u32, 0, 1),
+        refuse(errno),
+        allow(),
+    ]
+}
+
+/// Returns instructions that fail `fcntl` with EPERM for a lease: on a file of the machine, which a node's
+/// root owns by its number, it holds up whoever opens the file for writing for 45 s
+/// (fs.lease-break-time).
+fn refuse_leases() -> Vec<sock_filter> {
+    vec![
+        load(argument(1)),
+        jump(libc::BPF_JEQ, libc::F_SETLEASE as u32, 0, 1),
         refuse(libc::EPERM),
         allow(),
     ]
@@ -266,6 +303,38 @@ mod tests {
                 "family {family}"
             );
         }
+    }
+
+    #[test]
+    fn refuses_time_namespaces_leases_and_huge_pages_by_argument() {
+        let program = program();
+        let verdict =
+            |number: c_long, value: c_int| run(&program, ARCH, number as u32, value as u32).0;
+        assert_eq!(
+            verdict(libc::SYS_unshare, CLONE_NEWTIME),
+            errno(libc::EPERM)
+        );
+        assert_eq!(
+            verdict(libc::SYS_clone, CLONE_NEWTIME),
+            libc::SECCOMP_RET_ALLOW
+        );
+        assert_eq!(
+            verdict(libc::SYS_fcntl, libc::F_SETLEASE),
+            errno(libc::EPERM)
+        );
+        for command in [
+            libc::F_GETLEASE,
+            libc::F_SETFL,
+            libc::F_SETLK,
+            libc::F_DUPFD_CLOEXEC,
+        ] {
+            assert_eq!(verdict(libc::SYS_fcntl, command), libc::SECCOMP_RET_ALLOW);
+        }
+        for (number, _, flags, wanted) in FLAGS {
+            assert_eq!(verdict(number, flags), errno(wanted), "call {number}");
+        }
+        let plain = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        assert_eq!(verdict(libc::SYS_mmap, plain), libc::SECCOMP_RET_ALLOW);
     }
 
     #[test]

@@ -1,0 +1,132 @@
+"""Tests readers of single files that others have made: links, pipes, endless and deep files are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from synthetic import write_run
+from synthetic_shape import Shape
+
+from capture.errors import CaptureError
+from capture.packets import packets
+from contract import regular, rundir
+from contract.cells import read_cells
+from orchestrator.campaign import held, journal
+from orchestrator.cli.page import campaigns, runs
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("made") / "run", Shape())
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def secret(path: Path) -> None:
+    (path.parent.parent / "secret").write_text("{}")
+    path.symlink_to(path.parent.parent / "secret")
+
+
+def huge(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(1 << 40)  # sparse: takes no room
+
+
+HOSTILE = pytest.mark.parametrize("made", [pipe, endless, secret, huge])
+
+
+@HOSTILE
+def test_a_file_is_refused_at_once(tmp_path: Path, made: Callable[[Path], None]) -> None:
+    path = tmp_path / "d" / "file.json"
+    path.parent.mkdir()
+    made(path)
+    with pytest.raises(OSError, match=r"file\.json"):
+        regular.read_json(path)
+
+
+def test_deep_json_is_a_value_error(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 200_000)
+    with pytest.raises(ValueError, match="nested too deeply"):
+        regular.read_json(tmp_path / "deep.json")
+
+
+@pytest.mark.parametrize("made", [pipe, endless, secret])
+@pytest.mark.parametrize("name", ["plan.json", "seal.json", "raw/other"])
+def test_packets_look_at_the_whole_run_first(
+    finished: Path, tmp_path: Path, name: str, made: Callable[[Path], None]
+) -> None:
+    run = shutil.copytree(finished, tmp_path / "run")
+    (run / name).parent.mkdir(exist_ok=True)
+    (run / name).unlink(missing_ok=True)
+    made(run / name)
+    with pytest.raises(CaptureError, match="regular files and directories only"):
+        packets(run, "server")
+
+
+@pytest.mark.parametrize("kind", ["nodes", "captures"])
+def test_a_name_that_leads_out_of_the_run_is_damage(finished: Path, tmp_path: Path, kind: str) -> None:
+    plan = rundir.read_plan(finished)
+    one = dataclasses.replace(getattr(plan, kind)[0], name="../../etc/passwd")
+    rundir.write_plan(tmp_path / "run", dataclasses.replace(plan, **{kind: (one,)}))
+    with pytest.raises(rundir.UnreadableError, match="is no part of a file name"):
+        rundir.read_plan(tmp_path / "run")
+
+
+@HOSTILE
+@pytest.mark.parametrize("name", ["cells.jsonl", "running.x.json", "lock", "page.log", "page.json"])
+def test_the_live_page_lists_a_hostile_campaign(
+    tmp_path: Path, name: str, made: Callable[[Path], None]
+) -> None:
+    place = tmp_path / "results" / "camp"
+    place.mkdir(parents=True)
+    (place / "campaign.json").write_text('{"name": "camp", "cells": []}')
+    made(place / name)
+    assert [one["path"] for one in runs.runs(tmp_path / "results")["campaigns"]] == ["camp"]
+    campaigns.how_it_runs(place)
+    if name != "lock":
+        assert not campaigns.locked(place)
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 100_000, '{"a":' + "9" * 5000 + "}", "null", "\0"])
+@pytest.mark.parametrize("name", ["manifest.json", "campaign.json"])
+def test_the_live_page_lists_what_it_cannot_read(tmp_path: Path, name: str, text: str) -> None:
+    place = tmp_path / "one"
+    place.mkdir()
+    (place / name).write_text(text)
+    found = runs.runs(tmp_path)
+    assert [one["path"] for one in found["runs"] + found["campaigns"]] == ["one"]
+
+
+@pytest.mark.parametrize("made", [pipe, endless])
+def test_a_campaign_does_not_wait_for_its_lock(tmp_path: Path, made: Callable[[Path], None]) -> None:
+    made(tmp_path / "lock")
+    with pytest.raises(OSError, match="lock"), journal.locked(tmp_path):
+        pass
+    assert not held._is_locked(tmp_path)
+
+
+def test_a_lock_through_a_link_leaves_its_target(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    place = tmp_path / "camp"
+    place.mkdir()
+    (place / "lock").symlink_to(victim)
+    with pytest.raises(OSError, match="lock"), journal.locked(place):
+        pass
+    assert victim.read_text() == "precious"
+
+
+def test_lines_that_are_nested_too_deeply_are_no_cells(tmp_path: Path) -> None:
+    (tmp_path / "cells.jsonl").write_text("[" * 200_000 + '\n{"cell": "a"}\n')
+    assert [line for _, _, line in read_cells(tmp_path / "cells.jsonl")] == [None, {"cell": "a"}]
