@@ -33,6 +33,11 @@ class KindModule:
 MODULES = {
     "mosquitto": KindModule("mosquitto", "broker"),
     "rabbitmq": KindModule("rabbitmq.kind", "broker"),
+    "mochi": KindModule("mqtt_brokers.mochi", "broker"),
+    "rumqttd": KindModule("mqtt_brokers.rumqttd", "broker"),
+    "aedes": KindModule("mqtt_brokers.aedes", "broker"),
+    "amqtt": KindModule("mqtt_brokers.amqtt", "broker"),
+    "moquette": KindModule("mqtt_brokers.moquette", "broker"),
     "mqtt": KindModule("mqtt.kind", "mqtt"),
     "command": KindModule("command.kind", "command"),
     "frames": KindModule("frames.kind", "frames"),
