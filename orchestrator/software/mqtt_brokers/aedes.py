@@ -51,6 +51,4 @@ def _start(_scene: Scene, placed: Placed) -> Start:
     return Start(argv, path, json.dumps(config, indent=1) + "\n", files=(program,))
 
 
-KIND = make_kind(
-    Aedes, "aedes", "aedes", _start, LIBRARY, 70_000_000, ("node", "--version"), package="nodejs"
-)
+KIND = make_kind(Aedes, "aedes", "aedes", _start, LIBRARY, 70_000_000, ("node", "nodejs"))

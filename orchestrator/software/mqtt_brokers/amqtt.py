@@ -35,5 +35,4 @@ def _start(_scene: Scene, placed: Placed) -> Start:
 
 KIND = make_kind(
     Amqtt, "amqtt", "amqtt", _start, f"{SITE}/amqtt/broker.py", 60_000_000,
-    ("/usr/bin/python3", "--version"), package="python3",
 )  # fmt: skip

@@ -70,23 +70,23 @@ def make_kind(
     start: Callable[[Scene, Placed], Start],
     program: str,
     memory_bytes: int,
-    version: tuple[str, ...],
-    package: str = "",
+    interpreter: tuple[str, str] | None = None,
     real_time: str = "",
     own_check: Callable[[Checks, Here, Any], None] | None = None,
 ) -> Kind:
     """Returns the registry entry of a broker. `start` returns the command and configuration of one in the
-    lab; `program` is the path of its file below PLACE; `package` is the Debian package of an interpreter that
-    it needs; `version` is a command that prints the version; `own_check` reports mistakes beside the shared
-    ones.
+    lab; `program` is the path of its file below PLACE; `interpreter` is a program that it
+    needs, with its Debian package; `own_check` reports mistakes beside the shared ones.
     """
     build = f"images/brokers/build.sh {name}"
     without = f"topologies with the broker {name} fail in plan"
+    version = ("cat", f"{PLACE}/{name}/version")  # of the build: not all programs print theirs
     needed: tuple[Program, ...] = (
         Program(f"{PLACE}/{program}", "", version, without, build, f"{PLACE}/{name}"),
     )
-    if package:
-        needed += (Program(version[0], package, (version[0], "--version"), without),)
+    if interpreter is not None:
+        command, package = interpreter
+        needed += (Program(command, package, (command, "--version"), without),)
 
     def check(report: Checks, here: Here, broker: BuiltBroker) -> None:
         check_own_setup(report, here.path, broker, broker.rendered)

@@ -50,4 +50,4 @@ def _start(_scene: Scene, placed: Placed) -> Start:
     return Start(argv, path, json.dumps(config, indent=1) + "\n", {"GOMAXPROCS": "1"})
 
 
-KIND = make_kind(Mochi, "mochi", "mochi-mqtt", _start, PROGRAM, 30_000_000, ("cat", f"{PLACE}/mochi/version"))
+KIND = make_kind(Mochi, "mochi", "mochi-mqtt", _start, PROGRAM, 30_000_000)

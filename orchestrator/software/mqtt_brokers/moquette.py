@@ -51,7 +51,6 @@ KIND = make_kind(
     _start,
     f"{JARS}/moquette-broker-0.17.jar",
     200_000_000,
-    ("java", "--version"),
-    package="openjdk-17-jre-headless",
+    ("java", "openjdk-17-jre-headless"),
     real_time="a Java machine waits and computes in real time there",
 )

@@ -95,6 +95,6 @@ def _start(scene: Scene, placed: Placed) -> Start:
 
 
 KIND = make_kind(
-    Rumqttd, "rumqttd", "rumqttd", _start, PROGRAM, 30_000_000, ("cat", f"{PLACE}/rumqttd/version"),
+    Rumqttd, "rumqttd", "rumqttd", _start, PROGRAM, 30_000_000,
     own_check=_check,
 )  # fmt: skip
