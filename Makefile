@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: goldens examples-check reproductions readings artefact setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format walk fidelity
+.PHONY: brokers goldens examples-check reproductions readings artefact setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container release audit reproducible test-container site gallery figures middleware clean kernel lock packages toolchain format walk fidelity
 
 # Compiles bytecode too: where the interpreter cannot write it, each command would compile everything that it loads.
 setup: packages toolchain
@@ -27,6 +27,11 @@ toolchain:
 DEMO := $(VENV)/bin/vnet campaign run topologies/mqtt-demo.yaml --out results/mqtt-demo/$$(date +%Y%m%dT%H%M%S)
 demo: setup
 	@$(DEMO) || { [ $$? -eq 4 ] && $(MAKE) --no-print-directory kernel && $(DEMO); }
+
+# Brokers that Debian does not have (docs/kinds/mqtt.md), from their registries: needs go, cargo and root; BROKERS names some.
+brokers:
+	@images/packages.sh brokers
+	@images/brokers/build.sh $(BROKERS)
 
 # Makes the published examples again with the present code (docs/examples/publish.py); EXAMPLES selects some.
 examples: setup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from capture import expected, shared
+from capture import absences, expected, shared
 from capture.records import BACK, THERE, Records
 from contract.manifest import Warned
 from contract.plan import Plan
@@ -35,6 +35,7 @@ def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]
         .join(_replies(records.received, plan), on=DELIVERY, how="left")
     )
     rows = _expected_only(rows, shared.ready(_reachable(records.sessions, sessions), plan))
+    rows = absences.expected_only(rows, records.sessions)
     rows = rows.join(expected.flows(plan), on="flow", how="left")
     rows = rows.with_columns(
         pl.col("copies").fill_null(0),

@@ -18,6 +18,7 @@ declare -A sets=(
   [bench]="mininet bridge-utils procps netsniff-ng linux-perf" # Mininet's LinuxBridge calls brctl and sysctl
   [clock]="chrony linuxptp" # topologies/papers/reserve-7-clock.yaml; chrony replaces the system's time daemon, so no other set includes it
   [middleware]="maven openjdk-17-jdk-headless openjdk-17-jre-headless mosquitto nats-server prosody"
+  [brokers]="nodejs npm python3 python3-pip maven openjdk-17-jre-headless" # beside go and cargo, which Debian 12 has too old
   [slurm]="munge slurmctld slurmd slurm-client iproute2 util-linux"
   [kernel]="gcc-12 libc6-dev libelf-dev make flex bison bc xz-utils patch"
 )

@@ -54,6 +54,13 @@ class Program:
     package: str  # Debian package of the file
     version: tuple[str, ...]  # command that prints its version
     without: str  # part of the lab that fails without it
+    built_by: str = ""  # command that installs it if no Debian package does
+    directory: str = ""  # directory of which it needs everything, where that is no package's
+
+    @property
+    def install(self) -> str:
+        """Returns the command that installs it."""
+        return self.built_by or f"apt-get install {self.package}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from orchestrator.kernel.facts import find_tool
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A program that labs call. `version`: a command that prints its version; `package`: its Debian package;
-    `without`: the consequence if it is missing; `needed`: no lab runs without it.
+    `without`: the consequence if it is missing; `needed`: no lab runs without it; `built_by`: the command
+    that installs it if no Debian package does.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Tool:
     package: str
     without: str
     needed: bool = False
+    built_by: str = ""
 
 
 OURS = (
@@ -42,7 +44,11 @@ def usual() -> tuple[Tool, ...]:
     # Imported here, so that the doctor can report a host without pydantic.
     from orchestrator.software.registry import programs
 
-    return (*OURS, *(Tool(p.name, p.version, p.package, p.without) for p in programs()), *BESIDE)
+    return (
+        *OURS,
+        *(Tool(p.name, p.version, p.package, p.without, built_by=p.built_by) for p in programs()),
+        *BESIDE,
+    )
 
 
 def findings() -> list[Finding]:
@@ -57,11 +63,11 @@ def look(tool: Tool) -> Finding:
     path = find_tool(tool.name)
     if path is None:
         state: State = "missing" if tool.needed else "limited"
-        remedy = f"apt-get install {tool.package}"
+        remedy = tool.built_by or f"apt-get install {tool.package}"
         return Finding(tool.name, state, "not installed", tool.without, remedy)
     version = Path(path).resolve().name if ".so." in tool.name else first_line(tool, path)
     if version is None:
-        remedy = f"apt-get install --reinstall {tool.package}"
+        remedy = tool.built_by or f"apt-get install --reinstall {tool.package}"
         return Finding(tool.name, "limited", f"{path} does not run", tool.without, remedy)
     return Finding(tool.name, "ok", f"{path} ({version})")
 

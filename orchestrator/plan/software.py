@@ -9,7 +9,7 @@ from typing import Any
 from contract.plan import Flow, Note, Program, Software
 
 from ..software.kind import Ledger, Planned
-from ..software.registry import KINDS, endpoints, kind_of
+from ..software.registry import KINDS, endpoints, kind_of, session_names
 from ..software.scene import Placed, Scene
 from ..topology.expansion import Expansion
 from ..topology.phases import Phases, clients, interval_ns
@@ -68,7 +68,9 @@ def _placed(names: Expansion, node: str, connects: dict[tuple[str, str], int]) -
     recorded = endpoints(node, software)
     for name, model in software.items():
         kind = kind_of(model).name
-        yield Placed(node, name, kind, model, recorded.get(name, ""), connects.get((node, name), 0))
+        for number, each in enumerate(session_names(name, model), 1):
+            at_ns = connects.get((node, each), 0)
+            yield Placed(node, each, kind, model, recorded.get(each, ""), at_ns, number, name)
 
 
 def plan_software(scene: Scene) -> Programme:

@@ -151,6 +151,7 @@ class Kind:
     # Order in the ramp: software that only receives connects first (0), then senders (1); None: neither.
     ramp: Callable[[Any], int | None] = lambda _model: None
     binds: Callable[[Any], Sequence[Bind]] = lambda _model: ()
+    sessions: Callable[[Any], int] = lambda _model: 1  # clients of the agent that the software stands for
     numbered: Callable[[Software, Ledger], Software] = lambda software, _ledger: software
     programs: tuple[Program, ...] = ()
     real_time: str = ""  # why it runs in real time only, where it does

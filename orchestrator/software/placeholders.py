@@ -7,8 +7,8 @@ import re
 from ..language.scalars import LONGEST_NAME
 from .scene import Placed, Scene
 
-PLACEHOLDERS = ("node", "group", "index", "next", "previous")
-REMEDY = "use {node}, {group}, {index}, {next} or {previous}"
+PLACEHOLDERS = ("node", "group", "index", "next", "previous", "session")
+REMEDY = "use {node}, {group}, {index}, {next}, {previous} or {session}"
 _LONGEST_VALUE = LONGEST_NAME + 6  # a member's name has its number behind it
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
@@ -23,14 +23,17 @@ def longest(text: str) -> int:
     return len(_PLACEHOLDER.sub("x" * _LONGEST_VALUE, text).encode())
 
 
-def fill(text: str, *, node: str, group: str, index: int, count: int) -> str:
-    """Fills the placeholders for client `index` (from 1) of `count`; next and previous wrap around."""
+def fill(text: str, *, node: str, group: str, index: int, count: int, session: int = 1) -> str:
+    """Fills the placeholders for session `session` of client `index` (both from 1) of `count`; next and
+    previous wrap around.
+    """
     values = {
         "node": node,
         "group": group,
         "index": index,
         "next": index % count + 1,
         "previous": (index - 2) % count + 1,
+        "session": session,
     }
     return _PLACEHOLDER.sub(lambda match: str(values[match[1]]), text)
 
@@ -39,4 +42,4 @@ def fill_for(scene: Scene, placed: Placed, text: str) -> str:
     """Fills the placeholders of a text for the node of `placed`."""
     node = placed.node
     group, index, count = scene.group_of[node], scene.index_of[node], scene.count(node)
-    return fill(text, node=node, group=group, index=index, count=count)
+    return fill(text, node=node, group=group, index=index, count=count, session=placed.session)

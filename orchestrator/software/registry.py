@@ -33,6 +33,11 @@ class KindModule:
 MODULES = {
     "mosquitto": KindModule("mosquitto", "broker"),
     "rabbitmq": KindModule("rabbitmq.kind", "broker"),
+    "mochi": KindModule("mqtt_brokers.mochi", "broker"),
+    "rumqttd": KindModule("mqtt_brokers.rumqttd", "broker"),
+    "aedes": KindModule("mqtt_brokers.aedes", "broker"),
+    "amqtt": KindModule("mqtt_brokers.amqtt", "broker"),
+    "moquette": KindModule("mqtt_brokers.moquette", "broker"),
     "mqtt": KindModule("mqtt.kind", "mqtt"),
     "command": KindModule("command.kind", "command"),
     "frames": KindModule("frames.kind", "frames"),
@@ -113,14 +118,28 @@ def kind_of(model: Any) -> Kind:
     return KINDS.of(model)
 
 
+def session_names(name: str, model: Any) -> tuple[str, ...]:
+    """Returns the names of a piece of software's sessions: NAME-1, NAME-2 and so on; NAME if it has one."""
+    count = kind_of(model).sessions(model)
+    return (name,) if count == 1 else tuple(f"{name}-{number}" for number in range(1, count + 1))
+
+
 def endpoints(node: str, software: Mapping[str, Any]) -> dict[str, str]:
     """Returns the name in records of each recorded software of a node: the node's name alone if there is
-    only one.
+    only one. Software with several sessions has a name for each.
     """
-    recorded = [name for name, model in software.items() if kind_of(model).endpoint(model)]
+    recorded = [
+        each
+        for name, model in software.items()
+        if kind_of(model).endpoint(model)
+        for each in session_names(name, model)
+    ]
     return {name: node if len(recorded) == 1 else f"{node}-{name}" for name in recorded}
 
 
 def programs() -> Iterator[Program]:
-    """Yields each program that some kind needs, once."""
-    yield from dict.fromkeys(program for kind in KINDS.values() for program in kind.programs)
+    """Yields each program that some kind needs, once: as the first kind that needs it names it."""
+    found: dict[str, Program] = {}
+    for program in (program for kind in KINDS.values() for program in kind.programs):
+        found.setdefault(program.name, program)
+    yield from found.values()

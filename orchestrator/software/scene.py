@@ -28,6 +28,8 @@ class Placed:
     model: Any
     endpoint: str = ""  # the software's name in records; "" if it has none
     connect_ns: int = 0
+    session: int = 1  # its number among the sessions of the software
+    label: str = ""  # the software's name in the file; "" if it is `name`
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ def make_flow(
     parts = [placed.name, name] if name else [placed.name]
     return Flow(
         name=".".join((placed.node, *parts)),
-        traffic_class=wanted.traffic_class or ".".join((group, *parts)),
+        traffic_class=wanted.traffic_class or ".".join((group, placed.label or placed.name, *parts[1:])),
         pattern=pattern,
         sender=placed.endpoint,
         deliveries=deliveries,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..language.scalars import Moment
 from ..language.units import DURATION, whole
-from ..software.registry import kind_of
+from ..software.registry import kind_of, session_names
 from .document import File
 from .expansion import Expansion
 
@@ -49,7 +49,7 @@ def clients(names: Expansion) -> list[tuple[str, str]]:
         for name, software in machine.software.items():
             turn = kind_of(software).ramp(software)
             if turn is not None:
-                found.append((turn, node, name))
+                found += [(turn, node, each) for each in session_names(name, software)]
     return [(node, name) for _, node, name in sorted(found, key=lambda item: item[0])]
 
 

@@ -19,6 +19,7 @@ ROOMS = (
     "orchestrator/software/mqtt/",
     "orchestrator/software/mosquitto",
     "orchestrator/software/rabbitmq/",
+    "orchestrator/software/mqtt_brokers/",
     "orchestrator/software/amqp/",
     "orchestrator/software/frr/",
     "orchestrator/software/ftp/",

@@ -33,8 +33,15 @@ def check(report: Checks, here: Here, client: Client) -> None:
     service = _broker(report, here, mqtt, path)
     check_session(report, here, mqtt, service, path)
     _topics(report, mqtt, path)
+    _absences(report, mqtt, path)
+    if mqtt.churn is not None and mqtt.churn.mean == 0:
+        rule = "a connection lasts longer than no time"
+        report.add((*path, "churn", "mean"), "0 s", rule, 'write for example "60 s"')
     if mqtt.publish is not None:
         _publish(report, here, mqtt.publish, (*path, "publish"), mqtt.version)
+        if mqtt.sessions > 1 and mqtt.publish.rate_of != "client":
+            rule = "a rate of the whole group is drawn by every sender for all, too much for many sessions"
+            report.add((*path, "publish", "rate_of"), mqtt.publish.rate_of, rule, "write `rate_of: client`")
 
 
 def _publish(report: Checks, here: Here, wanted: Publish, path: Path, version: str) -> None:
@@ -72,3 +79,31 @@ def _topics(report: Checks, mqtt: MqttOptions, path: Path) -> None:
             report.add(where, wanted.topic, rule, "write `version: 5`, or subscribe to the topic itself")
     if mqtt.publish is not None:
         check_topic(report, (*path, "publish", "topic"), mqtt.publish.topic)
+
+
+def _absences(report: Checks, mqtt: MqttOptions, path: Path) -> None:
+    """Reports times without a subscription of a client that has several, of a shared one, and times that are
+    empty, out of order or overlap.
+    """
+    for index, wanted in enumerate(mqtt.subscribe):
+        where: Path = (*path, "subscribe", index, "unsubscribed")
+        if not wanted.unsubscribed:
+            continue
+        if len(mqtt.subscribe) > 1 or wanted.topic.startswith(SHARED):
+            rule = "is of a client with one subscription, not shared: else no record says what it missed"
+            report.add(where, None, rule, "give the subscription a client of its own")
+            continue
+        over_ns = 0
+        for number, one in enumerate(wanted.unsubscribed):
+            begin_ns = report.since_start_ns(one.since)
+            if one.duration == 0:
+                report.add(
+                    (*where, number, "for"), "0 s", "is no time", "write a longer one, or leave it out"
+                )
+            if begin_ns is None:
+                return
+            if begin_ns < over_ns or (number and wanted.unsubscribed[number - 1].duration is None):
+                rule = "begins before the time above it has ended"
+                report.add((*where, number, "from"), None, rule, "write them in order and apart")
+                return
+            over_ns = begin_ns + (one.duration or 0)

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from ...language.beside import named_file
 from ...language.dscp import Dscp
-from ...language.scalars import Base, Duration, Positive, Share, Span, text
+from ...language.scalars import Base, Duration, Positive, Share, Since, Span, text
 from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Reconnect
 from ..encodings import Encoded
 from ..sending import Sending
@@ -25,7 +25,8 @@ class Publish(Sending, Encoded):
 
     topic: str = Field(
         min_length=1,
-        description="May contain {node}, {group}, {index}, {next} and {previous} (both wrap around).",
+        description="May contain {node}, {group}, {index}, {next} and {previous} (both wrap around), and "
+        "{session}.",
     )
     qos: Qos = Field(0, description="0: at most once, 1: at least once, 2: exactly once.")
     retain: bool = Field(
@@ -68,6 +69,15 @@ class Publish(Sending, Encoded):
     queue: Queue = 1000
 
 
+class Absence(Base):
+    """A time without the subscription: the client unsubscribes, and subscribes again after it."""
+
+    since: Since = Field(
+        alias="from", description="Moment of the unsubscription, or a duration from the start of the ramp."
+    )
+    duration: Span | None = Field(None, alias="for", description="By default to the run's end.")
+
+
 class Subscription(Base):
     """One subscription of an MQTT client."""
 
@@ -80,6 +90,10 @@ class Subscription(Base):
         "always",
         description="MQTT 5: retained messages come at each subscription, at a new one only, or never.",
     )
+    unsubscribed: list[Absence] = Field(
+        default_factory=list,
+        description="Times without the subscription, in order and apart; the client has no other one.",
+    )
 
 
 class Will(Base):
@@ -91,6 +105,20 @@ class Will(Base):
     retain: bool = Field(False, description="The broker keeps the message for later subscribers.")
     delay: Span = Field(
         text("0 s"), description="MQTT 5: time that the broker waits for the client's return, whole seconds."
+    )
+
+
+class Churn(Base):
+    """Connections that end by plan, each followed by another one."""
+
+    mean: Duration = Field(description="Mean time from an accepted login to the connection's end.")
+    times: Literal["exponential", "equal"] = Field(
+        "exponential", description="Distribution of these times, drawn by the seed; equal: each is `mean`."
+    )
+    away: Duration = Field(text("1 s"), description="Time from an end to the next attempt to connect.")
+    abrupt: Share = Field(
+        text("0 %"),
+        description="Share of the ends without DISCONNECT, at which the broker publishes the will.",
     )
 
 
@@ -168,6 +196,15 @@ class MqttOptions(Base):
     )
     reconnect: Reconnect = text("1 s")
     backoff: Backoff | None = Field(None, description="Longer waits after each failed attempt to connect.")
+    churn: Churn | None = Field(None, description="The client comes and goes: each connection lasts a time.")
+    sessions: Positive = Field(
+        1,
+        le=50_000,
+        description=(
+            "Clients that this software stands for, for example of a gateway, each with its own session, "
+            "flow and records; `{session}` is the number of each, from 1."
+        ),
+    )
     will: Will | None = Field(None, description="Message that the broker publishes when it loses the client.")
     dscp: Dscp | None = Field(
         None,

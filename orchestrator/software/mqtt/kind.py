@@ -69,16 +69,20 @@ KIND = Kind(
     plan=plan,
     words=_words,
     costs=_costs,
+    sessions=lambda client: client.mqtt.sessions,
     ramp=lambda client: int(client.mqtt.publish is not None),
     titles={
         "MqttOptions": "software.NAME.mqtt: an MQTT client",
         "Publish": "mqtt.publish",
         "Will": "mqtt.will",
         "Backoff": "mqtt.backoff",
+        "Churn": "mqtt.churn",
         "ClientTls": "mqtt.tls",
         "Subscription": "mqtt.subscribe[]",
+        "Absence": "mqtt.subscribe[].unsubscribed[]",
     },
     notes=f"In `topic`, `client_id`, `user` and `password`: "
     f"{', '.join(f'`{{{name}}}`' for name in PLACEHOLDERS)}. `{{next}}` and `{{previous}}` "
-    "are the index of another\nmember of the group and wrap around, which gives one-to-one pairs.\n",
+    "are the index of another\nmember of the group and wrap around, which gives one-to-one pairs. "
+    "`{session}` is the\nnumber of the client among the `sessions` of its software.\n",
 )

@@ -15,7 +15,7 @@ from ..kind import Planned
 from ..placeholders import fill_for
 from ..scene import Placed, Scene
 from ..sending import make_flow
-from .file import PROTOCOL, MqttOptions, Publish, Subscription, spoken
+from .file import PROTOCOL, Absence, MqttOptions, Publish, Subscription, spoken
 from .payloads import content_spec, planned_payload
 from .sessions import client_id, session_spec
 from .subscriptions import Group, Subscribed, Subscriptions, deliveries
@@ -23,6 +23,7 @@ from .topics import inner, matches
 
 # Keep-alive intervals without a sign of life after which a broker ends a connection (MQTT 5, 3.1.2.10).
 PATIENCE = 1.5
+NEVER_NS = 2**63 - 1
 _RETAIN_HANDLING = {"always": 0, "new": 1, "never": 2}  # MQTT 5, 3.8.3.1
 
 
@@ -51,7 +52,7 @@ def _software(scene: Scene, client: Placed, mqtt: MqttOptions, wills: Sequence[s
         "clean_session": mqtt.clean_session,
         "reconnect_ns": mqtt.reconnect,
         "publish": _sends(scene, client, mqtt.publish) if mqtt.publish else None,
-        "subscribe": [_subscription(t, s) for t, s in zip(filters, mqtt.subscribe, strict=True)],
+        "subscribe": [_subscription(scene, t, s) for t, s in zip(filters, mqtt.subscribe, strict=True)],
         **session_spec(scene, client, mqtt),
         **_heard(filters, wills),
         **marks(mqtt),
@@ -81,13 +82,23 @@ def _sends(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
     return spec | content_spec(scene, client, wanted)
 
 
-def _subscription(topic: str, wanted: Subscription) -> dict[str, Any]:
+def _subscription(scene: Scene, topic: str, wanted: Subscription) -> dict[str, Any]:
     spec: dict[str, Any] = {"topic": topic, "qos": wanted.qos}
     if wanted.no_local:
         spec["no_local"] = True
     if wanted.retained != "always":
         spec["retain_handling"] = _RETAIN_HANDLING[wanted.retained]
+    if wanted.unsubscribed:
+        spec["unsubscribed_ns"] = [list(absence(scene, one)) for one in wanted.unsubscribed]
     return spec
+
+
+def absence(scene: Scene, one: Absence) -> tuple[int, int]:
+    """Returns begin and end of a time without a subscription, in ns from the scenario's start; without a
+    duration the end is that of 64 bits.
+    """
+    begin = scene.at_ns(one.since)
+    return begin, NEVER_NS if one.duration is None else begin + one.duration
 
 
 def _wills(scene: Scene, clients: Sequence[Placed]) -> dict[str, tuple[str, ...]]:

@@ -37,6 +37,14 @@ def session_spec(scene: Scene, client: Placed, mqtt: MqttOptions) -> dict[str, A
         spec["receive_maximum"] = mqtt.receive_maximum
     if mqtt.will is not None:
         spec["will"] = _will(scene, client, mqtt.will)
+    if mqtt.churn is not None:
+        spec["lives"] = {
+            "mean_ns": mqtt.churn.mean,
+            "drawn": mqtt.churn.times == "exponential",
+            "away_ns": mqtt.churn.away,
+            "abrupt": mqtt.churn.abrupt,
+            "seed": scene.seed_for("churn", client.node, client.name),
+        }
     if mqtt.backoff is not None:
         spec["backoff"] = {
             "factor": mqtt.backoff.factor,

@@ -18,7 +18,6 @@ from orchestrator.kernel.virtual.root.unclosed import (
     REAL,
     Unclosed,
     Unfound,
-    install,
     refuse,
     show,
 )
@@ -216,7 +215,7 @@ class _Closing:
         place = self._places.found(one.name)
         if place is None:  # else a shell's own word, or a program that the lab makes
             if one.must:
-                remedy = install(one.package) if one.package else f"{OF_A_PACKAGE}, or write its path"
+                remedy = one.remedy or f"{OF_A_PACKAGE}, or write its path"
                 raise refuse(one.key, one.name, "is not on this machine", remedy)
             return
         if not self._places.seen(place):
@@ -245,7 +244,7 @@ class _Closing:
         if found is not None:
             self.path(found, one.key)
         elif one.must:
-            raise refuse(one.key, one.name, "is not on this machine", install(one.package))
+            raise refuse(one.key, one.name, "is not on this machine", one.remedy)
 
     def _is_named(self, one: Wanted) -> bool:
         """Returns whether to add a path: it exists, the lab does not make it itself, and, without `one.must`,

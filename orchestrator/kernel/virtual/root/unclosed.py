@@ -49,8 +49,3 @@ def refuse(key: str, value: str, rule: str, remedy: str) -> Unclosed:
 def show(path: str) -> str:
     """Returns the remedy for a path that virtual time shows only if the topology lists it under `mounts`."""
     return f"write `mounts: {{read: [{path}]}}` at the node"
-
-
-def install(package: str) -> str:
-    """Returns the remedy for a file of a missing Debian package: the command that installs it."""
-    return f"apt-get install {package}"

@@ -51,15 +51,15 @@ class Wanted:
 
     name: of a package, file, command, module or library. kind: a `program` is a path that is executed, a
     `file` one that must exist, `libraries` a directory of libraries. key: the topology key that names it, or
-    a word for the lab's own. must: whether the lab is refused if this machine lacks it. package: the package
-    that would install it.
+    a word for the lab's own. must: whether the lab is refused if this machine lacks it. remedy: the command
+    that installs it, "" if unknown.
     """
 
     name: str
     kind: Kind
     key: str
     must: bool = False
-    package: str = ""
+    remedy: str = ""
 
     @property
     def shown(self) -> bool:
@@ -94,10 +94,13 @@ def _of_node(node: Node, place: str) -> Iterator[Wanted]:
     for software in node.software:
         at = f"{place}.software.{software.name}"
         for program in KINDS[software.kind].programs:
-            yield Wanted(program.package, "package", at)
+            if program.package:
+                yield Wanted(program.package, "package", at)
             kind: Kind = "file" if program.name.startswith("/") else "command"
             kind = "library" if _LIBRARY.fullmatch(program.name) else kind
-            yield Wanted(program.name, kind, at, must=True, package=program.package)
+            yield Wanted(program.name, kind, at, must=True, remedy=program.install)
+            if program.directory:
+                yield Wanted(program.directory, "path", at, must=True)
         if software.process is not None:
             yield from _of_process(software.process, at, own=software.kind == "command")
 

@@ -2,6 +2,7 @@
 //! it, and records the steps of its session.
 
 use super::delivery::Delivery;
+use super::lives::{Churn, End, Lives};
 use super::tls::{Channel, Settings, Tls};
 use super::waits::{Backoff, Waits};
 use crate::os::{self, Res};
@@ -22,6 +23,9 @@ pub struct Broker {
     reconnect_ns: i64,
     #[serde(default)]
     backoff: Option<Backoff>,
+    /// How long connections last by plan; None: to the session's end.
+    #[serde(default)]
+    lives: Option<Lives>,
     #[serde(default)]
     tls: Option<Settings>,
     #[serde(flatten)]
@@ -64,6 +68,9 @@ pub struct Link {
     pub(super) session: Session,
     pub(super) state: State,
     pub(super) waits: Waits,
+    churn: Option<Churn>,
+    /// The planned end of the present connection; None: the session's.
+    pub(super) end: Option<End>,
     tls: Option<Tls>,
     address: IpAddr,
     connection: Option<Connection>,
@@ -84,6 +91,8 @@ impl Link {
         Ok(Self {
             tls: broker.tls.as_ref().map(Tls::new).transpose()?,
             waits: Waits::new(broker.reconnect_ns, broker.backoff),
+            churn: broker.lives.map(Churn::new),
+            end: None,
             broker,
             session,
             state: State::Over,
@@ -121,6 +130,7 @@ impl Link {
             channel.close(socket.as_raw_fd());
         }
         self.connection = None;
+        self.end = None;
     }
 
     /// Decrypts the bytes that the socket has received, and records the end of a handshake of TLS; returns
@@ -210,6 +220,7 @@ impl Link {
             connection.welcome = true;
         }
         self.waits.accepted();
+        self.end = self.churn.as_mut().map(|churn| churn.take_next(now));
         self.note("connected", now, detail, out);
     }
 

@@ -6,6 +6,7 @@
 
 mod delivery;
 mod link;
+mod lives;
 mod tls;
 mod waits;
 
@@ -21,6 +22,7 @@ use crate::proto::{Item, Totals};
 use crate::roles::earliest;
 use delivery::Delivery;
 use link::State;
+use lives::End;
 use std::io::ErrorKind;
 use std::os::fd::RawFd;
 
@@ -32,6 +34,8 @@ pub trait Protocol {
     /// The reason that is recorded for an attempt that timed out.
     const LATE: &'static str;
 
+    /// Sets t0, from which the offsets of the settings count.
+    fn go(&mut self, _t0_ns: i64) {}
     /// Called when a new connection has been started.
     fn begin(&mut self, now: i64);
     /// Called when TCP's handshake is complete.
@@ -127,6 +131,19 @@ impl<P: Protocol> Client<P> {
         self.link.delivery.connection_lost(out);
     }
 
+    /// Ends a connection whose life is over; the client connects again later.
+    fn pause(&mut self, end: End, now: i64, out: &mut Vec<u8>) {
+        self.link.state = State::Waiting(now + end.away_ns);
+        let how = if end.abrupt {
+            "as drawn, abruptly"
+        } else {
+            self.protocol.leave(&mut self.link, now, out);
+            "as drawn"
+        };
+        self.link.note("disconnected", now, how, out);
+        self.close(out);
+    }
+
     /// Disconnects as planned, without reconnecting later.
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
         // The broker's close that follows is expected.
@@ -189,6 +206,7 @@ impl<P: Protocol> Role for Client<P> {
     fn go(&mut self, t0_ns: i64) {
         if self.t0_ns.is_none() {
             self.t0_ns = Some(t0_ns);
+            self.protocol.go(t0_ns);
             self.link.state = State::Waiting(t0_ns + self.link.session.connect_ns);
         }
     }
@@ -216,7 +234,8 @@ impl<P: Protocol> Role for Client<P> {
         let stays = self.link.state != State::Over;
         let end = stays.then_some(t0 + self.link.session.disconnect_ns);
         let tick = self.link.delivery.next_tick().map(|t| t0 + t);
-        earliest([state, end, tick, self.protocol.deadline()])
+        let planned = self.link.end.map(|end| end.at_ns);
+        earliest([state, end, tick, planned, self.protocol.deadline()])
     }
 
     /// Queues due messages, connects, runs the protocol's timers, and disconnects at the session's end.
@@ -227,6 +246,9 @@ impl<P: Protocol> Role for Client<P> {
         self.link.delivery.schedule(t0, now, out);
         if self.link.state != State::Over && now >= t0 + self.link.session.disconnect_ns {
             self.leave(now, out);
+        }
+        if let Some(end) = self.link.end.filter(|end| now >= end.at_ns) {
+            self.pause(end, now, out);
         }
         match self.link.state {
             State::Waiting(at) if now >= at => self.connect(now, out),

@@ -25,6 +25,16 @@ impl Mqtt {
             Meaning::Subscribed => {
                 self.subscribed = true;
                 link.note("subscribed", now, "", out);
+                self.change_subscription(link, now, out)?;
+            }
+            Meaning::Unsubscribed => {
+                self.subscribed = false;
+                link.note("unsubscribed", now, "", out);
+                self.change_subscription(link, now, out)?;
+            }
+            Meaning::UnsubscribeRefused(why) => {
+                let text = format!("unsubscription refused: {why}");
+                link.note("failed", now, &text, out);
             }
             Meaning::SubscribeRefused(why) => {
                 let text = format!("subscription refused: {why}");
@@ -78,9 +88,49 @@ impl Mqtt {
         if !session {
             link.delivery.session_lost(out);
         }
-        if self.spec.subscribe.is_empty() || (session && self.subscribed) {
+        if !session && !self.pauses.is_empty() {
+            self.subscribed = false;
+        }
+        if self.spec.subscribe.is_empty() {
             return Ok(());
         }
+        if (session && self.subscribed) || !self.pauses.wants(now) {
+            return self.change_subscription(link, now, out);
+        }
+        self.subscribe(link, now, out)
+    }
+
+    /// Unsubscribes a client that is subscribed and is not to be, and the reverse. Does nothing without planned
+    /// times or a connection; the answer to an open request calls it again.
+    pub(super) fn change_subscription(
+        &mut self,
+        link: &mut Link,
+        now: i64,
+        out: &mut Vec<u8>,
+    ) -> Res<()> {
+        let wanted = self.pauses.wants(now);
+        if self.pauses.is_empty() || !link.is_up() || wanted == self.subscribed {
+            return Ok(());
+        }
+        if wanted {
+            return self.subscribe(link, now, out);
+        }
+        let packet = self
+            .conn
+            .acquire_packet_id()
+            .map_err(|e| format!("{e:?}"))
+            .and_then(|id| packets::unsubscribe(self.version, id, &self.spec));
+        match packet {
+            Ok(packet) => {
+                link.note("unsubscribing", now, "", out);
+                self.send(packet, link, now, out)?;
+            }
+            Err(text) => link.note("failed", now, &text, out),
+        }
+        Ok(())
+    }
+
+    fn subscribe(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
         let packet = self
             .conn
             .acquire_packet_id()

@@ -7,6 +7,7 @@ mod content;
 mod exchange;
 mod messages;
 mod packets;
+mod pauses;
 mod session;
 mod spec;
 mod websocket;
@@ -20,6 +21,7 @@ use mqtt_protocol_core::mqtt::common::Cursor;
 use mqtt_protocol_core::mqtt::connection::{Event, TimerKind};
 use mqtt_protocol_core::mqtt::role::Client as ClientRole;
 use mqtt_protocol_core::mqtt::{Connection, Version};
+use pauses::Pauses;
 use spec::{Publish, Spec};
 use websocket::WebSocket;
 
@@ -31,6 +33,9 @@ struct Mqtt {
     output: Vec<u8>,
     timers: Vec<(TimerKind, i64)>,
     subscribed: bool,
+    pauses: Pauses,
+    /// The next planned change of the subscription.
+    change_ns: Option<i64>,
     /// Whether the broker has accepted a login before.
     accepted_once: bool,
 }
@@ -48,6 +53,11 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
         packets::qos(will.qos)?;
     }
     let keeps_session = spec.keeps_session();
+    let spans = spec
+        .subscribe
+        .iter()
+        .flat_map(|one| one.unsubscribed_ns.clone())
+        .collect();
     let rules = spec.publish.as_ref().map(|one| rules(one, keeps_session));
     let mut mqtt = Mqtt {
         conn: session::begin(version, spec.keepalive_s),
@@ -57,6 +67,8 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
         output: Vec::new(),
         timers: Vec::new(),
         subscribed: false,
+        pauses: Pauses::new(spans),
+        change_ns: None,
         accepted_once: false,
     };
     mqtt.choose_aliases();
@@ -142,6 +154,11 @@ impl Mqtt {
 impl Protocol for Mqtt {
     const LATE: &'static str = "no CONNACK in time";
 
+    fn go(&mut self, t0_ns: i64) {
+        self.pauses.go(t0_ns);
+        self.change_ns = self.pauses.next(t0_ns);
+    }
+
     fn begin(&mut self, _now: i64) {}
 
     fn established(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
@@ -168,10 +185,15 @@ impl Protocol for Mqtt {
     }
 
     fn deadline(&self) -> Option<i64> {
-        self.timers.iter().map(|(_, at)| *at).min()
+        let timers = self.timers.iter().map(|(_, at)| *at);
+        timers.chain(self.change_ns).min()
     }
 
     fn on_time(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
+        if self.change_ns.is_some_and(|at| now >= at) {
+            self.change_ns = self.pauses.next(now);
+            self.change_subscription(link, now, out)?;
+        }
         self.fire_timers(link, now, out)
     }
 

@@ -22,6 +22,8 @@ pub enum Meaning {
     Refused(String),
     Subscribed,
     SubscribeRefused(String),
+    Unsubscribed,
+    UnsubscribeRefused(String),
     Message {
         dup: bool,
         /// Whether the broker had kept the message before the subscription (RETAIN, 3.3.1.3).
@@ -146,6 +148,20 @@ pub fn subscribe(version: Version, id: u16, spec: &Spec) -> Res<Packet> {
     Ok(packet.map_err(bad("subscribe"))?.into())
 }
 
+/// Builds an UNSUBSCRIBE packet of all subscriptions.
+pub fn unsubscribe(version: Version, id: u16, spec: &Spec) -> Res<Packet> {
+    let fail = "unsubscribe";
+    let filters: Vec<&str> = spec.subscribe.iter().map(|s| s.topic.as_str()).collect();
+    if version == Version::V3_1_1 {
+        let b = v3_1_1::Unsubscribe::builder()
+            .packet_id(id)
+            .entries(filters);
+        return Ok(b.map_err(bad(fail))?.build().map_err(bad(fail))?.into());
+    }
+    let b = v5_0::Unsubscribe::builder().packet_id(id).entries(filters);
+    Ok(b.map_err(bad(fail))?.build().map_err(bad(fail))?.into())
+}
+
 /// Builds a PUBLISH packet; `id` is the packet id, which only QoS 1 and 2 have. An error if a setting or `id`
 /// is not possible in MQTT.
 pub fn publish(
@@ -253,6 +269,15 @@ pub fn understand(packet: Packet) -> Meaning {
             p.reason_codes().iter().all(|c| c.is_success()),
             &p.reason_codes(),
         ),
+        Packet::V3_1_1Unsuback(_) => Meaning::Unsubscribed,
+        Packet::V5_0Unsuback(p) => {
+            let codes = p.reason_codes();
+            if codes.iter().all(|c| c.is_success()) {
+                Meaning::Unsubscribed
+            } else {
+                Meaning::UnsubscribeRefused(format!("{codes:?}"))
+            }
+        }
         Packet::V3_1_1Publish(p) => Meaning::Message {
             dup: p.dup(),
             retained: p.retain(),

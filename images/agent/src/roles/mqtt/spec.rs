@@ -107,4 +107,7 @@ pub struct Subscribe {
     /// one, 2 never.
     #[serde(default)]
     pub retain_handling: u8,
+    /// The times without this subscription: begin and end as offsets from t0, in order and apart.
+    #[serde(default)]
+    pub unsubscribed_ns: Vec<(i64, i64)>,
 }

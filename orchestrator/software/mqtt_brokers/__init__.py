@@ -1,0 +1,1 @@
+"""Checks and plans MQTT brokers that Debian does not have, one module each; `built` has what they share."""
