@@ -19,6 +19,7 @@ declare -A sets=(
   [clock]="chrony linuxptp" # topologies/papers/reserve-7-clock.yaml; chrony replaces the system's time daemon, so no other set includes it
   [middleware]="maven openjdk-17-jdk-headless openjdk-17-jre-headless mosquitto nats-server prosody"
   [slurm]="munge slurmctld slurmd slurm-client iproute2 util-linux"
+  [services]="nginx-light postgresql redis-server wrk" # docs/how-to/nginx-postgresql-redis.md
   [kernel]="gcc-12 libc6-dev libelf-dev make flex bison bc xz-utils patch"
 )
 
@@ -32,6 +33,9 @@ declare -A daemons=(
   [nats-server]="nats-server.service"
   [prosody]="prosody.service"
   [munge]="munge.service"
+  [nginx-light]="nginx.service"
+  [postgresql]="postgresql.service"
+  [redis-server]="redis-server.service"
   [slurmctld]="slurmctld.service"
   [slurmd]="slurmd.service"
 )
