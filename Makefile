@@ -126,7 +126,7 @@ RUST_TESTED = "Rust's tests: $(RUST_TESTS) || { echo 'tests: those of Rust once 
 test test-all: setup
 	@images/packages.sh kernel chaos
 	@images/kernel/build.sh || [ $$? -eq 4 ]
-	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page slurm && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
+	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page slurm services && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
 	@$(PY) tests/parts.py --side-by-side 2 \
 	  "side by side, waiting: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$((2 * $$(nproc))) $(WAITING)" \
 	  "checks and Rust's tests: make --no-print-directory check-and-rust" \

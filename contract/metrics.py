@@ -76,6 +76,13 @@ _ESTIMATED_OF_PROGRAMS = (
     "jitter", *(f"latency_{one}" for one in ("mean", "deviation", "p75", "p95", *PERCENTILES))
 )  # fmt: skip
 
+REQUESTS = (*POINT, "protocol")
+_OF_REQUESTS: Mapping[str, str] = {  # in captures; see reports/metrics/requests.py
+    "requests": "requests", "unanswered": "requests", "errors": "requests",
+    **{f"status_{digit}xx": "requests" for digit in (2, 3, 4, 5)},
+    "rate": "requests/s", "latency_max": "ms", "unfollowed": "connections",
+}  # fmt: skip
+
 METRICS: Mapping[str, Metric] = {
     **_spread("latency", "ms"),
     **_spread("round_trip", "ms"),
@@ -151,9 +158,11 @@ METRICS: Mapping[str, Metric] = {
     "frame_loss": Metric("%", TRIAL),
     **{f"program_{name}": Metric(unit, PROGRAM) for name, unit in _OF_PROGRAMS.items()},
     **{f"program_{name}": Metric("ms", PROGRAM, "estimated") for name in _ESTIMATED_OF_PROGRAMS},
+    **{f"app_{name}": Metric(unit, REQUESTS) for name, unit in _OF_REQUESTS.items()},
+    **{f"app_latency_{name}": Metric("ms", REQUESTS, "estimated") for name in ("mean", *PERCENTILES)},
 }  # fmt: skip
 # Metrics of the whole run, which `during` and `after` cannot narrow.
-_OF_THE_RUN = ("stack_", "fairness", "connection", "handshake", "smoothed", "program_")
+_OF_THE_RUN = ("stack_", "fairness", "connection", "handshake", "smoothed", "program_", "app_")
 WHOLE = frozenset(
     {"guarantee_held", "nodes", "share", "link_asked"}
     | {name for name in METRICS if name.startswith(_OF_THE_RUN)}

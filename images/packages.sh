@@ -20,6 +20,7 @@ declare -A sets=(
   [middleware]="maven openjdk-17-jdk-headless openjdk-17-jre-headless mosquitto nats-server prosody"
   [brokers]="nodejs npm python3 python3-pip maven openjdk-17-jre-headless" # beside go and cargo, which Debian 12 has too old
   [slurm]="munge slurmctld slurmd slurm-client iproute2 util-linux"
+  [services]="nginx-light postgresql redis-server wrk" # docs/how-to/nginx-postgresql-redis.md
   [kernel]="gcc-12 libc6-dev libelf-dev make flex bison bc xz-utils patch"
 )
 
@@ -33,6 +34,9 @@ declare -A daemons=(
   [nats-server]="nats-server.service"
   [prosody]="prosody.service"
   [munge]="munge.service"
+  [nginx-light]="nginx.service"
+  [postgresql]="postgresql.service"
+  [redis-server]="redis-server.service"
   [slurmctld]="slurmctld.service"
   [slurmd]="slurmd.service"
 )

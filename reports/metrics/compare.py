@@ -32,6 +32,7 @@ AMOUNTS = (
     "messages_scheduled", "messages_sent", "messages_settled", "messages_expected", "messages_received",
     "packets", "protocol_packets", "efficiency_packets", "measurement_packets", "due_in_outage",
     "program_requests", "program_status_2xx", "program_sent", "program_received",
+    "app_requests", "app_status_2xx",
 )  # fmt: skip
 Key = tuple[str, str, str, Of]
 

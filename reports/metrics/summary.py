@@ -14,6 +14,7 @@ from reports.metrics.messages import latency_metrics, message_metrics
 from reports.metrics.metric import Metric, read
 from reports.metrics.packets import packet_metrics
 from reports.metrics.programs import program_metrics
+from reports.metrics.requests import request_metrics
 from reports.metrics.stacks import stack_metrics
 from reports.metrics.throughput import throughput_metrics
 from reports.metrics.transfers import transfer_metrics
@@ -58,6 +59,7 @@ def summarise(run: Run) -> list[Metric]:
         *throughput_metrics(run),
         *hierarchy_metrics(run),
         *connection_metrics(run),
+        *request_metrics(run),
         *trial_metrics(run),
         *program_metrics(run),
     ]

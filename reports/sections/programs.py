@@ -1,4 +1,6 @@
-"""Makes the page's section on the figures that programs printed themselves."""
+"""Makes the page's sections on requests: the figures that programs printed themselves, and those of requests
+in captures.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +29,16 @@ CARRIED = {
     "program_loss": "lost, %",
     "program_jitter": "jitter, ms",
 }
+CAPTURED = {"capture": "capture point", "protocol": "protocol"}
+ASKED = {
+    "app_requests": "requests",
+    "app_rate": "requests/s",
+    "app_unanswered": "without an answer",
+    "app_errors": "answered by an error",
+    **{f"app_status_{digit}xx": f"{digit}xx" for digit in (2, 3, 4, 5)},
+    "app_unfollowed": "connections left out",
+}
+ANSWERED_MS = {f"app_latency_{name}": name for name in ("mean", "p50", "p90", "p99", "p99.9", "max")}
 SOURCES = (
     Column("program", text=True),
     Column("metric", text=True),
@@ -45,6 +57,18 @@ def section(page: Page) -> Part | None:
     if not tables:
         return None
     return page.part("programs", "Figures of the programs", tables=tables, sources=_sources(page))
+
+
+def captured(page: Page) -> Part | None:
+    """Returns the section on requests in captures; None if no capture has requests of a known protocol."""
+    parts = (
+        by_subject(page.study, CAPTURED, ANSWERED_MS, "From request to answer at the capture point, ms"),
+        by_subject(page.study, CAPTURED, ASKED, "Requests of the hold"),
+    )
+    tables = [table.cut() for table in parts if table is not None]
+    if not tables:
+        return None
+    return page.part("requests", "Requests in the captures", tables=tables)
 
 
 def _sources(page: Page) -> Table | None:

@@ -43,6 +43,7 @@ SECTIONS: tuple[Section, ...] = (
     validation.section,
     messages.section,
     programs.section,
+    programs.captured,
     why.section,
     bounds.section,
     transfers.section,

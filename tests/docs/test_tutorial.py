@@ -9,6 +9,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ from virtual_place import kernel_missing  # noqa: E402
 STEPS = sorted((ROOT / "docs/tutorial").glob("[1-9]-*.md"))
 GUIDES = [page for page in sorted((ROOT / "docs/how-to").glob("*.md")) if "```console\n" in page.read_text()]
 LONG = {"regression-in-ci"}  # minutes
+# Programs that a page needs beside vNET: `make test` installs them where it may (images/packages.sh).
+NEEDED = {"nginx-postgresql-redis": ("nginx", "wrk", "redis-server", "/usr/lib/postgresql/15/bin/postgres")}
 PAGES = [
     pytest.param(page, marks=pytest.mark.sweep if page.stem in LONG else (), id=page.stem)
     for page in [*STEPS, *GUIDES]
@@ -65,6 +68,8 @@ def typed(command: str, wanted: str, place: Path, environment: dict[str, str]) -
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, reader: dict[str, str]) -> None:
     if why := kernel_missing():
         pytest.skip(why)
+    if missing := [program for program in NEEDED.get(page.stem, ()) if shutil.which(program) is None]:
+        pytest.skip(f"{missing[0]} is not installed; images/packages.sh services")
     for language, title, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         if title:
             (tmp_path / title).write_text(text)

@@ -174,6 +174,22 @@ def test_accounts_are_those_of_the_packages_with_numbers_of_their_own(debian: De
     assert found.group.splitlines()[1:] == ["watchers:x:901:serverd"]
 
 
+def test_a_package_brings_what_its_installation_makes(debian: Debian) -> None:
+    available, page = "/etc/nginx/sites-available/default", "/usr/share/nginx/html/index.html"
+    debian.install("nginx-common", {available: "site", page: "hello"})
+    debian.install("redis-tools", {"/usr/bin/redis-cli": "r"})
+    there = entries(debian, {"nginx-common", "redis-tools"})
+
+    def made(names: set[str], root: dict[str, tree.Entry]) -> dict[str, tree.Entry]:
+        return {entry.path: entry for entry in generated.made_at_installation(root, names)}
+
+    found = made({"nginx-common", "redis-tools"}, there)
+    assert found["etc/nginx/sites-enabled/default"].data == available.encode()
+    assert found["var/www/html/index.nginx-debian.html"].source == there[page[1:]].source
+    assert "var/lib/redis" in found and made({"server"}, there) == {}
+    assert made({"nginx-common"}, {}) == {}  # nothing points to a file that is not there
+
+
 def test_the_loaders_cache_is_what_ldconfig_reads(tmp_path: Path) -> None:
     names = ["libc.so.6", "libz.so.1", "liba-2.so.10", "liba-2.so.9", "libm.so.6"]
     library = b"\x7fELF\x02\x01" + bytes(10) + b"\x03\x00"

@@ -12,6 +12,8 @@ mod iec61850;
 mod mqtt;
 mod pgm;
 mod ports;
+mod postgresql;
+mod redis;
 mod synphasor;
 mod tls;
 mod tunnels;
@@ -26,7 +28,7 @@ pub const UNKNOWN: u16 = 0;
 const KIND_BITS: u32 = 10;
 
 /// All dissectors; the index of a dissector is its protocol's number.
-static ALL: [Dissector; 15] = [
+static ALL: [Dissector; 17] = [
     mqtt::DISSECTOR,
     vnet::DISSECTOR,
     dns::DISSECTOR,
@@ -42,6 +44,8 @@ static ALL: [Dissector; 15] = [
     iec61850::SAMPLED_VALUES,
     iec61850::GOOSE,
     synphasor::DISSECTOR,
+    redis::DISSECTOR,
+    postgresql::DISSECTOR,
 ];
 
 /// The dissectors of the two directions of a connection, which may share state.

@@ -17,6 +17,11 @@ impl<const N: usize> Default for Head<N> {
 }
 
 impl<const N: usize> Head<N> {
+    /// Returns whether a part of a header has arrived.
+    pub fn begun(&self) -> bool {
+        self.have > 0
+    }
+
     /// Moves missing header bytes from the front of `data`. Returns the header once it is complete, else
     /// None, and the number of moved bytes.
     pub fn take(&mut self, data: &mut &[u8]) -> (Option<[u8; N]>, u32) {

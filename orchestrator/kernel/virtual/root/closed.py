@@ -110,6 +110,7 @@ def _make(database: Database, closure: Closure, kept: Kept) -> Known:
     packages = tree.of_packages(database, closure)
     accounts = generated.accounts(database, closure.packages)
     there = {entry.path: entry for source in packages for entry in source.entries}
+    there |= {entry.path: entry for entry in generated.made_at_installation(there, closure.packages)}
     there |= {entry.path: entry for entry in generated.merged(database)}
     there |= {entry.path: entry for entry in generated.settings(accounts)}
     there |= {entry.path: entry for entry in generated.alternatives(database, there)}

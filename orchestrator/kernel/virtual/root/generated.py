@@ -8,7 +8,7 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator.images.cpio import Entry, directory, file, link
@@ -23,6 +23,11 @@ _X86_64 = 0x0303  # FLAG_ELF_LIBC6 | FLAG_X8664_LIB64, glibc's sysdeps/generic/l
 _LIBRARY = re.compile(r"^(lib|ld-).*\.so(\.|$)")
 _LITTLE_ENDIAN = 2
 _MAKES = re.compile(r"\b(?:adduser|addgroup|useradd|groupadd)\b([^\n;&|)]*)")
+# What the installation of a package makes besides the files that it lists: links, directories and copies of
+# its files, by the package's name (its postinst in Debian 12). Only what its program needs to start as it is.
+_LINKS_MADE = {"nginx-common": {"etc/nginx/sites-enabled/default": "/etc/nginx/sites-available/default"}}
+_DIRECTORIES_MADE = {"redis-tools": ("var/lib/redis", "var/log/redis")}
+_COPIES_MADE = {"nginx-common": {"var/www/html/index.nginx-debian.html": "/usr/share/nginx/html/index.html"}}
 _DIRECTORIES = (
     "home",
     "root",
@@ -135,6 +140,22 @@ def settings(known: Accounts) -> list[Entry]:
         file("etc/hostname", b"vnet-lab\n"),
         file("etc/resolv.conf", b"nameserver 127.0.0.1\n"),
     ]
+
+
+def made_at_installation(there: Mapping[str, Entry], packages: Iterable[str]) -> Iterator[Entry]:
+    """Yields what the installation of the packages makes besides their files, so that a program of theirs
+    starts as it does after `apt-get install`. A link to or copy of a file that is not in the root `there` is
+    left out.
+    """
+    for package in sorted(packages):
+        for path, target in _LINKS_MADE.get(package, {}).items():
+            if target.lstrip("/") in there:
+                yield link(path, target)
+        for path, origin in _COPIES_MADE.get(package, {}).items():
+            if (copied := there.get(origin.lstrip("/"))) is not None:
+                yield replace(copied, path=path)
+        for path in _DIRECTORIES_MADE.get(package, ()):
+            yield directory(path)
 
 
 def merged(database: Database) -> list[Entry]:
