@@ -48,15 +48,22 @@ class Statistics:
     dropped_interface: int
 
 
-def argv(point: CapturePoint, buffer_kib: int = BUFFER_KIB, program: str = "tcpdump") -> tuple[str, ...]:
-    """Returns the command that writes the point's packets to standard output, each as soon as it is captured.
+def argv(
+    point: CapturePoint,
+    buffer_kib: int = BUFFER_KIB,
+    program: str = "tcpdump",
+    *,
+    at_once: bool = True,
+) -> tuple[str, ...]:
+    """Returns the command that writes the point's packets to standard output: each as soon as it is captured
+    (`at_once`), or when 4 KiB are there and at the end.
 
     It writes no file itself, because tcpdump drops root before it opens files.
     """
     snaplen = point.snaplen or WHOLE_FRAME
     command = (
         program, "-i", point.device, "-n", "--time-stamp-precision=nano",
-        "-B", str(buffer_kib), "-s", str(snaplen), "-U", "-w", "-",
+        "-B", str(buffer_kib), "-s", str(snaplen), *(("-U",) if at_once else ()), "-w", "-",
     )  # fmt: skip
     return (*command, point.filter) if point.filter else command
 

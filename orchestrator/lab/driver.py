@@ -104,3 +104,4 @@ class DriverContext:
     # directory in which a campaign keeps booted machines from one lab to the next
     snapshots: Path | None = None
     others: tuple[Node, ...] = ()  # nodes of the lab on other hosts, for resolving their names
+    virtual: bool = False  # whether the lab runs in virtual time

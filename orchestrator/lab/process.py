@@ -120,11 +120,13 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
     manifest.write(events)
     loop = Loop(JumpingClock() if options.driver == "fake" else MonotonicClock())
     launcher_events = LauncherEvents()
+    time = kernel.get("time", "real")
     context = DriverContext(
         plan, loop, state, run_dir, options.agent, host.get("mhz") or this_clock_mhz(), launcher_events.take,
         lambda why: loop.interrupt(LabError(why)), options.snapshots,
+        virtual=time == "virtual",
     )  # fmt: skip
-    driver, time = DRIVERS[options.driver](context), kernel.get("time", "real")
+    driver = DRIVERS[options.driver](context)
     lab = Lab(plan, run_dir, loop, events, state, manifest, driver, time)
     launcher_events.lab = lab
     return lab

@@ -77,7 +77,7 @@ def test_a_slow_lab_whose_kernel_did_not_answer_at_first_is_left_alone(tmp_path:
 def test_a_kernel_that_never_answers_is_ended_after_twice_the_patience(tmp_path: Path) -> None:
     said = watch(tmp_path, [None] * 3, [6.0, 11.0, 20.0])
     assert said[:2] == [None, None]
-    assert said[2] == "nothing was written for 20 s and the guest's kernel does not answer"
+    assert said[2] == "nothing was written for 20 s of wall-clock time and the guest's kernel does not answer"
 
 
 def test_a_lab_that_sleeps_on_beyond_its_scenario_is_ended(tmp_path: Path) -> None:

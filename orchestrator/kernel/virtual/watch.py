@@ -1,8 +1,9 @@
 """Watches a lab in virtual time by the wall clock: whether its clock still moves, and which process stops it.
 
 A program that computes without end takes no virtual time, so the lab's clock stops and nothing in the lab can
-detect that. From outside, its files stop growing. Only then does the watchdog send SIGUSR2, at which the
-kernel prints the running process and the virtual time; a lab that writes is not disturbed.
+detect that. From outside, its files stop growing, and one program gets CPU time while the lab's kernel gets
+none (spinning.py). Only then does the watchdog send SIGUSR2, at which the kernel prints the running process
+and the virtual time; a lab that writes is not disturbed.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.kernel.virtual.spinning import Spinning
+
 ANSWER = re.compile(r"lab-runs: time=(\d+) idle=(\d) machine=(\S+) pid=(\d+) program=(.*)")
 ANSWER_S = 2.0
 EVERY_S = 1.0
 TAIL_BYTES = 4096
+SPIN, SPIN_LEAST_S = 1 / 20, 2.0  # of stall_s: CPU time that one program may compute at once; 30 s
 OUTSIDE = ("progress.jsonl", "owner.log", "console.log")  # not written by the lab
 
 
@@ -42,7 +46,8 @@ class Running:
 class Watchdog:
     """Watches the files of a run directory, and queries the kernel (process `pid`) if they do not grow.
 
-    stall_s: seconds without progress after which the lab must end; until_ns: latest lab time that is allowed.
+    stall_s: seconds without progress after which the lab must end, at the latest: a program that has only
+    computed for SPIN of it ends the lab too. until_ns: latest lab time that is allowed.
     """
 
     def __init__(
@@ -62,11 +67,12 @@ class Watchdog:
         self._seen = self._written()
         self._since = clock()
         self._asked: Running | None = None
+        self._spinning = Spinning(pid, max(stall_s * SPIN, SPIN_LEAST_S))
 
     def look(self) -> str | None:
-        """Returns why the guest must be ended: the lab time of its last sample is beyond `until_ns`, or its
-        clock has stood still for `stall_s`. Returns None otherwise, and if less than EVERY_S has passed since
-        the last look.
+        """Returns why the guest must be ended: the lab time of its last sample is beyond `until_ns`, a
+        program computes without end, or the clock has stood still for `stall_s`. Returns None otherwise, and
+        if less than EVERY_S has passed since the last look.
         """
         now = self._clock()
         if now < self._next:
@@ -74,6 +80,8 @@ class Watchdog:
         self._next = now + EVERY_S
         if (at := self._lab_time()) > self._until_ns:
             return _sleeps(at - self._until_ns)
+        if (computed := self._spinning.look()) is not None:
+            return _stands(self._ask(), f"{computed:.0f} s of CPU time")
         if (written := self._written()) != self._seen:
             self._seen, self._since, self._asked = written, now, None
             return None
@@ -90,7 +98,7 @@ class Watchdog:
         """
         first, answer = self._asked, self._ask()
         if answer is None:
-            return _stands(None, stood) if stood >= 2 * self._stall_s else None
+            return _stands(None, f"{stood:.0f} s of wall-clock time") if stood >= 2 * self._stall_s else None
         if first is None:
             self._asked = answer
             if stood >= self._stall_s:
@@ -99,7 +107,7 @@ class Watchdog:
         if answer.time_ns > first.time_ns:
             self._since, self._asked = now, None  # slow, but its clock moves
             return None
-        return _stands(answer, stood)
+        return _stands(answer, f"{stood:.0f} s of wall-clock time")
 
     def _written(self) -> int:
         run_dir = self._raw.parent
@@ -146,14 +154,14 @@ def _sleeps(beyond_ns: int) -> str:
     )
 
 
-def _stands(running: Running | None, stood_s: float) -> str:
+def _stands(running: Running | None, stood: str) -> str:
     if running is None:
-        return f"nothing was written for {stood_s:.0f} s and the guest's kernel does not answer"
+        return f"nothing was written for {stood} and the guest's kernel does not answer"
     at = running.time_ns / 1e9
     if running.idle:
-        return f"virtual time stands at {at:.3f} s of the lab for {stood_s:.0f} s though no process runs"
+        return f"virtual time stands at {at:.3f} s of the lab for {stood} though no process runs"
     return (
-        f"virtual time stands still at {at:.3f} s since the boot for {stood_s:.0f} s of wall-clock time: "
+        f"virtual time stands still at {at:.3f} s since the boot for {stood}: "
         f"{running} computes without end; computing is free in virtual time, so the clock "
         "does not advance meanwhile; let the program wait now and then, or use --time real"
     )

@@ -199,7 +199,8 @@ class LightDriver:
     def capture(
         self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None
     ) -> TcpdumpCapture:
-        running = TcpdumpCapture(self._at.loop, capture, file, on_death or self._at.on_lost)
+        lost = on_death or self._at.on_lost
+        running = TcpdumpCapture(self._at.loop, capture, file, lost, virtual=self._at.virtual)
         self._at.state.record(f"capture {capture.name}", running.pid)
         return running
 
