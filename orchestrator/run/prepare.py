@@ -20,7 +20,8 @@ from orchestrator.language.kernels import HERE
 from orchestrator.plan.bridge_vms import with_bridge_vms
 from orchestrator.plan.build import make_plan
 from orchestrator.project import AGENT, BUILD_AGENT
-from orchestrator.reservations.labs import insist_unreserved
+from orchestrator.reservations import running
+from orchestrator.reservations.labs import admit
 from orchestrator.run import filters
 from orchestrator.run.directories import Place, RunError
 from orchestrator.topology import Problem, Topology, TopologyError, load
@@ -74,15 +75,17 @@ class Prepared:
 def begin(request: Request, place: Place) -> tuple[Prepared, Path]:
     """Prepares a run as `prepare` does, makes its directory and returns both. Raises RunError if a lab of
     that name runs here or the directory cannot be made, ReservationError if another account has reserved what
-    the lab needs, and the errors of `prepare`.
+    the lab needs or it exceeds its account's quota, and the errors of `prepare`.
     """
     prepared = prepare(request, place.out or place.results)
     lab = prepared.plan.lab
-    if request.kernel != "fake" and not (prepared.plan.hosts or machine_of(prepared.plan)):
-        insist_unreserved(prepared.plan)  # a lab on other machines uses nothing that is reserved on this one
     if lab in running_labs():
-        remedy = f"`vnet down {lab}` ends it, --lab NAME gives this one another name"
-        raise RunError(f"lab {lab}: runs already; {remedy}")
+        theirs = running.of_another(lab)
+        ends = "wait until it has ended" if theirs else f"`vnet down {lab}` ends it"
+        whose = f" as {theirs.account}'s" if theirs else ""
+        raise RunError(f"lab {lab}: runs already{whose}; {ends}, --lab NAME gives this one another name")
+    if request.kernel != "fake" and not (prepared.plan.hosts or machine_of(prepared.plan)):
+        admit(prepared.plan, prepared.state_dir)  # labs on other machines use nothing of this one
     return prepared, place.run_dir(lab)
 
 
