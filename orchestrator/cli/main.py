@@ -68,6 +68,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "inspect": ("inspect", "Show a lab's nodes, addresses and links as read back.", "Running labs"),
     "inventory": ("inventory", "Print a lab as an Ansible inventory.", "Running labs"),
     "exec": ("exec", "Run a command on nodes.", "Running labs"),
+    "cp": ("copying", "Copy a file to nodes, or from them.", "Running labs"),
     "shell": ("shell", "Open a terminal on a node.", "Running labs"),
     "console": ("console", "Open a virtual machine's serial console.", "Running labs"),
     "wireshark": ("wireshark", "Show packets of a running lab in Wireshark as they pass.", "Running labs"),

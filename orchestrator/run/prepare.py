@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from orchestrator.lab.state import state_root
 from orchestrator.language.kernels import HERE
 from orchestrator.plan.bridge_vms import with_bridge_vms
 from orchestrator.plan.build import make_plan
+from orchestrator.plan.nics import nic_uses
 from orchestrator.project import AGENT, BUILD_AGENT
 from orchestrator.reservations import running
 from orchestrator.reservations.labs import admit
@@ -116,8 +117,9 @@ def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
     return Prepared.of(request, choice.fit.plan, choice.kernel, choice.why)
 
 
-def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path()) -> None:
-    """Raises TopologyError if tcpdump refuses a filter of the plan, or if the plan does not fit this machine.
+def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path(), assume_nics: bool = False) -> None:
+    """Raises TopologyError if tcpdump refuses a filter of the plan, or if the plan does not fit this machine;
+    assume_nics: as if it had the NICs that the plan names.
 
     Changes nothing. Does not examine other machines that the file names: only a run does so.
     """
@@ -131,8 +133,16 @@ def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path()) -> None:
             found += choose(plan, wish, kernels).fit.problems
         except NoKernel as error:
             found += error.problems or limits.on_any(plan, out)
+    if assume_nics:
+        found = without_nics(plan, found)
     if found:
         raise TopologyError(found)
+
+
+def without_nics(plan: Plan, problems: Sequence[Problem]) -> list[Problem]:
+    """Returns the problems that are not refusals of a NIC of the plan."""
+    places = {use.place for use in nic_uses(plan)}
+    return [one for one in problems if one.path not in places]
 
 
 def with_images(plan: Plan) -> Plan:
