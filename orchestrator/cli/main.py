@@ -52,7 +52,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "graph": ("graph", "Draw a topology file as SVG.", "Before a run"),
     "import": ("importing", "Make a topology file from one of another tool.", "Before a run"),
     "export": ("exporting", "Write a topology as a file of another tool.", "Before a run"),
-    "images": ("images", "Build, list and remove what virtual machines are made of.", "Before a run"),
+    "images": ("images", "Build, add, save, list and remove what virtual machines boot.", "Before a run"),
     "profiles": ("profiles", "List named impairments, with the source of every figure.", "Before a run"),
     "migrate": ("migrate", "Rewrite retired keys of topology files; show the difference.", "Before a run"),
     "explain": ("explain", "Say what a key of topology files means.", "Before a run"),
