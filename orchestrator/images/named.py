@@ -75,7 +75,18 @@ def _publish(name: str, like: Image, disk: Path, whole: bool) -> Image:
         if whole:
             run(["cp", "--reflink=auto", "--sparse=auto", "--", disk, target], why=f"image {name}")
         else:
-            convert = ["qemu-img", "convert", "-q", "-c", "-f", "qcow2", "-O", "qcow2", disk, target]
+            convert: list[str | Path] = [
+                "qemu-img",
+                "convert",
+                "-q",
+                "-c",
+                "-f",
+                "qcow2",
+                "-O",
+                "qcow2",
+                disk,
+                target,
+            ]
             run(convert, why=f"image {name}: the machine's disk (is it switched off?)")
         kernel, initrd = (
             _copied(like.kernel, directory / "kernel"),

@@ -109,7 +109,8 @@ def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
     """Checks the capture filters of a plan that exists, chooses a kernel and returns the prepared run. Raises
     TopologyError and KernelError as `prepare` does.
     """
-    if any(point.filter for point in plan.captures) and (wrong := filters.planned(plan)):
+    wrong = filters.planned(plan) if any(point.filter for point in plan.captures) else []
+    if wrong := wrong + filters.packing(plan, request.time):
         raise TopologyError(wrong)
     choice = choose(plan, Wish(request.kernel, request.time, out, with_bridge_vms, agent_binary))
     if choice.fit.problems:
@@ -123,7 +124,7 @@ def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path(), assume_ni
 
     Changes nothing. Does not examine other machines that the file names: only a run does so.
     """
-    found = filters.planned(plan)
+    found = filters.planned(plan) + filters.packing(plan, time)
     if time == "virtual" or not (plan.hosts or machine_of(plan)):
         wish = Wish(time=time, out=out)
         kernels = _KEPT.get(time) or made(HERE, plan, wish)

@@ -200,7 +200,8 @@ class LightDriver:
         self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None
     ) -> TcpdumpCapture:
         running = TcpdumpCapture(self._at.loop, capture, file, on_death or self._at.on_lost)
-        self._at.state.record(f"capture {capture.name}", running.pid)
+        for pid in running.pids:
+            self._at.state.record(f"capture {capture.name}", pid)
         return running
 
     def power(self, nodes: Sequence[Node], on: bool) -> None:
