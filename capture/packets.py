@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from capture import packed
 from capture.errors import CaptureError
 from contract import regular, rundir
 
@@ -45,6 +46,8 @@ def pcap_of(run_dir: Path, point: str) -> Path:
     if point not in known:
         raise CaptureError(f"{run_dir}: no capture point {point!r}; it has {', '.join(known) or 'none'}")
     pcap = run_dir / "pcap" / f"{point}.pcap"
+    if (small := packed.packed(pcap)).exists() and not pcap.exists():
+        raise CaptureError(f"{small} is compressed; `zstd -d {small}` unpacks it")
     if not pcap.exists():
         table = run_dir / "packets" / f"{point}.parquet"
         where = f"its packets are in {table}; " if table.exists() else ""

@@ -14,6 +14,7 @@ from capture import (
     disturbance,
     message_frames,
     messages,
+    packed,
     possible,
     rawfile,
     record_consistency,
@@ -99,7 +100,8 @@ def reduce_run(run_dir: Path) -> Reduced:
         plan = rundir.read_plan(run_dir)
     except rundir.UnreadableError as error:
         raise CaptureError(str(error)) from error
-    if any((run_dir / "pcap" / f"{capture.name}.pcap").exists() for capture in plan.captures):
+    files = [run_dir / "pcap" / f"{capture.name}.pcap" for capture in plan.captures]
+    if any(pcap.exists() or packed.packed(pcap).exists() for pcap in files):
         reducer()  # fails early if the reducer is missing, since no pcap could then be reduced
     done = Reduced(run_dir, warnings=_altered(run_dir))
     raw = run_dir / "raw"
@@ -308,6 +310,25 @@ def _event(done: Reduced, line: str) -> dict[str, Any] | None:
 def _capture(done: Reduced, capture: Capture, apps: Mapping[str, tuple[int, ...]]) -> None:
     name = capture.name
     pcap = done.run_dir / "pcap" / f"{name}.pcap"
+    if not packed.packed(pcap).exists():
+        _plain_capture(done, capture, pcap, apps)
+        return
+    try:
+        with packed.plain(pcap) as (file, damage):
+            if damage:
+                text = f"pcap/{name}.pcap.zst: {damage}; the packets before that were kept."
+                done.warnings.append(Warned("reduce-cut", text, rawfile.CUT_REMEDY))
+            _plain_capture(done, capture, file, apps)
+            whole = not damage and not file.exists()  # it was reduced, and is not to be kept
+    except CaptureError as error:
+        done.warnings.append(Warned("reduce-pcap", str(error), "The capture is kept."))
+        return
+    if whole:
+        packed.packed(pcap).unlink()
+
+
+def _plain_capture(done: Reduced, capture: Capture, pcap: Path, apps: Mapping[str, tuple[int, ...]]) -> None:
+    name = capture.name
     table = done.run_dir / "packets" / f"{name}.parquet"
     if not pcap.exists():
         if not table.exists():  # else: reduced before, and not kept

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+RARE = {"rare": True}  # metadata of a field that is written only if it differs from its default
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
@@ -20,13 +21,29 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Returns the fields of one dataclass by name. Their values are not copied or converted."""
-    return {name: getattr(value, name) for name in _names(type(value))}  # type: ignore[arg-type]  # classes are hashable
+    """Returns the fields of one dataclass by name, without RARE ones that have their default. Their values
+    are not copied or converted.
+    """
+    found = {name: getattr(value, name) for name in _names(type(value))}  # type: ignore[arg-type]  # classes are hashable
+    for name, default in _left_out(type(value)):  # type: ignore[arg-type]  # classes are hashable
+        if found[name] == default:
+            del found[name]
+    return found
 
 
 @functools.cache
 def _names(cls: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(cls))
+
+
+@functools.cache
+def _left_out(cls: Any) -> tuple[tuple[str, Any], ...]:
+    """Returns the fields that are not written with their default, by the metadata RARE, with that default."""
+    return tuple(
+        (field.name, field.default)
+        for field in dataclasses.fields(cls)
+        if RARE.items() <= field.metadata.items()
+    )
 
 
 def plain(value: object) -> dict[str, Any]:

@@ -16,7 +16,12 @@ NAME = "seal.json"
 WRITTEN = ("plan.json", "manifest.json", "proof.json")  # by the lab
 SEALED = (*WRITTEN, "summary.json", "verdicts.json")
 PATTERNS = ("*.parquet", "packets/*.parquet", "connections/*.parquet")
-RECORDS = ("raw/*.csv", "raw/events.jsonl", "pcap/*.pcap")  # records from which tables are made
+RECORDS = (
+    "raw/*.csv",
+    "raw/events.jsonl",
+    "pcap/*.pcap",
+    "pcap/*.pcap.zst",
+)  # records from which tables are made
 
 
 def seal(run_dir: Path, records: bool = True) -> None:

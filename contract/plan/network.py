@@ -6,9 +6,10 @@ costs time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from ..codec import RARE
 from .queues import Discipline
 
 # Lower end of a distribution, in jitters below the delay (for those with a table, the least entry of
@@ -217,3 +218,5 @@ class Capture:
     filter: str
     keep: bool  # keep the pcap after reduction
     host: str = ""  # of the plan's hosts
+    limit_bytes: int = field(default=0, metadata=RARE)  # size of its file at which it ends; 0: none
+    compress: str = field(default="", metadata=RARE)  # "zstd", or "" for a plain file

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli.errors import DONE, REFUSED, SUSPECT, UNMET, UNTOLD, USAGE, CliError
-from orchestrator.cli.output import json_option, note, print_json, say
+from orchestrator.cli.output import console, json_option, note, print_json, say, table
 from orchestrator.cli.quantities import SHARE
 
 if TYPE_CHECKING:
@@ -126,12 +126,17 @@ def _place(sides: Sequence[Path]) -> Path:
 
 
 def _say(found: Comparison, outcomes: Sequence[Outcome], written: Path) -> None:
+    from reports.compare import trials
     from reports.compare.words import text
 
     for line in found.notes:
         note(line)
     for line in text(found):
         say(line)
+    if rows := trials.rows(found):
+        head, *body = rows
+        numbers = [title for title in head if title not in ("frame size", "side", "limited by")]
+        console().print(table(head, [list(row) for row in body], right=numbers))
     for one in outcomes:
         say(f"{one.limit.text}: {one.verdict}: {one.reason}")
     say(f"page: {written}")
@@ -154,6 +159,7 @@ def _status(found: Comparison, outcomes: Sequence[Outcome], strict: bool) -> int
 def _as_data(found: Comparison, outcomes: Sequence[Outcome], written: Path) -> dict[str, Any]:
     from dataclasses import asdict
 
+    from reports.compare import trials
     from reports.compare.settings import settings
     from reports.compare.table import as_data
     from reports.compare.words import first_line, method
@@ -166,6 +172,7 @@ def _as_data(found: Comparison, outcomes: Sequence[Outcome], written: Path) -> d
         ],
         "notes": list(found.notes),
         "settings": [asdict(one) for one in settings(found.sides)],
+        "trials": [list(row) for row in trials.rows(found)],
         "figures": [as_data(row) for row in found.rows],
         "conditions": [
             {"fail_if": one.limit.text, "figure": one.row.what, "verdict": one.verdict, "reason": one.reason}

@@ -24,13 +24,20 @@ def down_command(labs: tuple[str, ...], everything: bool, as_json: bool) -> int:
     from orchestrator.lab.cleanup import running_labs
 
     there = running_labs()
-    asked = there if everything else list(dict.fromkeys(labs))
+    asked = own(there) if everything else list(dict.fromkeys(labs))
     answers = [_down(lab, there) for lab in asked]
     if as_json:
         print_json(answers)
     elif not answers:
         note("no lab is running")
     return FAILED if any(answer["error"] for answer in answers) else DONE
+
+
+def own(labs: list[str]) -> list[str]:
+    """Returns those of the labs that no other account began."""
+    from orchestrator.reservations import running
+
+    return [lab for lab in labs if running.of_another(lab) is None]
 
 
 def _down(lab: str, there: list[str]) -> dict[str, str | None]:
@@ -45,10 +52,15 @@ def _down(lab: str, there: list[str]) -> dict[str, str | None]:
 
 
 def _destroy(lab: str) -> str | None:
+    from orchestrator.lab.state import state_root
+    from orchestrator.reservations import running
     from orchestrator.run.teardown import TeardownError, take_down
 
+    if (theirs := running.of_another(lab)) is not None:
+        return f"{theirs}: only {theirs.account} or root ends it"
     try:
         take_down(lab)
     except TeardownError as error:
         return str(error)
+    running.leave(lab, state_root() / lab)
     return None

@@ -1,5 +1,5 @@
-"""Implements `vnet images`: builds, lists and removes images of virtual machines and the lab kernel, and
-exports and imports the lab kernel.
+"""Implements `vnet images`: builds, adds, saves, lists and removes images of virtual machines, and the lab
+kernel, which it also exports and imports.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 import click
 
-from orchestrator.cli.errors import FAILED, UNABLE, CliError
+from orchestrator.cli.errors import FAILED, UNABLE, USAGE, CliError
 from orchestrator.cli.output import console, json_option, note, print_json, table
 from orchestrator.project import LAB_KERNELS, PROJECT
 
 
 @click.group("images")
 def images_command() -> None:
-    """Build, list and remove the images of virtual machines, and the lab's own kernel.
+    """Build, add, save, list and remove the images of virtual machines, and the lab's own kernel.
 
     \b
     builtin       Debian's cloud kernel and an initramfs with our software: boots in seconds
@@ -48,6 +48,56 @@ def build_command(name: str, force: bool) -> None:
         return
     try:
         image = builders.build(name, force=force, say=note)
+    except ImageError as error:
+        raise CliError(error.text, FAILED) from None
+    note(f"{image.name}: {image.directory}")
+
+
+@images_command.command("add")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("name")
+def add_command(file: Path, name: str) -> None:
+    """Copy the qcow2 cloud image FILE into the cache, so that topologies write `image: NAME`.
+
+    \b
+    Example:  vnet images add debian-12-genericcloud-amd64.qcow2 bookworm
+    """
+    from orchestrator.images import ImageError, named
+
+    try:
+        image = named.add(file, name)
+    except ImageError as error:
+        raise CliError(error.text, FAILED) from None
+    note(f"{image.name}: {image.directory}")
+
+
+@images_command.command("save")
+@click.argument("lab")
+@click.argument("node")
+@click.argument("name")
+def save_command(lab: str, node: str, name: str) -> None:
+    """Make image NAME of the disk of NODE, a virtual machine of running LAB that `vnet stop` has switched
+    off: what was installed and changed in it stays.
+
+    \b
+    Example:  vnet images save mylab server prepared
+    """
+    from orchestrator.cli.running import asked, connect, find
+    from orchestrator.images import ImageError, named
+    from orchestrator.lab.vm import storage
+
+    with connect(lab) as control:
+        nodes = {one["name"]: one for one in asked(control, "inspect")["nodes"]}
+    if node not in nodes:
+        raise CliError(f"lab {lab}: {node}: no such node; nodes: {', '.join(nodes)}", USAGE)
+    if nodes[node]["kind"] != "vm":
+        raise CliError(f"nodes.{node}: is a light node: it has the machine's files and no disk", FAILED)
+    if nodes[node]["state"] != "stopped":
+        state = nodes[node]["state"]
+        raise CliError(f"nodes.{node}: is {state}; `vnet stop {lab} {node}` first, so that its disk is whole")
+    try:
+        disk = storage.kept(find(lab).state_dir) / node / named.DISK
+        image = named.save(disk, name, f"{lab}.{node}")
     except ImageError as error:
         raise CliError(error.text, FAILED) from None
     note(f"{image.name}: {image.directory}")

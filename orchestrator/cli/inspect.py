@@ -27,7 +27,7 @@ def inspect_command(lab: str, nodes: str | None, as_json: bool) -> None:
     \b
     Example:  vnet inspect pair
     """
-    with connect(lab) as control:
+    with connect(lab, looks=True) as control:
         status = payload(asked(control, "status"))
         found = payload(asked(control, "inspect"))
     if nodes:

@@ -33,7 +33,7 @@ def inventory_command(lab: str | None, _list: bool, node: str | None) -> None:
               VNET_LAB=pair ansible-playbook -i inventory/lab playbooks/deploy.yml
     """
     lab = lab or _only()
-    with connect(lab) as control:
+    with connect(lab, looks=True) as control:
         status = payload(asked(control, "status"))
         nodes = payload(asked(control, "inspect"))["nodes"]
     found = inventory(lab, str(find(lab).state_dir), status, nodes)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli.control import Control, ControlError
 from orchestrator.cli.output import console, json_option, note, print_json, table
 
+if TYPE_CHECKING:
+    from orchestrator.reservations.model import Reservation
+    from orchestrator.reservations.running import RunningLab
+
 
 @click.command("ls")
 @json_option
 def ls_command(as_json: bool) -> None:
     """List the labs of this user on this machine, including remains of crashed ones; below them, on standard
-    error, what any account has reserved now.
+    error, labs of other accounts and what any account has reserved now.
 
     \b
     Example:  vnet ls
@@ -33,11 +37,22 @@ def ls_command(as_json: bool) -> None:
         text = [["" if cell is None else str(cell) for cell in row] for row in rows]
         console().print(table(("lab", "state", "kernel", "nodes", "run directory"), text, right=("nodes",)))
     if not as_json:
-        _reserved()
+        for other in of_others():
+            note(f"another account: {other}")
+        for one in reserved():
+            note(f"reserved: {one}")
 
 
-def _reserved() -> None:
-    """Prints the reservations that hold now; a directory that cannot be read hides no lab."""
+def of_others() -> list[RunningLab]:
+    """Returns the labs of other accounts on this machine."""
+    from orchestrator.reservations import running, store
+
+    us = store.account()
+    return [one for one in running.every() if one.uid != us]
+
+
+def reserved() -> list[Reservation]:
+    """Returns the reservations that hold now; warns of a directory that cannot be read."""
     from orchestrator.reservations import store
     from orchestrator.reservations.model import ReservationError
 
@@ -45,11 +60,9 @@ def _reserved() -> None:
         every, _ = store.read(store.directory())
     except ReservationError as error:
         note(f"warning: {error}")
-        return
+        return []
     now = time.time_ns()
-    for one in every:
-        if one.at(now):
-            note(f"reserved: {one}")
+    return [one for one in every if one.at(now)]
 
 
 def about(lab: str) -> dict[str, Any]:

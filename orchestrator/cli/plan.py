@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @lab_option
 @time_option
 @hosts_option
+@click.option("--assume-nics", is_flag=True, help="As if this machine had the NICs that FILE names.")
 @click.option("--steps", is_flag=True, help="Also the exact input of `ip -batch` and `tc -batch`.")
 @click.option("--bounds", is_flag=True, help="Show only the worst delay of each flow, by network calculus.")
 @click.option(
@@ -53,6 +54,7 @@ def plan_command(
     lab: str | None,
     time_mode: str,
     hosts: tuple[str, ...],
+    assume_nics: bool,
     steps: bool,
     bounds: bool,
     machine_rate: str | None,
@@ -68,19 +70,23 @@ def plan_command(
     Example:  vnet plan topologies/pair.yaml -p delay=50ms
               vnet plan topologies/ring.yaml --hosts all
               vnet plan topologies/dumbbell.yaml --campaign
+              vnet plan topologies/mqtt-hil-light.yaml -p port_a=eno1 -p port_b=eno2 --assume-nics
     """
     if campaign or is_campaign(file):
-        insist_on_plain(file, {"--hosts": hosts, "--steps": steps, "--bounds": bounds})
+        insist_on_plain(
+            file, {"--hosts": hosts, "--assume-nics": assume_nics, "--steps": steps, "--bounds": bounds}
+        )
         show_campaign(file, parameters, seed, lab, time_mode, as_json)
         return
     from contract.codec import to_json
     from orchestrator.cli.check import of_calibration
     from orchestrator.plan.build import make_plan
+    from orchestrator.plan.nics import nic_uses
     from orchestrator.plan.render import render
     from orchestrator.topology import load
 
     plan = make_plan(load(file, parameters, hosts), lab, seed)
-    fits_in(time_mode)(plan)
+    fits_in(time_mode, assume_nics)(plan)
     if bounds:
         _bounds(
             plan,
@@ -92,6 +98,8 @@ def plan_command(
         document(to_json(plan, indent=2))
     else:
         say(render(plan, steps=steps))
+        for use in nic_uses(plan) if assume_nics else ():
+            note(f'assumed: {use.place}: NIC "{use.asked}"')
         for one in of_calibration(plan, time_mode):
             note(f"warning: {one.place}: {one.text}; {one.remedy}")
 

@@ -48,7 +48,7 @@ def add_command(
     \b
     Example:  vnet reserve add --cores 1 --memory "1 GB" --for "2 h" --queue
     """
-    from orchestrator.reservations import store
+    from orchestrator.reservations import quotas, store
     from orchestrator.reservations.model import Amount, Reservation, ReservationError
 
     now = time.time_ns()
@@ -63,7 +63,7 @@ def add_command(
     uid = store.account()
     new = Reservation("", uid, store.name_of(uid), amount, first, first + length, why)
     try:
-        made = store.add(store.directory(), new, store.machine(), queue)
+        made = store.add(store.directory(), new, store.machine(), queue, quotas.of(uid, new.account))
     except ReservationError as error:
         raise CliError(str(error), REFUSED) from None
     if as_json:

@@ -87,6 +87,7 @@ def run_command(
     from orchestrator.cli.headlines import show
     from orchestrator.cli.progress import planned
     from orchestrator.cli.views import view
+    from orchestrator.reservations.running import hand_over, leave
     from orchestrator.run.prepare import Request, begin
     from orchestrator.run.run import execute
 
@@ -100,6 +101,7 @@ def run_command(
         note(introduction(prepared, run_dir))
         with view(planned(prepared.plan, time_mode, "teardown" if raw else "report")) as shown:
             outcome = execute(prepared, run_dir, shown, keep=keep, tables=not raw)
+        (hand_over if keep else leave)(prepared.plan.lab, prepared.state_dir)
         if judge:
             judge(outcome.run_dir)
     if as_json:

@@ -40,13 +40,16 @@ def find(lab: str) -> Running:
     return running
 
 
-def connect(lab: str) -> Control:
+def connect(lab: str, *, looks: bool = False) -> Control:
     """Connects to a running lab. Raises CliError with a remedy if it does not exist, has died, runs in
-    virtual time or does not answer.
+    virtual time or does not answer, or, unless the caller only `looks`, if another account began it.
     """
     from orchestrator.lab.state import read_lab
+    from orchestrator.reservations.running import of_another
 
     running = find(lab)
+    if not looks and (theirs := of_another(lab)) is not None:
+        raise CliError(f"{theirs}: only {theirs.account} or root uses it; `vnet inspect {lab}` shows it")
     about = read_lab(running.state_dir)
     if "died" in about:
         raise CliError(

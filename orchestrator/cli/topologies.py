@@ -151,13 +151,13 @@ def time_option(command: F) -> F:
     )(command)
 
 
-def fits_in(time_mode: str) -> Callable[[Plan], None]:
+def fits_in(time_mode: str, assume_nics: bool = False) -> Callable[[Plan], None]:
     """Returns a function that raises TopologyError for a plan that cannot run on this machine in time mode
-    `time_mode`.
+    `time_mode`; assume_nics: as if it had the NICs that the plan names.
     """
     from orchestrator.run.prepare import insist_it_fits
 
-    return functools.partial(insist_it_fits, time=time_mode)
+    return functools.partial(insist_it_fits, time=time_mode, assume_nics=assume_nics)
 
 
 def refuse_to_stay(time_mode: str, what: str) -> None:

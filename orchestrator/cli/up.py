@@ -38,6 +38,7 @@ def up_command(
     look_ahead(kernel)
     from orchestrator.cli.progress import rising
     from orchestrator.cli.views import view
+    from orchestrator.reservations.running import hand_over
     from orchestrator.run.prepare import Request, begin
     from orchestrator.run.run import bring_up
 
@@ -46,6 +47,7 @@ def up_command(
     note(introduction(prepared, run_dir))
     with view(rising(prepared.plan)) as shown:
         followed = bring_up(prepared, run_dir, shown)
+    hand_over(name, prepared.state_dir)
     up, error = followed.last is not None, "; ".join(followed.errors) or None
     printed = "failed to come up" if shown.progress.errors else error  # the view has printed the lab's errors
     if as_json:

@@ -8,9 +8,12 @@ from orchestrator.doctor.finding import Finding, State
 from orchestrator.kernel.uml.boot import BASE_BYTES, MIB, NODE_BYTES, usable
 from orchestrator.kernel.uml.outer import available_bytes
 from orchestrator.lab.cgroup import own_pids_max
+from orchestrator.plan.capacity import VM_BYTES
+from orchestrator.plan.vms import memory as image_memory
 
 NODES = 350  # the paper's largest scenario, section III
 FILES_PER_NODE = 8  # launcher: socket pair, namespaces, cgroup files, log
+MACHINES = ("builtin-tiny", "builtin", "debian")  # images whose machines are counted
 BRIDGE_PORTS = 1023  # net/bridge/br_private.h: BR_PORT_BITS 10, port 0 unused
 
 
@@ -48,11 +51,13 @@ def processes(hard: int | None = None, pids: int | None = None) -> Finding:
 
 
 def memory(available: int) -> Finding:
-    """Returns a finding on how many light nodes fit into three quarters of `available` bytes of memory; ok
-    from NODES nodes, missing for none.
+    """Returns a finding on how many light nodes, or virtual machines as `vnet plan` reckons them, fit into
+    three quarters of `available` bytes of memory; ok from NODES light nodes, missing for none.
     """
-    nodes = max(0, (available * 3 // 4 - BASE_BYTES) // NODE_BYTES)
-    found = f"{available // MIB} MiB available: about {nodes} light nodes"
+    room = available * 3 // 4
+    nodes = max(0, (room - BASE_BYTES) // NODE_BYTES)
+    machines = (f"{room // (VM_BYTES + image_memory(name))} of {name}" for name in MACHINES)
+    found = f"{available // MIB} MiB available: about {nodes} light nodes, or machines: {', '.join(machines)}"
     if nodes >= NODES:
         return Finding("memory", "ok", found)
     state: State = "limited" if nodes else "missing"

@@ -25,6 +25,7 @@ from orchestrator.lab import (
     sampling,
     workload,
 )
+from orchestrator.lab.captures import end_at_limit, file_name
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Bounded
 from orchestrator.lab.errors import LabError
@@ -174,8 +175,10 @@ class Session:
         points = lab.plan.captures
         for done, point in enumerate(points):
             lab.events.phase("software", done, len(points), f"capture {point.name}")
-            file = lab.run_dir / "pcap" / f"{point.name}.pcap"
+            file = lab.run_dir / "pcap" / file_name(point)
             lab.captures[point.name] = Running(point, lab.driver.capture(point, file), file)
+            if point.limit_bytes:
+                end_at_limit(lab, point, self._stop_capture)
         sampling.start(lab)
         lab.driver.call(operations.Messages(str(lab.run_dir / "raw" / "messages.csv")))
 

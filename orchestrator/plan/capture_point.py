@@ -20,6 +20,8 @@ def capture_point(
     snaplen: int,
     filter: str,
     keep: bool,
+    limit_bytes: int = 0,
+    compress: str = "",
 ) -> Capture:
     """Returns the capture `name` at "node NAME", "segment NAME" or "link NAME", in the core namespace, or
     inside the node if its first interface or the link has no device there. That node, segment or link must
@@ -33,7 +35,7 @@ def capture_point(
         cards = interfaces[node]
         card = cards[0] if link is None else next(c for c in cards if c.segment == link.name)
         netns, device = node_netns(lab, node), card.name
-    return Capture(name, at, netns, device, snaplen, filter, keep)
+    return Capture(name, at, netns, device, snaplen, filter, keep, limit_bytes=limit_bytes, compress=compress)
 
 
 def _device(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from contract.plan import Flow, Impairment, Node, Plan, Prediction, Software
+from contract.plan import Capture, Flow, Impairment, Node, Plan, Prediction, Software
 
 from ..software.kind import Costs
 from ..software.registry import KINDS
@@ -39,9 +39,7 @@ def predictions(plan: Plan) -> tuple[Prediction, ...]:
     messages = sum(expected_messages(flow) for flow in plan.flows)
     found.append(Prediction("messages", "run", round(messages), "messages"))
     found.extend(offered(plan))
-    found.extend(
-        Prediction("capture size", c.name, _capture_bytes(costs, c.snaplen), "B") for c in plan.captures
-    )
+    found.extend(Prediction("capture size", c.name, _capture_bytes(costs, c), "B") for c in plan.captures)
     return tuple(found)
 
 
@@ -123,11 +121,14 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
     yield Prediction("neighbour entries", "kernel", float(2 * sum(c.peers for c in costs)), "entries")
 
 
-def _capture_bytes(costs: list[Costs], snaplen: int) -> float:
-    """Returns an upper estimate of a capture's size, as if its point saw all packets of all software."""
+def _capture_bytes(costs: list[Costs], capture: Capture) -> float:
+    """Returns an upper estimate of a capture's size, as if its point saw all packets of all software: at most
+    its limit, and of a compressed one as if nothing were saved.
+    """
     packets = [packet for cost in costs for packet in cost.packets]
-    records = sum(count * (_PCAP_RECORD_BYTES + min(snaplen, length)) for count, length in packets)
-    return float(round(_PCAP_HEADER_BYTES + records))
+    records = sum(count * (_PCAP_RECORD_BYTES + min(capture.snaplen, length)) for count, length in packets)
+    size = float(round(_PCAP_HEADER_BYTES + records))
+    return min(size, float(capture.limit_bytes)) if capture.limit_bytes else size
 
 
 def offered(plan: Plan) -> Iterator[Prediction]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from contract.plan import Event, Node, Plan, Prediction
+from contract.plan import Capture, Event, Node, Plan, Prediction
 
 from .. import queueing
 from ..language.dates import date_text
@@ -183,6 +183,12 @@ def _nics(plan: Plan) -> str:
     return table("NICs of the machine", ("where", "asked for", "becomes"), rows)
 
 
+def _file(capture: Capture) -> str:
+    parts = ["kept" if capture.keep else "until reduced"]
+    parts += [f"at most {text_bytes(capture.limit_bytes)}"] if capture.limit_bytes else []
+    return ", ".join([*parts, *([capture.compress] if capture.compress else [])])
+
+
 def _captures(plan: Plan) -> str:
     rows = [
         (
@@ -191,7 +197,7 @@ def _captures(plan: Plan) -> str:
             c.device,
             f"{c.snaplen} B",
             c.filter or "everything",
-            "kept" if c.keep else "until reduced",
+            _file(c),
         )
         for c in plan.captures
     ]

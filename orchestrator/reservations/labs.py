@@ -1,16 +1,51 @@
-"""Holds a lab against the reservations of other accounts, before anything of it is made."""
+"""Holds a lab against the reservations of other accounts and its account's quota, before anything of it is
+made.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from contract.plan import Plan
 from orchestrator.plan.nics import nic_uses
 from orchestrator.plan.placement.demand import NOTHING, demand
-from orchestrator.reservations import store
+from orchestrator.reservations import quotas, running, store
 from orchestrator.reservations.model import Amount, Reservation, ReservationError, lacking, sharing
+
+
+def admit(plan: Plan, state_dir: Path, root: Path | None = None) -> None:
+    """Records a lab that this process begins on this machine, under the lock, so that of two labs at once
+    only one takes the last room. Raises ReservationError if others have reserved what the lab needs now, or
+    if it exceeds its account's quota beside the account's other labs; TopologyError for wrong quotas.
+    """
+    root = root or store.directory()
+    if not root.is_dir():  # nothing was ever reserved here
+        insist_quota(plan, [])
+        return
+    try:
+        with store.locked(root):
+            insist_unreserved(plan, root)
+            insist_quota(plan, running.every(root))
+            running.enter(plan, state_dir, root)
+    except PermissionError as error:
+        raise ReservationError(f"{root}: {error.strerror}; `chmod 1777 {root}` as root mends it") from error
+
+
+def insist_quota(plan: Plan, labs: Sequence[running.RunningLab]) -> None:
+    """Raises ReservationError if the lab, beside those of `labs` that are its account's, exceeds the
+    account's quota.
+    """
+    uid = store.account()
+    own = [one for one in labs if one.uid == uid]
+    quota = quotas.of(uid, store.name_of(uid))
+    if found := quotas.over(quota, running.amount(plan), [one.amount for one in own], len(own) + 1):
+        beside = f" beside {'; '.join(str(one) for one in own)}" if own else ""
+        remedy = (
+            "take one of them down, or ask root for more" if own else "make it smaller, or ask root for more"
+        )
+        raise ReservationError(f"lab {plan.lab}: {'; '.join(found)}{beside}; {remedy}")
 
 
 def insist_unreserved(plan: Plan, root: Path | None = None) -> None:

@@ -6,22 +6,19 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import pwd
 import secrets
-import stat
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from orchestrator.language.dates import date_text
+from orchestrator.reservations import files, quotas
 from orchestrator.reservations.model import Amount, Reservation, ReservationError, clashes, starts
 
 MOST = 1000  # reservations of a machine
-LONGEST_BYTES = 4096  # longest file of a reservation, bytes
 LOCK_S = 5.0
 MODE = 0o1777
 SUFFIX = ".json"
@@ -76,12 +73,7 @@ def read(root: Path) -> tuple[list[Reservation], list[str]]:
 
 
 def _read(path: Path) -> Reservation:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode) or about.st_size > LONGEST_BYTES:
-            raise ValueError
-        data: dict[str, Any] = json.loads(file.read(LONGEST_BYTES + 1))
+    whose, data = files.read(path)
     amount = data["amount"]
     cores, memory = float(amount["cores"]), int(amount["memory_bytes"])
     nics, note = tuple(str(nic) for nic in amount["nics"]), str(data["note"])
@@ -90,30 +82,40 @@ def _read(path: Path) -> Reservation:
         raise ValueError
     if not all(text.isprintable() for text in (*nics, note)):  # a terminal shows them
         raise ValueError
-    whose = about.st_uid
     return Reservation(path.stem, whose, name_of(whose), Amount(cores, memory, nics), start, end, note)
 
 
-def add(root: Path, new: Reservation, have: Amount, queue: bool) -> Reservation:
+def add(
+    root: Path, new: Reservation, have: Amount, queue: bool, quota: quotas.Quota | None = None
+) -> Reservation:
     """Keeps a reservation under a new name and returns it. If it does not fit in the machine's amount `have`
-    beside the others, moves it to the first time at which it fits if `queue`, and otherwise raises
-    ReservationError with the others' accounts, amounts and ends. Removes own reservations that have ended.
+    beside the others, or not into its account's quota beside its own, moves it to the first time at which it
+    fits if `queue`, and otherwise raises ReservationError with the others' accounts, amounts and ends.
+    Removes own reservations that have ended.
     """
+    quota = quota or quotas.Quota(new.account, "")
     with locked(root):
         others, _ = read(root)
         _tidy(root, others, new.uid)
-        placed = _placed(new, have, others, queue)
+        placed = _placed(new, have, others, queue, quota)
         return _write(root, replace(placed, name=f"r{secrets.token_hex(3)}"))
 
 
-def _placed(new: Reservation, have: Amount, others: list[Reservation], queue: bool) -> Reservation:
+def _placed(
+    new: Reservation, have: Amount, others: list[Reservation], queue: bool, quota: quotas.Quota
+) -> Reservation:
+    def against(one: Reservation, beside: list[Reservation]) -> list[str]:
+        return quotas.exceeded(quota, one, beside) or clashes(one, have, beside)
+
+    if alone := quotas.over(quota, new.amount, []):
+        raise ReservationError(f"reserve: {'; '.join(alone)}; reserve less, or ask root for more")
     if alone := clashes(new, have, []):
         raise ReservationError(f"reserve: this machine never has it: {'; '.join(alone)}; reserve less")
-    if not (found := clashes(new, have, others)):
+    if not (found := against(new, others)):
         return new
     length = new.end_ns - new.start_ns
     moved = (replace(new, start_ns=at, end_ns=at + length) for at in starts(new, others))
-    free = next(one for one in moved if not clashes(one, have, others))  # at the last end at the latest
+    free = next(one for one in moved if not against(one, others))  # at the last end at the latest
     if queue:
         return free
     when = date_text(-(-free.start_ns // 10**9) * 10**9)
@@ -122,22 +124,9 @@ def _placed(new: Reservation, have: Amount, others: list[Reservation], queue: bo
 
 def _write(root: Path, one: Reservation) -> Reservation:
     final = root / f"{one.name}{SUFFIX}"
-    part = root / f".{one.uid}.{one.name}.part"
     kept = {"amount": asdict(one.amount), "start_ns": one.start_ns, "end_ns": one.end_ns, "note": one.note}
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        try:
-            with os.fdopen(descriptor, "w") as file:
-                os.fchmod(descriptor, 0o644)
-                if os.geteuid() != one.uid:
-                    os.fchown(descriptor, one.uid, -1)
-                json.dump(kept, file)
-                file.flush()
-                os.fsync(descriptor)
-            part.rename(final)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        files.write(final, one.uid, kept)
     except OSError as error:
         raise ReservationError(
             f"{final}: cannot be written: {error.strerror}; nothing is reserved"

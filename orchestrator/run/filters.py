@@ -1,10 +1,14 @@
-"""Checks the capture filters of a topology file with tcpdump; without tcpdump, accepts every filter."""
+"""Checks the capture filters of a topology file with tcpdump, if that is there, and whether captures can be
+compressed.
+"""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from typing import Any
 
+from capture.packed import PROGRAM
 from capture.tcpdump import fault
 from contract.plan import Plan
 from orchestrator.language.problem import Problem, shown
@@ -21,6 +25,24 @@ def planned(plan: Plan) -> list[Problem]:
     """
     wrong = _refused((point.name, point.filter) for point in plan.captures)
     return [problem_in(plan.topology, _path(name), *_words(*why)) for name, why in wrong.items()]
+
+
+def packing(plan: Plan, time: str) -> list[Problem]:
+    """Returns one Problem for each capture that is to be compressed where that cannot be: in virtual time,
+    over several hosts, or without zstd on this machine.
+    """
+    wanted = [point.name for point in plan.captures if point.compress]
+    if not wanted:
+        return []
+    if time == "virtual":
+        why = "is not done in virtual time, whose labs have no such program", "leave it out"
+    elif plan.hosts:
+        why = "is not done in a lab over several hosts", "leave it out"
+    elif shutil.which(PROGRAM) is None:
+        why = "needs zstd, which is not installed", "apt-get install zstd"
+    else:
+        return []
+    return [problem_in(plan.topology, ("captures", name, "compress"), PROGRAM, *why) for name in wanted]
 
 
 def written(document: Document) -> list[Problem]:

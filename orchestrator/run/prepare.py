@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from orchestrator.lab.state import state_root
 from orchestrator.language.kernels import HERE
 from orchestrator.plan.bridge_vms import with_bridge_vms
 from orchestrator.plan.build import make_plan
+from orchestrator.plan.nics import nic_uses
 from orchestrator.project import AGENT, BUILD_AGENT
-from orchestrator.reservations.labs import insist_unreserved
+from orchestrator.reservations import running
+from orchestrator.reservations.labs import admit
 from orchestrator.run import filters
 from orchestrator.run.directories import Place, RunError
 from orchestrator.topology import Problem, Topology, TopologyError, load
@@ -74,15 +76,17 @@ class Prepared:
 def begin(request: Request, place: Place) -> tuple[Prepared, Path]:
     """Prepares a run as `prepare` does, makes its directory and returns both. Raises RunError if a lab of
     that name runs here or the directory cannot be made, ReservationError if another account has reserved what
-    the lab needs, and the errors of `prepare`.
+    the lab needs or it exceeds its account's quota, and the errors of `prepare`.
     """
     prepared = prepare(request, place.out or place.results)
     lab = prepared.plan.lab
-    if request.kernel != "fake" and not (prepared.plan.hosts or machine_of(prepared.plan)):
-        insist_unreserved(prepared.plan)  # a lab on other machines uses nothing that is reserved on this one
     if lab in running_labs():
-        remedy = f"`vnet down {lab}` ends it, --lab NAME gives this one another name"
-        raise RunError(f"lab {lab}: runs already; {remedy}")
+        theirs = running.of_another(lab)
+        ends = "wait until it has ended" if theirs else f"`vnet down {lab}` ends it"
+        whose = f" as {theirs.account}'s" if theirs else ""
+        raise RunError(f"lab {lab}: runs already{whose}; {ends}, --lab NAME gives this one another name")
+    if request.kernel != "fake" and not (prepared.plan.hosts or machine_of(prepared.plan)):
+        admit(prepared.plan, prepared.state_dir)  # labs on other machines use nothing of this one
     return prepared, place.run_dir(lab)
 
 
@@ -105,7 +109,8 @@ def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
     """Checks the capture filters of a plan that exists, chooses a kernel and returns the prepared run. Raises
     TopologyError and KernelError as `prepare` does.
     """
-    if any(point.filter for point in plan.captures) and (wrong := filters.planned(plan)):
+    wrong = filters.planned(plan) if any(point.filter for point in plan.captures) else []
+    if wrong := wrong + filters.packing(plan, request.time):
         raise TopologyError(wrong)
     choice = choose(plan, Wish(request.kernel, request.time, out, with_bridge_vms, agent_binary))
     if choice.fit.problems:
@@ -113,12 +118,13 @@ def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
     return Prepared.of(request, choice.fit.plan, choice.kernel, choice.why)
 
 
-def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path()) -> None:
-    """Raises TopologyError if tcpdump refuses a filter of the plan, or if the plan does not fit this machine.
+def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path(), assume_nics: bool = False) -> None:
+    """Raises TopologyError if tcpdump refuses a filter of the plan, or if the plan does not fit this machine;
+    assume_nics: as if it had the NICs that the plan names.
 
     Changes nothing. Does not examine other machines that the file names: only a run does so.
     """
-    found = filters.planned(plan)
+    found = filters.planned(plan) + filters.packing(plan, time)
     if time == "virtual" or not (plan.hosts or machine_of(plan)):
         wish = Wish(time=time, out=out)
         kernels = _KEPT.get(time) or made(HERE, plan, wish)
@@ -128,8 +134,16 @@ def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path()) -> None:
             found += choose(plan, wish, kernels).fit.problems
         except NoKernel as error:
             found += error.problems or limits.on_any(plan, out)
+    if assume_nics:
+        found = without_nics(plan, found)
     if found:
         raise TopologyError(found)
+
+
+def without_nics(plan: Plan, problems: Sequence[Problem]) -> list[Problem]:
+    """Returns the problems that are not refusals of a NIC of the plan."""
+    places = {use.place for use in nic_uses(plan)}
+    return [one for one in problems if one.path not in places]
 
 
 def with_images(plan: Plan) -> Plan:

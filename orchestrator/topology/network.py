@@ -10,6 +10,7 @@ from ..language.scalars import (
     Base,
     Name,
     Nic,
+    Size,
     Subnet,
     fail,
 )
@@ -146,3 +147,11 @@ class Capture(Base):
         description="pcap filter expression, as for tcpdump; `check` tests it with tcpdump.",
     )
     keep: bool = Field(True, description="Keep the pcap after it has been reduced to a table.")
+    limit: Size | None = Field(
+        None,
+        gt=0,
+        description="Largest file: the capture ends there, with a warning, and the run goes on (no limit).",
+    )
+    compress: Literal["zstd"] | None = Field(
+        None, description="zstd: the file is compressed as it is written (NAME.pcap.zst); in real time only."
+    )

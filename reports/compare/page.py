@@ -9,6 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from contract import regular
+from reports.compare import trials
 from reports.compare.comparison import Comparison
 from reports.compare.condition import Outcome
 from reports.compare.errors import CompareError
@@ -63,6 +64,7 @@ def render(one: Comparison, outcomes: Sequence[Outcome] = ()) -> str:
             method=method(one),
             table=table(one.rows).cut(MOST_ROWS),
             settings=settings(one.sides),
+            trials=trials.shown(one),
             outcomes=outcomes,
             partners=_partners(one),
             most_partners=MOST_PARTNERS,

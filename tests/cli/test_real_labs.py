@@ -202,3 +202,37 @@ def test_kill_9_of_the_command_then_down_leaves_nothing(vnet: Any) -> None:
     assert not list(Path("/run/netns").glob(f"vnet-{LAB}*"))
     (run_dir,) = (vnet.cwd / "results" / LAB).iterdir()
     assert json.loads((run_dir / "manifest.json").read_text())["state"] == "interrupted"
+
+
+def test_files_are_copied_whole_or_not_at_all(lab: Any) -> None:
+    here = lab.cwd / "app.bin"
+    here.write_bytes(os.urandom(200_001))
+    here.chmod(0o750)
+    lab("cp", LAB, "app.bin", "meter[1-2]:/tmp/")
+    for meter in ("meter1", "meter2"):
+        assert lab("exec", LAB, meter, "--", "stat", "-c", "%a %s", "/tmp/app.bin").stdout == "750 200001\n"
+    (lab.cwd / "back").mkdir()
+    lab("cp", LAB, "meter[1-2]:/tmp/app.bin", "back")
+    assert {p.name for p in (lab.cwd / "back").iterdir()} == {"meter1.app.bin", "meter2.app.bin"}
+    assert (lab.cwd / "back/meter2.app.bin").read_bytes() == here.read_bytes()
+    lab("cp", LAB, "meter1:/tmp/app.bin", "one.bin")
+    assert (lab.cwd / "one.bin").read_bytes() == here.read_bytes()
+
+    small = lab.cwd / "small"
+    small.write_bytes(b"")
+    lab("cp", LAB, "small", "meter1:/tmp/empty")
+    assert lab("exec", LAB, "meter1", "--", "stat", "-c", "%s", "/tmp/empty").stdout == "0\n"
+    absent = lab("cp", LAB, "meter1:/tmp/absent", "one.bin", status=1)
+    assert "meter1: cat: /tmp/absent: No such file" in absent.stderr
+    assert (lab.cwd / "one.bin").read_bytes() == here.read_bytes()
+    refused = lab("cp", LAB, "app.bin", "meter1:/proc/nosuch/x", status=1)
+    assert refused.stderr.startswith("meter1: ")
+    folder = lab("cp", LAB, "meter1:/tmp", "one.bin", status=1)
+    assert "meter1: /tmp: is a directory" in folder.stderr
+    assert "tar c back | vnet exec LAB meter1" in lab("cp", LAB, "back", "meter1:/tmp/", status=1).stderr
+    both = lab("cp", LAB, "meter1:/a", "meter2:/b", status=2)
+    assert "both are on nodes; write one as NODE:PATH" in both.stderr
+    assert "neither is on a node" in lab("cp", LAB, "a", "./b:c", status=2).stderr
+    several = lab("cp", LAB, "meter[1-2]:/tmp/app.bin", "new.bin", status=2)
+    assert "no directory, and 2 nodes match" in several.stderr
+    assert {p.name for p in lab.cwd.iterdir() if p.name.startswith(".")} == set()

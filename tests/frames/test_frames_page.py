@@ -102,3 +102,30 @@ def test_a_campaign_of_sizes_is_one_table_with_intervals(tmp_path: Path) -> None
         assert found[size]["repetitions"] == 2
         assert found[size]["value"] == pytest.approx(shaped_fps(size, 100e6), rel=0.03)
     assert "2 repetitions" in page.read_text() and "All searches" in page.read_text()
+
+
+def test_a_comparison_sets_two_tables_side_by_side(tmp_path: Path) -> None:
+    plain, shaped = (TOPOLOGY.read_text(), tmp_path / "shaped.yaml")
+    shaped.write_text(plain.replace('nics: "${nics}"}', 'nics: "${nics}", forward: {rate: 100 Mbit/s}}'))
+    few = ("-p", "frame_size=1518", "-p", "burst_trials=1")
+    vnet(tmp_path / "a", "run", str(TOPOLOGY), *few)
+    vnet(tmp_path / "b", "run", str(shaped), *few)
+    (a,), (b,) = ((tmp_path / side / "out").glob("*/*") for side in "ab")
+    page = tmp_path / "page.html"
+    argv = [sys.executable, "-m", "orchestrator.cli.main", "compare", str(a), str(b), "--out", str(page)]
+    env = {**os.environ, "COLUMNS": "250"}
+    done = subprocess.run(argv, cwd=PROJECT, env=env, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    fast, slow = (f"{rate:,.0f}" for rate in (line_fps(1518, 1e9), shaped_fps(1518, 100e6)))
+    rows = [line for line in done.stdout.splitlines() if line.lstrip().startswith("1518 B")]
+    assert [fast in rows[0], f"A: {a.name}" in rows[0]] == [True, True], done.stdout
+    assert f"B: {b.name}" in rows[1] and fast not in rows[1] and "path" in rows[1]
+    assert 'id="trials"' in page.read_text() and fast in page.read_text()
+    told = subprocess.run(
+        [*argv, "--json"], cwd=PROJECT, env=env, capture_output=True, text=True, timeout=200
+    )
+    head, first, second = json.loads(told.stdout)["trials"]
+    assert head[:2] == ["frame size", "side"]
+    near = float(second[2].replace(",", "").split()[0])
+    assert near == pytest.approx(float(slow.replace(",", "")), rel=0.03)
+    assert first[2].replace(",", "").startswith(fast.replace(",", ""))

@@ -17,8 +17,8 @@ from orchestrator.kernel.limits import nic_problems
 from orchestrator.kernel.registry import machine_of
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.nics import nic_uses
-from orchestrator.run.prepare import insist_it_fits
-from orchestrator.topology import TopologyError
+from orchestrator.run.prepare import insist_it_fits, without_nics
+from orchestrator.topology import Problem, TopologyError
 from orchestrator.topology.loading import parse
 
 FILE = """\
@@ -165,6 +165,20 @@ def test_check_of_an_absent_nic_has_the_status_of_a_refused_file() -> None:
     assert done.returncode == 3
     assert 'nodes.broker.eth0: "nosuch0": no such NIC is in this machine; it has' in done.stderr
     assert 'nodes.broker.eth0.cable: "nosuch1"' in done.stderr
+
+
+def test_a_plan_may_assume_the_nics_of_another_machine_and_nothing_else() -> None:
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "orchestrator.cli.main", "plan", "topologies/mqtt-hil-light.yaml"]
+    command += ["-p", "port_a=nosuch0", "-p", "port_b=nosuch1", "--assume-nics"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert 'assumed: nodes.broker.eth0: NIC "nosuch0"' in done.stderr
+    assert 'assumed: nodes.broker.eth0.cable: NIC "nosuch1"' in done.stderr
+    assert "nosuch0    eth0 in vnet-mqtt-hil-light.broker" in done.stdout
+    one = plan()
+    others = [Problem("nics.yaml", 0, "memory", "", "", ""), *nic_problems(one)]
+    assert without_nics(one, others) == others[:1]
 
 
 def test_a_cable_left_out_is_no_link_of_its_own_unless_something_names_it() -> None:

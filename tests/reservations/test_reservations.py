@@ -126,7 +126,7 @@ def test_the_owner_of_the_file_has_the_reservation_and_only_he_ends_it(tmp_path:
     assert store.read(tmp_path)[0][0].account == store.name_of(65534)
     with pytest.raises(ReservationError, match=f"only {store.name_of(65534)} ends it"):
         store.end(tmp_path, theirs.name, os.geteuid())
-    assert store.end(tmp_path, theirs.name, 65534) == store.Reservation(
+    assert store.end(tmp_path, theirs.name, 65534) == Reservation(
         theirs.name, 65534, store.name_of(65534), Amount(1.0), START, START + HOUR, "night"
     )
     with pytest.raises(ReservationError, match="no such reservation"):

@@ -21,7 +21,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from orchestrator.campaign.journal import CampaignError
 from orchestrator.cli.control import ControlError
-from orchestrator.cli.ls import about
+from orchestrator.cli.ls import about, of_others, reserved
 from orchestrator.cli.page import campaigns
 from orchestrator.cli.page.campaigns import Campaigns
 from orchestrator.cli.page.changes import CHANGES, RefusedError, change
@@ -118,7 +118,9 @@ class Pages:
         return Response(text, headers={"Content-Type": OPEN if openmetrics else PLAIN})
 
     async def overview(self, _: Request) -> Response:
-        """Returns this user's labs, and the runs and campaigns below the results directory, as JSON."""
+        """Returns this user's labs, other accounts' labs and present reservations as texts, and the runs and
+        campaigns below the results directory, as JSON.
+        """
         found = await asyncio.to_thread(runs, self._settings.results, self._settings.only)
         labs = await asyncio.to_thread(lambda: [about(name) for name in running_labs()])
         shown = self._settings.results / self._settings.only
@@ -126,7 +128,9 @@ class Pages:
             "results": str(shown), "read_only": self._settings.read_only, "only": self._settings.only,
             "there": shown.is_dir(),
         }  # fmt: skip
-        return JSONResponse({"labs": labs, **found, **more})
+        others = await asyncio.to_thread(lambda: [str(one) for one in of_others()])
+        booked = await asyncio.to_thread(lambda: [str(one) for one in reserved()])
+        return JSONResponse({"labs": labs, "others": others, "reserved": booked, **found, **more})
 
     async def fetch(self, request: Request) -> Response:
         """Returns {size, offset, data} of a part of the file `path` of a running lab's run, from `offset`

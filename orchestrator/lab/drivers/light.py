@@ -201,7 +201,8 @@ class LightDriver:
     ) -> TcpdumpCapture:
         lost = on_death or self._at.on_lost
         running = TcpdumpCapture(self._at.loop, capture, file, lost, virtual=self._at.virtual)
-        self._at.state.record(f"capture {capture.name}", running.pid)
+        for pid in running.pids:
+            self._at.state.record(f"capture {capture.name}", pid)
         return running
 
     def power(self, nodes: Sequence[Node], on: bool) -> None:

@@ -58,6 +58,9 @@ async function refresh() {
     byId("begin").hidden = found.read_only || found.only !== "";
     const none = found.there ? "None below this directory." : `${found.results} does not exist: run something first, or serve another directory with --results.`;
     show("labs", ["lab", "state", "kernel", "nodes", "run directory"], found.labs.map(labRow), "No lab is running; `vnet up FILE` starts one.", [3]);
+    const booked = [...found.others, ...found.reserved.map((/** @type {string} */ one) => `reserved: ${one}`)];
+    byId("shared").hidden = !booked.length;
+    byId("booked").replaceChildren(...booked.map((one) => el("li", {}, one)));
     show("campaigns", ["campaign", "cells", "begun", "", "directory"], found.campaigns.map(campaignRow), none, []);
     show("runs", ["lab", "state", "kernel", "warnings", "changed", "", "directory"], found.runs.map(runRow), none, [3]);
     if (found.more) byId("runs").append(el("p", { class: "note" }, `and ${found.more} older ones`));

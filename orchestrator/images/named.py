@@ -1,0 +1,110 @@
+"""Puts disks of one's own into the cache of images under a name: a cloud image from a file, or the disk of a
+machine that a lab has prepared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.images import cache
+from orchestrator.images.errors import ImageError
+from orchestrator.images.find import look, rests_on
+from orchestrator.images.model import Image, read_image
+from orchestrator.images.recipe import recipes
+from orchestrator.images.run import require, run
+from orchestrator.project import LAB_KERNELS
+
+NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
+DISK = "disk.qcow2"
+CHUNK = 1 << 20
+
+
+def add(file: Path, name: str) -> Image:
+    """Copies a qcow2 cloud image into the cache under a name and returns it. Raises ImageError if the name is
+    taken or no name, or the file is no whole qcow2 disk.
+    """
+    insist_free(name)
+    own = look(str(file.absolute()))
+    assert own.disk is not None  # a path is always a disk
+    return _publish(name, replace(own, made={"file": file.name}), own.disk, whole=True)
+
+
+def save(disk: Path, name: str, of: str) -> Image:
+    """Makes an image of the disk of a machine that is switched off: one file, which rests on no other, with
+    the kernel of the machine's image if that is started directly. `of`: the machine, for the description.
+
+    Raises ImageError if the name is taken or no name, or the machine has no disk, or still runs.
+    """
+    insist_free(name)
+    if not disk.is_file():
+        raise ImageError(
+            f"{of}: has no disk: built-in images live in memory; use `image: debian` or your own"
+        )
+    base = Path(rests_on(disk))
+    here = read_image(base.parent) if (base.parent / "image.json").is_file() else look(str(base))
+    return _publish(name, replace(here, made={"saved from": of, "on": here.name}), disk, whole=False)
+
+
+def insist_free(name: str) -> None:
+    """Raises ImageError if the name is no name of an image, or one has it."""
+    if not NAME.fullmatch(name):
+        raise ImageError(f'image "{name}": is no name; write a-z, 0-9 and -, first a letter, at most 63')
+    if name in recipes() or name in LAB_KERNELS:
+        raise ImageError(f"image {name}: is one that vNET builds; choose another name")
+    if cache.directories(name):
+        raise ImageError(f"image {name}: is there already; `vnet images rm {name}`, or choose another name")
+
+
+def _publish(name: str, like: Image, disk: Path, whole: bool) -> Image:
+    """Copies the disk (`whole`: it rests on no other file) and the kernel of `like` into the cache."""
+    require({"qemu-img": "qemu-utils"})
+    root = cache.cache_dir()
+    root.mkdir(parents=True, exist_ok=True)
+    room = shutil.disk_usage(root).free
+    needed = disk.stat().st_size + (0 if whole else Path(rests_on(disk)).stat().st_size)
+    if needed > room:
+        text = f"takes up to {needed / 1e6:.0f} MB, {room / 1e6:.0f} MB are free at {root}"
+        raise ImageError(f"image {name}: {text}; free some, or set XDG_CACHE_HOME")
+    digest = hashlib.sha256(f"{name}\0{disk}\0{disk.stat().st_mtime_ns}\0{needed}".encode()).hexdigest()[:16]
+    with cache.publish(name, digest) as directory:
+        target = directory / DISK
+        if whole:
+            run(["cp", "--reflink=auto", "--sparse=auto", "--", disk, target], why=f"image {name}")
+        else:
+            convert: list[str | Path] = [
+                "qemu-img",
+                "convert",
+                "-q",
+                "-c",
+                "-f",
+                "qcow2",
+                "-O",
+                "qcow2",
+                disk,
+                target,
+            ]
+            run(convert, why=f"image {name}: the machine's disk (is it switched off?)")
+        kernel, initrd = (
+            _copied(like.kernel, directory / "kernel"),
+            _copied(like.initrd, directory / "initrd"),
+        )
+        made = {**like.made, "sha256": _sha256(target)}
+        image = replace(like, name=name, directory=directory, disk=target, made=made)
+        cache.write_description(replace(image, kernel=kernel, initrd=initrd))
+    return read_image(root / f"{name}-{digest}")
+
+
+def _copied(file: Path | None, target: Path) -> Path | None:
+    return None if file is None else Path(shutil.copyfile(file, target))
+
+
+def _sha256(file: Path) -> str:
+    found = hashlib.sha256()
+    with file.open("rb") as stream:
+        while chunk := stream.read(CHUNK):
+            found.update(chunk)
+    return found.hexdigest()

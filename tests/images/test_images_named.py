@@ -1,0 +1,118 @@
+"""Tests that a disk of one's own becomes an image under a name, whole and with its description, and that
+wrong files and names are refused and leave nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.cli.main import main
+from orchestrator.images import ImageError, cache, look, named, rests_on
+
+pytestmark = pytest.mark.skipif(shutil.which("qemu-img") is None, reason="qemu-img is not installed")
+CONTENT = b"prepared by hand\n" + b"\0" * 100_000 + b"\7" * 70_000
+
+
+def qemu(*words: str | Path) -> None:
+    subprocess.run(["qemu-img", *map(str, words)], check=True, capture_output=True)
+
+
+def disk(directory: Path, name: str = "mine.qcow2", content: bytes = CONTENT) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    raw = directory / f"{name}.raw"
+    raw.write_bytes(content.ljust(1 << 20, b"\0"))
+    qemu("convert", "-f", "raw", "-O", "qcow2", raw, directory / name)
+    raw.unlink()
+    return directory / name
+
+
+def content(file: Path, tmp_path: Path) -> bytes:
+    qemu("convert", "-O", "raw", file, tmp_path / "read.raw")
+    return (tmp_path / "read.raw").read_bytes()
+
+
+def test_a_file_gets_a_name_and_the_file_may_go(own_cache: Path, tmp_path: Path) -> None:
+    file = disk(tmp_path / "in")
+    assert main(["images", "add", str(file), "bookworm"]) == 0
+    file.unlink()
+    image = look("bookworm")
+    assert (image.kind, image.kernel, image.made["file"]) == ("disk", None, "mine.qcow2")
+    assert image.disk is not None
+    assert content(image.disk, tmp_path)[: len(CONTENT)] == CONTENT
+    assert (image.disk.stat().st_mode & 0o444) == 0o444  # QEMU's account reads it
+    assert image.directory.parent == own_cache
+
+
+def test_the_disk_of_a_machine_becomes_an_image_that_rests_on_nothing(
+    own_cache: Path, tmp_path: Path
+) -> None:
+    base = named.add(disk(tmp_path / "in"), "bookworm")
+    assert base.disk is not None
+    clone = tmp_path / "disk.qcow2"
+    qemu("create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", base.disk, clone)
+    subprocess.run(["qemu-io", "-c", "write -P 9 65536 4096", str(clone)], check=True, capture_output=True)
+    image = named.save(clone, "prepared", "mylab.server")
+    assert image.disk is not None and rests_on(image.disk) == ""
+    clone.unlink()
+    cache.remove(base.directory)
+    found = content(image.disk, tmp_path)
+    assert found[65536 : 65536 + 4096] == b"\x09" * 4096
+    assert found[:17] == CONTENT[:17]
+    assert look("prepared").made["saved from"] == "mylab.server"
+
+
+def test_a_kernel_that_is_started_directly_is_kept(own_cache: Path, tmp_path: Path) -> None:
+    file = disk(tmp_path / "in")
+    base = named.add(file, "base")
+    (base.directory / "kernel").write_bytes(b"kernel")
+    cache.write_description(replace(base, kernel=base.directory / "kernel", append="root=/dev/vda1"))
+    assert base.disk is not None
+    clone = tmp_path / "disk.qcow2"
+    qemu("create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", base.disk, clone)
+    image = named.save(clone, "prepared", "mylab.server")
+    assert image.kernel is not None and image.kernel.read_bytes() == b"kernel"
+    assert image.append == "root=/dev/vda1"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Mine", "is no name"),
+        ("../up", "is no name"),
+        ("builtin", "is one that vNET builds"),
+        ("lab-kernel", "is one that vNET builds"),
+        ("taken", "`vnet images rm taken`"),
+    ],
+)
+def test_names_that_are_taken_or_none_are_refused(
+    own_cache: Path, tmp_path: Path, capsys: Any, name: str, said: str
+) -> None:
+    file = disk(tmp_path / "in")
+    named.add(file, "taken")
+    before = sorted(path.name for path in own_cache.iterdir())
+    assert main(["images", "add", str(file), name]) == 1
+    assert said in capsys.readouterr().err
+    assert sorted(path.name for path in own_cache.iterdir()) == before
+
+
+def test_files_that_are_no_whole_disk_are_refused(own_cache: Path, tmp_path: Path, capsys: Any) -> None:
+    raw = tmp_path / "raw.img"
+    raw.write_bytes(b"\0" * 4096)
+    assert main(["images", "add", str(raw), "mine"]) == 1
+    assert "not qcow2; qemu-img convert" in capsys.readouterr().err
+    file = disk(tmp_path / "in")
+    clone = tmp_path / "clone.qcow2"
+    qemu("create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", file, clone)
+    assert main(["images", "add", str(clone), "mine"]) == 1
+    assert "rests on another file" in capsys.readouterr().err
+    assert main(["images", "add", str(tmp_path / "absent.qcow2"), "mine"]) == 1
+    assert "No such file" in capsys.readouterr().err
+    with pytest.raises(ImageError, match="has no disk: built-in images live in memory"):
+        named.save(tmp_path / "nosuch", "mine", "lab.node")
+    assert cache.directories() == []
