@@ -116,9 +116,12 @@ class TcpdumpCapture:
                 self._packing = Packing(loop, capture.name, output)
                 into = self._packing.input
             self._process = subprocess.Popen(
-                command(capture, virtual=virtual), stdin=subprocess.DEVNULL, stdout=into, stderr=subprocess.PIPE,
+                command(capture, virtual=virtual),
+                stdin=subprocess.DEVNULL,
+                stdout=into,
+                stderr=subprocess.PIPE,
                 start_new_session=True,
-            )  # fmt: skip
+            )
             if self._packing is not None:
                 self._packing.input.close()  # tcpdump has it
         assert self._process.stderr is not None
