@@ -158,8 +158,8 @@ class _Reader:
             raise self._refused(
                 line, "has not one mm-link with two traces", "write mm-link UPLINK DOWNLINK once"
             )
-        for side, trace in zip(self._sides.values(), plain, strict=False):
-            side["trace"] = {"file": str((self._path.parent / trace).absolute()), "repeat": repeat}
+        for settings, trace in zip(self._sides.values(), plain, strict=False):
+            settings["trace"] = {"file": str((self._path.parent / trace).absolute()), "repeat": repeat}
         for way in [way for way, side in SIDES.items() if side not in sized]:
             self._network.changed.append(
                 f"line {line}: the queue of the {way} has no end there; here the link's own limit"
