@@ -1,4 +1,4 @@
-"""Which share of link quantities holds: set-up and proof of labs, without their software.
+"""Measures the share of link quantities that hold: sets up and proves labs, without their software.
 
     python bench/proofs.py                                   every topology that ships, in virtual time
     python bench/proofs.py --time real --kernel uml FILES    some of them in real time

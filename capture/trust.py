@@ -197,7 +197,7 @@ def _tester(findings: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
         text = (
             f"the tester, not the path, limited the throughput of {slow.height} of "
             f"{found.n_unique(['stream', 'size'])} frame sizes ({', '.join(named)}): "
-            "the path carries at least what is shown"
+            "the path carries at least this rate"
         )
         yield Warned(f"{TRUST}tester", text, "an idle machine, more cores, or a line rate within its reach")
 

@@ -1,4 +1,4 @@
-"""What the site has beside the files of docs/: README, what pages link to in the tree, generated reference.
+"""Adds pages to the site beside the files of docs/: README, files of the tree that pages link to, reference.
 
 A hook of mkdocs (mkdocs.yml). The site has the tree's own layout, so that a link which leads somewhere in the
 tree leads somewhere in the site; a link to a file of source leads to a page that shows it.

@@ -24,7 +24,7 @@ GENERATED = (
     *(f"docs/contracts/{name}.md" for name in ("plan", "manifest", "tables")),
 )
 ITEM = re.compile(r"(?:[-*+]|\d+[.)]) +")
-# What begins something else than text, or may: headings, tables, quotes, HTML, images, definitions of links.
+# Begins of lines that may not be text: headings, tables, quotes, HTML, images, definitions of links.
 OTHER = re.compile(r"#{1,6} |\||>|<|!\[|\[[^\]]+\]: |(?:[-*_] ?){3,}$|:::")
 FENCE = re.compile(r"```|~~~")
 # A word, with the spans of code and the comments in it whole.

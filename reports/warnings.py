@@ -93,7 +93,7 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
         why = f": {m.error}" if m.error else ""
         level: Level = "suspect" if m.suspect else "warning"
         text = f"the run's state is {m.state!r}{why}"
-        yield Notice(level, place, text, "figures cover only what was measured")
+        yield Notice(level, place, text, "figures cover only the measured part")
     for warning in m.warnings:
         level = "suspect" if warning.get("suspect") else "note"
         yield Notice(level, place, str(warning.get("text", "")), str(warning.get("remedy") or ""))

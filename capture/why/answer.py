@@ -289,4 +289,4 @@ class Run:
         if line and line.back_ns > TURN_NS:
             yield f"its times contradict each other by up to {line.back_ns / 1e3:,.1f} us"
         if row["receiver"] is None:
-            yield "nobody was expected to get it"
+            yield "no receiver was expected"

@@ -144,7 +144,7 @@ def compared(before: Json, now: Json) -> str:
         if before.get(key) != now.get(key):
             lines.append(f"{key}: was {before.get(key)}, is {now.get(key)}")
     if before.get("fail_if") != now.get("fail_if"):
-        lines.append("`vnet expect DIR --fail-if` judges other conditions on the runs that there are")
+        lines.append("`vnet expect DIR --fail-if` judges other conditions on the existing runs")
     old, new = before.get("files", {}), now["files"]
     for path in sorted(old.keys() | new.keys()):
         was, is_now = old.get(path, "").splitlines(), new.get(path, "").splitlines()

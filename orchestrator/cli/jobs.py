@@ -95,7 +95,8 @@ class JobsView:
         _, progress, _ = self._runs[number]
         phase = progress.current
         if phase is None:
-            return f"[{number}] begins"
+            last = f"{progress.phases[-1].name} done" if progress.phases else "begins"
+            return f"[{number}] {last}"
         length = progress.length_s.get(phase.name, 0.0)
         part = f" {min(1.0, phase.done / length):.0%}" if length and phase.done else ""
         return f"[{number}] {phase.name}{part}"

@@ -19,7 +19,7 @@ from orchestrator.cli.output import json_option, print_json, say
 @click.option("-c", "--count", type=click.IntRange(1), help="Read at most this many packets of the capture.")
 @click.option("--detail", is_flag=True, help="Every field of every packet.")
 @click.option("--message", help="Only the packets that carry this message, FLOW:SEQ as in messages.parquet.")
-@click.option("--deep", is_flag=True, help="Every field by its name in tshark; --count limits what is shown.")
+@click.option("--deep", is_flag=True, help="Every field by its name in tshark; --count limits the packets.")
 @json_option
 def packets_command(
     run_dir: Path, point: str | None, wanted: str, count: int | None, detail: bool, message: str | None,

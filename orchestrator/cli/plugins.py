@@ -65,8 +65,8 @@ def _own_version() -> str:
 
 def _registries() -> list[Any]:
     from orchestrator.cli.importing import IMPORTERS
-    from orchestrator.queueing import ROOMS
+    from orchestrator.queueing import QUEUE_KINDS
     from orchestrator.software.registry import KINDS
     from reports.papers import PAPERS
 
-    return [KINDS, ROOMS, IMPORTERS, PAPERS]
+    return [KINDS, QUEUE_KINDS, IMPORTERS, PAPERS]

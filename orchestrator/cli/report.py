@@ -30,7 +30,7 @@ from orchestrator.cli.run import expectations, judged_status, strict_option
     "--control",
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="A run of the same file without what is studied: latency plots show its medians as floor.",
+    help="A run of the same file without the studied load or impairments: latency plots show its medians.",
 )
 @strict_option
 @junit_option

@@ -134,7 +134,7 @@ def conclusion(outcome: Outcome, keep: bool, lab: str, shown: Progress) -> str:
     if outcome.suspect:
         lines.append("suspect: look at the warnings before you trust these figures")
     if outcome.state != "complete":
-        lines += [ending(outcome, shown.errors), f"all that was written is in {outcome.run_dir}"]
+        lines += [ending(outcome, shown.errors), f"files written so far: {outcome.run_dir}"]
     elif keep:
         lines.append(f"lab {lab} stays up: `vnet shell {lab} NODE` looks in, `vnet down {lab}` ends it")
     return "\n".join(lines)

@@ -201,9 +201,9 @@ def place_options(below: str) -> Callable[[F], F]:
             return command(*arguments, place=Place(out, results or Path(RESULTS)), **named)
 
         path = click.Path(path_type=Path)
-        help_ = f"Parent of what is made, RESULTS/{below}.  [default: {RESULTS}]"
+        help_ = f"Parent directory: the results are in RESULTS/{below}.  [default: {RESULTS}]"
         results = click.option("--results", type=path, help=help_)(called)
-        return cast(F, click.option("--out", type=path, help="The very directory to make.")(results))
+        return cast(F, click.option("--out", type=path, help="Directory to make for the results.")(results))
 
     return decorate
 

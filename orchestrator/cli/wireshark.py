@@ -71,7 +71,7 @@ def _capture(control: Control, point: str, wanted: str, snaplen: int) -> Iterato
     found = asked(control, "inspect")
     if (there := found["captures"].get(point)) is not None:
         if wanted:
-            raise CliError(f"--filter: capture {point} runs already with a filter of its own", USAGE)
+            raise CliError(f"--filter: capture {point} already runs, with its own filter", USAGE)
         yield there["path"]
         return
     begun = asked(

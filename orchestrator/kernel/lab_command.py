@@ -15,7 +15,7 @@ from typing import Any
 from contract.plan import Plan
 from orchestrator.kernel.protocol import Launch
 from orchestrator.project import CODE_ROOT
-from orchestrator.queueing import ROOMS
+from orchestrator.queueing import QUEUE_KINDS
 
 # Without site-packages Python starts in half the time.
 LIGHT = ("-S", "-s", "-m", "orchestrator.lab")
@@ -83,7 +83,7 @@ def environment(
     kept = {name: base[name] for name in names if name in base}
     return kept | {
         "PATH": path,
-        "PYTHONPATH": os.pathsep.join((os.fspath(CODE_ROOT), *ROOMS.directories())),
+        "PYTHONPATH": os.pathsep.join((os.fspath(CODE_ROOT), *QUEUE_KINDS.directories())),
         "VNET_KERNEL": json.dumps(dict(kernel)),
         "VNET_MACHINE": json.dumps(dict(facts)),
     }

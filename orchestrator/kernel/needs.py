@@ -91,7 +91,7 @@ def plugin_queues(plan: Plan) -> list[Missing]:
     ways = [way.impairment for link in plan.links for way in _directions(link)]
     ways += [wanted for event in plan.events for wanted in _set_by(event)]
     kinds = dict.fromkeys(wanted.queue.kind for wanted in ways if wanted.queue is not None)
-    offers = {kind: queueing.ROOMS.origin(kind) for kind in kinds if kind in queueing.ROOMS}
+    offers = {kind: queueing.QUEUE_KINDS.origin(kind) for kind in kinds if kind in queueing.QUEUE_KINDS}
     return [
         Missing(f"queue {kind}", f"it is of the plug-in {offer.package}, which is only on this machine", REAL)
         for kind, offer in offers.items() if offer is not None

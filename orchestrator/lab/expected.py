@@ -137,9 +137,9 @@ def _corrupt(i: Impairment) -> float:
 TABLES = {"normal": (-0.0008, 1.0001), "pareto": (-0.0335, 0.8197), "paretonormal": (-0.0253, 0.8339)}
 
 
-# What a second copy that may overtake the first does to the delay of the one that arrives first, in jitters:
-# by how much the mean falls, the deviation of one copy, that of the earlier of two. Of a uniform and a normal
-# law by calculation (David and Nagaraja, Order Statistics, 2003, 3.1), of the others by 30,000 frames.
+# The delay of the first arrival if a second copy may overtake the first, in jitters: the fall of the mean,
+# the deviation of one copy, and that of the earlier of two. The values of the uniform and the normal law are
+# computed (David and Nagaraja, Order Statistics, 2003, 3.1), the others measured with 30,000 frames.
 FIRST = {
     "uniform": (1 / 3, math.sqrt(1 / 3), math.sqrt(2 / 9)),
     "normal": (1 / math.sqrt(math.pi), 1.0, math.sqrt(1 - 1 / math.pi)),

@@ -24,7 +24,7 @@ NEAR = 0.1  # largest Kolmogorov-Smirnov distance at which the delays have the t
 # Quartiles: a machine that wakes up late now and then is no fault of the link (and warned of elsewhere).
 # Second: the error of their distance (intervals.quartile_range), for these two laws.
 QUARTILES_TO_JITTER = {"uniform": (1.0, 1.0), "normal": (1 / 1.349, 1.166)}
-# Where the machine adds nothing, the standard deviation needs only a fifth to a third of the frames.
+# If the machine adds no delay, the standard deviation needs only a fifth to a third of the frames.
 DEVIATION_TO_JITTER = {"uniform": math.sqrt(3), "normal": 1.0}
 TAIL = 4  # jitters below the mean that a normal law reaches; a delay below 0 is cut off
 

@@ -25,13 +25,13 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import directions
 from orchestrator.lab.rtnetlink import TCA_KIND, TCA_OPTIONS, TCMSG, attributes, qdiscs
-from orchestrator.queueing import ROOMS
+from orchestrator.queueing import QUEUE_KINDS
 
 SIOCGIFNAME = 0x8910  # linux/sockios.h
 _TC = re.compile(r"\btc\b")
 MOVES = "least_bps"  # in the plan of a program that changes the rates of its link's classes
 # Queues that devices have by themselves (tun has pfifo_fast), and hooks, which hold nothing; with those of
-# ROOMS that some kernels give by themselves.
+# Kinds of queue that some kernels give by themselves.
 DEFAULTS = ("noqueue", "pfifo_fast", "mq", "clsact", "ingress")
 DEFAULT = Path("/proc/sys/net/core/default_qdisc")
 Queue = tuple[str, int, int, bytes]  # kind, handle, parent, options as the kernel has them
@@ -135,7 +135,7 @@ def _agent_only(lab: Lab, node: Node) -> bool:
 
 
 def _by_itself() -> set[str]:
-    return {room.qdisc for room in ROOMS.values() if room.by_itself}
+    return {queue_kind.qdisc for queue_kind in QUEUE_KINDS.values() if queue_kind.by_itself}
 
 
 def _default() -> str:
@@ -178,7 +178,7 @@ def _queues() -> dict[str, tuple[Queue, ...]]:
     options that contain counters.
     """
     found: dict[str, list[Queue]] = {}
-    counting = {room.qdisc for room in ROOMS.values() if room.counts}
+    counting = {queue_kind.qdisc for queue_kind in QUEUE_KINDS.values() if queue_kind.counts}
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         for message in qdiscs(kernel):
             index, handle, parent = struct.unpack_from("=iII", message, 4)

@@ -86,7 +86,7 @@ def measured(requested: Impairment, train: Seen | None) -> Realised | Untold:
     if offered < OFFER_FACTOR * queueing.lone_bps(requested):
         return Untold(too_slow(offered), len(waited))
     late, span = found.late_ns, waited[-1] - waited[0]
-    # Where the queue is hardly longer than the delay, frames that were late look like frames that waited.
+    # If the queue is hardly longer than the delay, late frames look like frames that waited.
     if _held_ns(requested) - longest_delay_ns(requested) <= 2 * late:
         return Untold(_hidden(requested), len(waited))
     error = 2 * late / (span / 2) + found.holes
@@ -292,7 +292,7 @@ def lengthened(link: str, name: str, direction: Direction, needs: int) -> Probe:
     carried = head + math.ceil(needs / max(1e-3, expected.shown(requested)))
     interval = max(1, round(spacing * expected.passing(requested) * 2 / 3))
     count = math.ceil(carried * spacing / interval)
-    # What waits at the end of the train is a third of what passed.
+    # At the end of the train, the waiting frames are a third of those that passed.
     sent = probe_of(link, name, direction, max(2, carried // 2), size, interval)
     return {**sent, "count": count}
 

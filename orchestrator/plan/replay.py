@@ -11,7 +11,7 @@ from typing import Any
 
 from contract.plan import Impairment, State, Trace
 
-from ..queueing import ROOMS
+from ..queueing import QUEUE_KINDS
 
 # A queue stores a minute of sent traffic (mbuffer in net/sched/sch_htb.c): a frame takes less than that.
 LONGEST_FRAME_NS = 50 * 10**9
@@ -72,8 +72,8 @@ def impairment(base: Impairment, moment: Moment) -> Impairment:
         assert base.queue is not None
         changed["queue"] = dataclasses.replace(base.queue, least_bytes=base.frame_bytes)
     elif state.rate_bps is not None and base.queue is not None:
-        room = ROOMS[base.queue.kind]
-        changed["queue"] = room.at_rate(base.queue, base.rate_bps, state.rate_bps)
+        queue_kind = QUEUE_KINDS[base.queue.kind]
+        changed["queue"] = queue_kind.at_rate(base.queue, base.rate_bps, state.rate_bps)
     if state.delay_ns is not None:
         changed["delay_ns"] = state.delay_ns
     if state.loss is not None:

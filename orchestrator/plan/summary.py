@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from contract.plan import Band, Flow, Impairment, Link, Node, Plan, Slot, Software, State, Trace
 
 from ..language.units import text_bps, text_ns, text_share
-from ..queueing import room_of
+from ..queueing import queue_kind_of
 from ..software.registry import KINDS
 
 
@@ -108,10 +108,10 @@ def queue_words(wanted: Impairment) -> str:
     """Returns the impairment's queue as text: its kind, and its bands or what the kind says of its settings:
     `prio (control: PCP 6, 7; rest)`, `red`. "" without a queue.
     """
-    room = room_of(wanted)
-    if wanted.queue is None or room is None:
+    queue_kind = queue_kind_of(wanted)
+    if wanted.queue is None or queue_kind is None:
         return ""
-    details = "; ".join(_band_words(band) for band in wanted.queue.bands) or room.words(wanted)
+    details = "; ".join(_band_words(band) for band in wanted.queue.bands) or queue_kind.words(wanted)
     return wanted.queue.kind + (f" ({details})" if details else "")
 
 

@@ -13,27 +13,36 @@ from contract.plan import Band, Discipline, Impairment
 from contract.plugins import Registry
 
 from . import cake, codel, fifo, fq_codel, htb, netem, prio, red, settings, sfq, tbf
-from .discipline import QUEUE, RATE, Part, Room
+from .discipline import QUEUE, RATE, Part, QueueKind
 from .kind import Entry, Mismatch, Queue
 from .stack import Stack
 
 KINDS: dict[str, Queue] = {queue.kind: queue for queue in (netem.QUEUE, tbf.QUEUE)}
-_OWN: tuple[Room, ...] = (
-    prio.ROOM, htb.ROOM, red.ROOM, fq_codel.ROOM, cake.ROOM, fifo.ROOM, codel.ROOM, sfq.ROOM,
-)  # fmt: skip
+_OWN: tuple[QueueKind, ...] = (
+    prio.QUEUE_KIND,
+    htb.QUEUE_KIND,
+    red.QUEUE_KIND,
+    fq_codel.QUEUE_KIND,
+    cake.QUEUE_KIND,
+    fifo.QUEUE_KIND,
+    codel.QUEUE_KIND,
+    sfq.QUEUE_KIND,
+)
 
 
-def _fault(name: str, room: Room) -> str:
-    return "" if room.kind == name else f"its kind is named {room.kind!r}; name the entry point so"
+def _fault(name: str, queue_kind: QueueKind) -> str:
+    return (
+        "" if queue_kind.kind == name else f"its kind is named {queue_kind.kind!r}; name the entry point so"
+    )
 
 
 # Kinds of queue by name: vNET's own, and those of plug-ins.
-ROOMS = Registry("vnet.queues", {room.kind: room for room in _OWN}, Room, _fault)
+QUEUE_KINDS = Registry("vnet.queues", {one.kind: one for one in _OWN}, QueueKind, _fault)
 
 
 @functools.cache
 def _stack(kind: str, delays: bool, steered: bool) -> Stack:
-    return Stack(ROOMS[kind], delays, steered)
+    return Stack(QUEUE_KINDS[kind], delays, steered)
 
 
 def queue_of(wanted: Impairment) -> Queue | None:
@@ -59,9 +68,9 @@ def queue_of(wanted: Impairment) -> Queue | None:
     return tbf.QUEUE if wanted == alone else netem.QUEUE
 
 
-def room_of(wanted: Impairment) -> Room | None:
+def queue_kind_of(wanted: Impairment) -> QueueKind | None:
     """Returns the kind of the queue that the topology states; None if it states none."""
-    return ROOMS[wanted.queue.kind] if wanted.queue is not None else None
+    return QUEUE_KINDS[wanted.queue.kind] if wanted.queue is not None else None
 
 
 def trials() -> dict[str, str]:
@@ -69,22 +78,22 @@ def trials() -> dict[str, str]:
     that shows whether a kernel has it.
     """
     return {"netem": "netem delay 1ms", "tbf": "tbf rate 1mbit burst 10kb latency 50ms"} | {
-        room.qdisc: room.trial for room in ROOMS.values() if room.trial
+        queue_kind.qdisc: queue_kind.trial for queue_kind in QUEUE_KINDS.values() if queue_kind.trial
     }
 
 
 def classful() -> set[str]:
     """Returns tc's names of the qdiscs whose classes and filters are read back, too."""
-    return {room.qdisc for room in ROOMS.values() if room.bands is not None}
+    return {queue_kind.qdisc for queue_kind in QUEUE_KINDS.values() if queue_kind.bands is not None}
 
 
 def written(queue: Discipline) -> str:
     """Returns a queue in the notation of topology files: `{codel: {limit: 1000, target: 5 ms, ...}}`."""
-    room = ROOMS[queue.kind]
-    if room.bands is None:
-        inside = settings.written(room.settings, queue.settings)
+    queue_kind = QUEUE_KINDS[queue.kind]
+    if queue_kind.bands is None:
+        inside = settings.written(queue_kind.settings, queue.settings)
     else:
-        keys = room.bands.keys
+        keys = queue_kind.bands.keys
         inside = {band.name: _mapping(_band(band, keys)) for band in queue.bands}
     return _mapping({queue.kind: _mapping(inside)})
 

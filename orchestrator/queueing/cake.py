@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from contract.plan import Impairment
 
 from . import words
-from .discipline import QUEUE, Fault, Part, Place, Room, differing, entry, given
+from .discipline import QUEUE, Fault, Part, Place, QueueKind, differing, entry, given
 from .kind import Entry, Mismatch
 from .settings import choice, discipline, duration, settings_of
 from .tbf import RATE_TOLERANCE_BPS
@@ -40,7 +40,7 @@ class Cake:
     rtt_ns: int = duration("rtt", "100 ms", "Round-trip time for which CAKE is tuned.")
 
 
-class CakeRoom(Room):
+class CakeKind(QueueKind):
     """Sets and reads back the queue kind `cake`."""
 
     kind = "cake"
@@ -108,7 +108,7 @@ class CakeRoom(Room):
         }  # fmt: skip
 
 
-ROOM = CakeRoom()
+QUEUE_KIND = CakeKind()
 
 
 def _cake(wanted: Impairment) -> Cake:

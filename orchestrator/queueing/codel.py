@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from contract.plan import Impairment
 
 from . import words
-from .discipline import QUEUE, Fault, Part, Place, Room, differing, entry, given
+from .discipline import QUEUE, Fault, Part, Place, QueueKind, differing, entry, given
 from .kind import Entry, Mismatch
 from .settings import count, discipline, duration, flag, settings_of
 
@@ -28,7 +28,7 @@ class Codel:
     ecn: bool = flag("ecn", False, "Mark packets that can carry ECN instead of dropping.")
 
 
-class CodelRoom(Room):
+class CodelKind(QueueKind):
     """Sets and reads back the queue kind `codel`."""
 
     kind = "codel"
@@ -80,7 +80,7 @@ class CodelRoom(Room):
         return {"limit": int(named["limit"])} | times | {"ecn": "ecn" in arguments}
 
 
-ROOM = CodelRoom()
+QUEUE_KIND = CodelKind()
 
 
 def _codel(wanted: Impairment) -> Codel:

@@ -1,9 +1,5 @@
-"""Defines `Room`, the interface of the kinds of queue that a topology can name, and `Place`, the place of a
-qdisc on a device.
-
-A direction with a queue is a stack: netem (absent with `backpressure` alone), then the qdisc that limits the
-rate, then the queue. The delay comes first: netem below the queue would take out all packets at once and
-leave none to give priority to.
+"""Defines `QueueKind`, the interface of the kinds of queue that a topology can name, and `Place`, the place
+of a qdisc on a device.
 """
 
 from __future__ import annotations
@@ -86,7 +82,7 @@ class NoSettings:
     """The settings of a kind whose bands are all that a file says of it."""
 
 
-class Room:
+class QueueKind:
     """A kind of queue that a topology can name: all that depends on it.
 
     The attributes without a value and the methods that raise are the kind's own; the others have values that

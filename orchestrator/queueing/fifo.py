@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from contract.plan import Discipline, Impairment
 
 from . import shaper
-from .discipline import LEAF, QUEUE, Part, Place, Room, entry
+from .discipline import LEAF, QUEUE, Part, Place, QueueKind, entry
 from .kind import Entry, Mismatch
 from .settings import count, discipline, settings_of
 from .tbf import bucket_bytes
@@ -21,7 +21,7 @@ class Fifo:
     limit_packets: int = count("limit", 1000, "Length of the queue, packets.")
 
 
-class FifoRoom(Room):
+class FifoKind(QueueKind):
     """Sets and reads back the queue kind `fifo`."""
 
     kind = "fifo"
@@ -60,7 +60,7 @@ class FifoRoom(Room):
         return bucket_bytes(wanted.rate_bps, wanted.frame_bytes)
 
 
-ROOM = FifoRoom()
+QUEUE_KIND = FifoKind()
 
 
 def of_length(packets: int) -> Discipline:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from contract.plan import Impairment
 
 from . import words
-from .discipline import QUEUE, Fault, Part, Place, Room, differing, entry, given
+from .discipline import QUEUE, Fault, Part, Place, QueueKind, differing, entry, given
 from .kind import Entry, Mismatch
 from .settings import count, discipline, duration, flag, settings_of
 
@@ -32,7 +32,7 @@ class FqCodel:
     ecn: bool = flag("ecn", True, "Mark packets that can carry ECN instead of dropping.")
 
 
-class FqCodelRoom(Room):
+class FqCodelKind(QueueKind):
     """Sets and reads back the queue kind `fq_codel`."""
 
     kind = "fq_codel"
@@ -90,7 +90,7 @@ class FqCodelRoom(Room):
         return sizes | times | {"ecn": "ecn" in arguments}
 
 
-ROOM = FqCodelRoom()
+QUEUE_KIND = FqCodelKind()
 
 
 def _settings(wanted: Impairment) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from contract.plan import Band, Discipline, Impairment
 
 from . import matching, prio, words
-from .discipline import LEAF, QUEUE, Bands, Fault, Part, Place, Room, differing, entry, given, leaf_parts
+from .discipline import LEAF, QUEUE, Bands, Fault, Part, Place, QueueKind, differing, entry, given, leaf_parts
 from .kind import Entry, Mismatch
 from .settings import REQUIRED, Key
 from .tbf import RATE_TOLERANCE_BPS, bucket_bytes
@@ -32,7 +32,7 @@ _EXAMPLE = (
 )
 
 
-class HtbRoom(Room):
+class HtbKind(QueueKind):
     """Sets and reads back the queue kind `htb`."""
 
     kind = "htb"
@@ -187,7 +187,7 @@ class HtbRoom(Room):
         return {"default": given(arguments)["default"]}
 
 
-ROOM = HtbRoom()
+QUEUE_KIND = HtbKind()
 
 
 def entries(device: str, text: str) -> list[Entry]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contract.plan import Band, Discipline, Impairment
 
 from . import matching
-from .discipline import LEAF, QUEUE, Bands, Part, Place, Room, entry, given, leaf_parts
+from .discipline import LEAF, QUEUE, Bands, Part, Place, QueueKind, entry, given, leaf_parts
 from .kind import Entry, Mismatch
 
 PRIORITIES = 16  # priorities of the kernel's own classification, which applies only if no filter matches
@@ -23,7 +23,7 @@ _EXAMPLE = (
 )
 
 
-class PrioRoom(Room):
+class PrioKind(QueueKind):
     """Sets and reads back the queue kind `prio`."""
 
     kind = "prio"
@@ -76,7 +76,7 @@ class PrioRoom(Room):
         return {"bands": int(given(arguments)["bands"]), "priomap": [int(w) for w in arguments[map_at:]]}
 
 
-ROOM = PrioRoom()
+QUEUE_KIND = PrioKind()
 
 
 def leaves(bands: Sequence[Band], entries: Sequence[Entry]) -> list[Mismatch]:

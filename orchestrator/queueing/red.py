@@ -16,7 +16,7 @@ from typing import Any
 from contract.plan import Band, Discipline, Impairment
 
 from . import words
-from .discipline import QUEUE, Fault, Part, Place, Room, entry, given
+from .discipline import QUEUE, Fault, Part, Place, QueueKind, entry, given
 from .kind import Entry, Mismatch
 from .settings import REQUIRED, discipline, flag, settings_of, share, size
 
@@ -41,7 +41,7 @@ class Red:
     ecn: bool = flag("ecn", False, "Mark packets that can carry ECN (RFC 3168) instead of dropping.")
 
 
-class RedRoom(Room):
+class RedKind(QueueKind):
     """Sets and reads back the queue kind `red`."""
 
     kind = "red"
@@ -126,7 +126,7 @@ class RedRoom(Room):
         return {name: int(named[name]) for name in ("limit", "min", "max")} | {"ecn": "ecn" in arguments}
 
 
-ROOM = RedRoom()
+QUEUE_KIND = RedKind()
 
 
 def _red(wanted: Impairment) -> Red:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from contract.plan import Impairment
 
-from .discipline import QUEUE, Fault, Place, Room, differing, entry, given
+from .discipline import QUEUE, Fault, Place, QueueKind, differing, entry, given
 from .kind import Entry, Mismatch
 from .settings import count, discipline, settings_of
 
@@ -29,7 +29,7 @@ class Sfq:
     depth_packets: int = count("depth", DEPTH, "Length of each queue, packets.", most=DEPTH)
 
 
-class SfqRoom(Room):
+class SfqKind(QueueKind):
     """Sets and reads back the queue kind `sfq`."""
 
     kind = "sfq"
@@ -75,7 +75,7 @@ class SfqRoom(Room):
         return {name: int(named[name]) for name in ("limit", "depth", "quantum")}
 
 
-ROOM = SfqRoom()
+QUEUE_KIND = SfqKind()
 
 
 def _sfq(wanted: Impairment) -> Sfq:

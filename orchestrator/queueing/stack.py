@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from contract.plan import Impairment
 
 from . import netem, shaper, words
-from .discipline import DELAY, RATE, Part, Place, Room, entry
+from .discipline import DELAY, RATE, Part, Place, QueueKind, entry
 from .kind import Entry, Mismatch
 from .tbf import RATE_TOLERANCE_BPS, bucket_bytes
 
@@ -24,7 +24,7 @@ class Stack:
     rate.
     """
 
-    room: Room
+    queue_kind: QueueKind
     delays: bool
     steered: bool = False
 
@@ -35,31 +35,31 @@ class Stack:
     @property
     def _rated(self) -> str:
         """Returns tc's name of the qdisc that limits the rate."""
-        return shaper.KIND if self.steered and not self.room.shapes else self.room.root
+        return shaper.KIND if self.steered and not self.queue_kind.shapes else self.queue_kind.root
 
     def takes(self, before: Impairment, after: Impairment) -> bool:
         if self.delays and not netem.QUEUE.takes(self._above(before), self._above(after)):
             return False
-        return self.room.changes(before, after, self._bottom("")) is not None
+        return self.queue_kind.changes(before, after, self._bottom("")) is not None
 
     def lines(self, device: str, before: Impairment, after: Impairment) -> list[str]:
         found = netem.QUEUE.lines(device, self._above(before), self._above(after)) if self.delays else []
-        if not self.room.shapes and self.steered:
+        if not self.queue_kind.shapes and self.steered:
             found += [shaper.qdisc(self._top(device), RATE)] if before.queue is None else []
             found.append(shaper.rate(device, RATE, after))
-        elif not self.room.shapes:
+        elif not self.queue_kind.shapes:
             found.append(self._top(device).qdisc(RATE, _bucket(after)))
         at = self._bottom(device)
-        changes = self.room.changes(before, after, at) if before.queue is not None else None
-        return found + (self.room.lines(after, at) if changes is None else changes)
+        changes = self.queue_kind.changes(before, after, at) if before.queue is not None else None
+        return found + (self.queue_kind.lines(after, at) if changes is None else changes)
 
     def forget(self, device: str, wanted: Impairment) -> list[str]:
         """Returns lines that reset what past packets have left in the queue's state."""
-        return self.room.forget(wanted, self._bottom(device))
+        return self.queue_kind.forget(wanted, self._bottom(device))
 
     def parts(self, wanted: Impairment) -> tuple[Part, ...]:
         """Returns the queues with counters of their own."""
-        return self.room.parts(wanted)
+        return self.queue_kind.parts(wanted)
 
     def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment:
         """Returns the impairment read back. netem's part is as read, and so is the rate if a token bucket
@@ -68,7 +68,7 @@ class Stack:
         netems = self._above(like)
         top = netem.QUEUE.read(entries, netems) if self.delays else Impairment()
         below = like.queue if not self._below(like, entries) else None
-        shaped = self.room.shapes or self.steered
+        shaped = self.queue_kind.shapes or self.steered
         rate = like.rate_bps if shaped else 8 * _rate(entries)
         more = top.limit_packets - netems.limit_packets if self.delays else 0
         return dataclasses.replace(
@@ -78,7 +78,7 @@ class Stack:
 
     def mismatches(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
         found = netem.QUEUE.mismatches(self._above(asked), entries) if self.delays else []
-        if not self.room.shapes and not self.steered:
+        if not self.queue_kind.shapes and not self.steered:
             rate = 8 * _rate(entries)
             if abs(rate - asked.rate_bps) > RATE_TOLERANCE_BPS + 1e-5 * asked.rate_bps:
                 found.append(("rate_bps", asked.rate_bps, rate))
@@ -88,20 +88,20 @@ class Stack:
         """Returns the mismatches of the queue and, if a trace changes the rate, of the class that limits the
         rate.
         """
-        class_ = self.steered and not self.room.shapes
+        class_ = self.steered and not self.queue_kind.shapes
         found = shaper.mismatches(RATE, asked, entries) if class_ else []
-        return found + self.room.mismatches(asked, entries)
+        return found + self.queue_kind.mismatches(asked, entries)
 
     def sending_ns(self, wanted: Impairment, frame_bytes: int) -> int:
         return 0  # there is credit when a lone frame comes
 
     def at_once_bytes(self, wanted: Impairment) -> int:
-        if self.room.shapes:
-            return self.room.at_once_bytes(wanted)
+        if self.queue_kind.shapes:
+            return self.queue_kind.at_once_bytes(wanted)
         return bucket_bytes(wanted.rate_bps, wanted.frame_bytes)
 
     def lone_bps(self, wanted: Impairment) -> int:
-        return self.room.lone_bps(wanted)
+        return self.queue_kind.lone_bps(wanted)
 
     def _above(self, wanted: Impairment) -> Impairment:
         """Returns the part of the impairment that netem applies.
@@ -111,7 +111,7 @@ class Stack:
         and the one that tbf has taken. Their number is therefore added to the limit: otherwise netem drops
         packets of every class while the queue of one is long, and the others get less than their guarantee.
         """
-        below = self.room.packets(wanted) + 1 if wanted.queue is not None else 0
+        below = self.queue_kind.packets(wanted) + 1 if wanted.queue is not None else 0
         return dataclasses.replace(
             wanted, rate_bps=0, queue=None, netem_stays=wanted.netem_stays or not wanted.delay_ns,
             limit_packets=min(wanted.limit_packets + below, HIGHEST_LIMIT),
@@ -122,7 +122,7 @@ class Stack:
 
     def _bottom(self, device: str) -> Place:
         top = self._top(device)
-        if self.room.shapes:
+        if self.queue_kind.shapes:
             return top
         return shaper.below(top, RATE) if self.steered else top.below(RATE)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..language.units import QUANTITIES
-from ..queueing import ROOMS
+from ..queueing import QUEUE_KINDS
 from ..software.messages import TITLES
 from ..software.registry import KINDS
 from .checks.timeline import allowed
@@ -78,9 +78,9 @@ _NETWORK = {
     "TraceFile": "trace",
     "Queue": "queue",
     **{
-        room.bands.model if room.bands else room.settings.__name__:
-        f"queue.{room.kind}.NAME" if room.bands else f"queue.{room.kind}"
-        for room in ROOMS.values()
+        queue_kind.bands.model if queue_kind.bands else queue_kind.settings.__name__:
+        f"queue.{queue_kind.kind}.NAME" if queue_kind.bands else f"queue.{queue_kind.kind}"
+        for queue_kind in QUEUE_KINDS.values()
     },
 }  # fmt: skip
 _REST = {

@@ -12,8 +12,8 @@ from contract.plan import Discipline
 
 from ..language.dscp import Dscp
 from ..language.scalars import Base, Duration, Name, Port, Positive, Rate, Share, Size, fail
-from ..queueing import ROOMS, settings
-from ..queueing.discipline import Room
+from ..queueing import QUEUE_KINDS, settings
+from ..queueing.discipline import QueueKind
 from ..queueing.settings import REQUIRED, Form, Key
 
 
@@ -61,15 +61,17 @@ def _key(key: Key) -> tuple[Any, Any]:
     return kind if key.default is not None else kind | None, field
 
 
-def _inside(room: Room) -> Any:
+def _inside(queue_kind: QueueKind) -> Any:
     """Returns what a file says of a queue of that kind: a model of its settings, or bands by name."""
-    if room.bands is None:
-        keys: dict[str, Any] = {key.name: _key(key) for key in settings.keys(room.settings).values()}
-        return create_model(room.settings.__name__, __base__=Base, __doc__=room.settings.__doc__, **keys)
-    if not room.bands.keys:
+    if queue_kind.bands is None:
+        keys: dict[str, Any] = {key.name: _key(key) for key in settings.keys(queue_kind.settings).values()}
+        return create_model(
+            queue_kind.settings.__name__, __base__=Base, __doc__=queue_kind.settings.__doc__, **keys
+        )
+    if not queue_kind.bands.keys:
         return dict[Name, Band]
-    keys = {key.name: _key(key) for key in room.bands.keys.values()}
-    band = create_model(room.bands.model, __base__=Band, __doc__=room.bands.meaning, **keys)
+    keys = {key.name: _key(key) for key in queue_kind.bands.keys.values()}
+    band = create_model(queue_kind.bands.model, __base__=Band, __doc__=queue_kind.bands.meaning, **keys)
     return dict[Name, band]  # type: ignore[valid-type]  # a class made here
 
 
@@ -81,10 +83,10 @@ class _Queue(Base):
     def _of_a_plugin(cls, value: Any, read: ModelWrapValidatorHandler[Any]) -> Any:
         """Validates a queue that names a kind of a plug-in with a model that has the kind's key, too."""
         unknown = [k for k in value if k not in cls.model_fields] if isinstance(value, dict) else []
-        more = {kind: ROOMS[kind] for kind in unknown if kind in ROOMS}
+        more = {kind: QUEUE_KINDS[kind] for kind in unknown if kind in QUEUE_KINDS}
         if more:
             return create_model("Queue", __base__=cls, **_fields(more)).model_validate(value)
-        for refused in ROOMS.strangers.refused if unknown else ():
+        for refused in QUEUE_KINDS.strangers.refused if unknown else ():
             if refused.offer.name in unknown:
                 raise fail(f"`{refused.offer.name}` is of a {refused}", "`vnet plugins` lists the plug-ins")
         return read(value)
@@ -97,12 +99,12 @@ class _Queue(Base):
     def discipline(self, rate_bps: int | None) -> Discipline:
         """Returns the plan's queue; the file states exactly one kind. `rate_bps`: of the direction."""
         (kind,) = self.kinds
-        room, inside = ROOMS[kind], getattr(self, kind)
-        if room.bands is not None:
-            own = room.bands.keys
-            return room.planned({}, tuple(_band(n, b, own) for n, b in inside.items()), rate_bps or 0)
-        values = {name: getattr(inside, key.name) for name, key in settings.keys(room.settings).items()}
-        return room.planned(values, (), rate_bps or 0)
+        queue_kind, inside = QUEUE_KINDS[kind], getattr(self, kind)
+        if queue_kind.bands is not None:
+            own = queue_kind.bands.keys
+            return queue_kind.planned({}, tuple(_band(n, b, own) for n, b in inside.items()), rate_bps or 0)
+        values = {name: getattr(inside, key.name) for name, key in settings.keys(queue_kind.settings).items()}
+        return queue_kind.planned(values, (), rate_bps or 0)
 
 
 def _band(name: str, band: Band, keys: Mapping[str, Key]) -> PlanBand:
@@ -110,14 +112,15 @@ def _band(name: str, band: Band, keys: Mapping[str, Key]) -> PlanBand:
     return PlanBand(name, tuple(band.pcp), tuple(band.dscp), tuple(band.port), band.limit, **own)
 
 
-def _fields(rooms: Mapping[str, Room]) -> dict[str, Any]:
+def _fields(queue_kinds: Mapping[str, QueueKind]) -> dict[str, Any]:
     """Returns the keys of kinds of queue, for pydantic's create_model."""
     return {
-        kind: (_inside(room) | None, Field(None, description=room.meaning)) for kind, room in rooms.items()
+        kind: (_inside(queue_kind) | None, Field(None, description=queue_kind.meaning))
+        for kind, queue_kind in queue_kinds.items()
     }
 
 
 if TYPE_CHECKING:
     Queue = _Queue
 else:
-    Queue = create_model("Queue", __base__=_Queue, __doc__=_Queue.__doc__, **_fields(ROOMS))
+    Queue = create_model("Queue", __base__=_Queue, __doc__=_Queue.__doc__, **_fields(QUEUE_KINDS))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from ..language.other_words import of_other_tools
 from ..language.problem import Problem, closest, shown
 from ..language.scalars import LONGEST_NAME
 from ..language.source import Document, Path
@@ -24,6 +23,46 @@ _ANSWERS = {
     "dict_type": ("must be a mapping", "write `name: ...` lines below it"),
     "list_type": ("must be a list", "write [a, b]"),
 }
+
+# A word of other tools: topology keys with the same meaning, the first that the place has.
+_SAME_WORD = {
+    "bandwidth": ("rate",),
+    "bw": ("rate",),
+    "capacity": ("rate",),
+    "speed": ("rate", "line_rate"),
+    "throughput": ("rate",),
+    "latency": ("delay",),
+    "packet_loss": ("loss",),
+    "loss_rate": ("loss",),
+    "drop": ("loss",),
+    "duplication": ("duplicate",),
+    "corruption": ("corrupt",),
+    "reordering": ("reorder",),
+    "queue_size": ("limit",),
+    "buffer": ("limit",),
+    "duration": ("hold", "for"),
+    "length": ("hold", "for"),
+    "warmup": ("ramp",),
+    "cool_down": ("drain",),
+    "cmd": ("command",),
+    "entrypoint": ("command",),
+    "environment": ("env",),
+    "volumes": ("files", "mounts"),
+    "binds": ("mounts",),
+    "replicas": ("count",),
+    "scale": ("count",),
+    "services": ("nodes",),
+    "networks": ("segments",),
+    "network": ("segment", "segments"),
+    "endpoints": ("between",),
+    "cpus": ("cpu_limit", "vcpus"),
+    "mem_limit": ("memory_limit", "memory"),
+    "frequency": ("rate",),
+    "assertions": ("expect",),
+    "thresholds": ("expect",),
+}
+# A word that needs no key, and the reason.
+_NEEDLESS = {"ports": "no key publishes ports: nodes of a lab reach all ports of each other"}
 
 
 def problems_of(
@@ -67,8 +106,16 @@ def _answer(item: Any, model: type[BaseModel], loc: Path) -> tuple[str, str]:
     return _bounded(kind, context, item["msg"])
 
 
+def _of_other_tools(word: str, keys: Collection[str]) -> str | None:
+    """Returns the remedy for a word of another tool at a place with these keys; None for another word."""
+    if word in _NEEDLESS:
+        return _NEEDLESS[word]
+    same = next((key for key in _SAME_WORD.get(word.lower().replace("-", "_"), ()) if key in keys), None)
+    return f'write "{same}"' if same else None
+
+
 def _nearest(word: str, keys: list[str]) -> str:
-    return of_other_tools(word, keys) or closest(word, keys, what="keys", most=len(keys))
+    return _of_other_tools(word, keys) or closest(word, keys, what="keys", most=len(keys))
 
 
 def _bounded(kind: str, context: dict[str, Any], message: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.connection import ConnectionBase
 
-# Where the running Ansible is not that of the checkout's environment; these modules need no other package.
+# Finds these modules if Ansible runs outside of the checkout's environment; they need no other package.
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from orchestrator.cli.control import Control, ControlError

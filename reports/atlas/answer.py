@@ -84,7 +84,7 @@ def outside(question: Question) -> list[str]:
     if not DEADLINES_S[0] <= question.deadline_s <= DEADLINES_S[-1]:
         low, high = (duration_words(d) for d in (DEADLINES_S[0], DEADLINES_S[-1]))
         asked = duration_words(question.deadline_s)
-        found.append(f"deadline: {asked} is outside what was measured, {low} to {high}")
+        found.append(f"deadline: {asked} is outside the measured range, {low} to {high}")
     return found
 
 

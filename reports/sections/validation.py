@@ -96,10 +96,13 @@ def _table(study: Study, verdicts: pl.DataFrame) -> Table:
 
 def _alike(study: Study, verdicts: pl.DataFrame) -> pl.DataFrame:
     """Returns the rows of a single run. For several runs returns one row for each class, guarantee, rule and
-    verdict, with its list of cells, the sums of the counts and the first reason.
+    verdict, with its list of cells, the sums of the counts, and the first reason, which names its run if
+    others have another one.
     """
     if study.single:
         return verdicts
     keys = ["class", "guarantee", "rule", "verdict"]
     alike = verdicts.group_by(keys, maintain_order=True)
-    return alike.agg(pl.col("cell"), pl.col(*COUNTS).sum(), pl.col("reason").first())
+    first, differ = pl.col("reason").first(), pl.col("reason").n_unique() > 1
+    reason = pl.when(differ).then(pl.format("{}: {}", pl.col("cell").first(), first)).otherwise(first)
+    return alike.agg(pl.col("cell"), pl.col(*COUNTS).sum(), reason.alias("reason"))

@@ -24,12 +24,12 @@ ROOT = Path(__file__).resolve().parents[2]
 WITHIN_S = 90.0  # of a run that takes 4 s: every wait of ours ends by then, also on a busy machine
 MARK = "VNET_CHAOS"  # in the environment of everything that a case starts
 BROKEN = "BROKEN"
-NO_FAULT = "no fault"  # what was injected is what no kernel does
-# What is said where something was interrupted that never waits: tokio's write to its eventfd (in the tables'
-# library), Python's look into a directory of modules
+NO_FAULT = "no fault"  # the injected fault is one that no kernel makes
+# Texts of interrupted calls that never wait in reality: tokio's write to its eventfd (in the tables'
+# library), Python's reading of a directory of modules
 NEVER = (("failed to wake I/O driver",), ("in _fill_cache", "InterruptedError"))
 TRACEBACK = "Traceback (most recent call last)"
-# Python's start, before the first line of ours, is told in its own words, whether it goes on or ends
+# Errors while Python starts, before vNET's first line, have Python's texts, whether it continues or ends
 SITE = re.compile(r"Error processing line \d+ of .*?Remainder of file ignored", re.DOTALL)
 START = re.compile(r"<frozen |.*/lib/python3\.\d+/encodings/__init__\.py$").match
 KEPT_AT = {POWER: "safe"}  # where a disk's files are afterwards; all others: kept

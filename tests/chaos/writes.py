@@ -1,4 +1,4 @@
-"""What a command writes below a directory, step by step, as `strace` saw it; the directory after each step.
+"""Reads the steps of a command's writes below a directory from `strace`, and makes the directory after each.
 
 After a power cut a disk holds a prefix of these steps, or one of which the contents of files that nobody had
 called fsync for are lost. `replayed` makes every such directory, one after the other.

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.cli.page.snippets import left_out, snippet
 from orchestrator.plan.build import make_plan
-from orchestrator.queueing import ROOMS, written
+from orchestrator.queueing import QUEUE_KINDS, written
 from orchestrator.topology import load
 
 FILE = """name: trial
@@ -31,7 +31,7 @@ WANS = {
     "card": "rate: 10 Mbit/s, backpressure: true",
 } | {
     f"queue {kind} {number}": f"delay: 5 ms, rate: 10 Mbit/s, queue: {written(queue)}"
-    for kind, room in ROOMS.items() for number, queue in enumerate(room.examples, 1)
+    for kind, queue_kind in QUEUE_KINDS.items() for number, queue in enumerate(queue_kind.examples, 1)
 }  # fmt: skip
 
 

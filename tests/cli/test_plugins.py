@@ -32,7 +32,7 @@ run: {hold: 1 s}
 SHORT = '''
 """A queue of few packets."""
 from dataclasses import dataclass
-from orchestrator.queueing.discipline import QUEUE, Room, differing, entry, given
+from orchestrator.queueing.discipline import QUEUE, QueueKind, differing, entry, given
 from orchestrator.queueing.settings import count, discipline, settings_of
 
 INTERFACE = 1
@@ -42,7 +42,7 @@ class Short:
     """First in, first out, and short."""
     limit_packets: int = count("limit", 10, "Packets.", most=100)
 
-class ShortRoom(Room):
+class ShortKind(QueueKind):
     kind = "short"
     meaning = "First in, first out, and short."
     settings = Short
@@ -66,7 +66,7 @@ class ShortRoom(Room):
     def fake(self, arguments):
         return {"limit": int(given(arguments)["limit"])}
 
-ROOM = ShortRoom()
+QUEUE_KIND = ShortKind()
 '''
 READER = """
 from orchestrator.exchange.network import Importer, Machine, Network, Wire
@@ -93,8 +93,8 @@ INTERFACE = 1
 def tables(study):
     return (Table("", "Table 1 of the plug-in", ("what", "theirs"), (("rows of it", "1"),), (1,)),)
 
-ROOM = Path(__file__).parent
-PAPER = Paper("mine_2026", "A paper of mine", "mine, 2026", "Its table.", ROOM, lambda _: (), tables)
+QUEUE_KIND = Path(__file__).parent
+PAPER = Paper("mine_2026", "A paper of mine", "mine, 2026", "Its table.", QUEUE_KIND, lambda _: (), tables)
 """
 CLAIMS = """
 factor: {name: clients, title: clients, levels: [1, 2]}
@@ -239,7 +239,7 @@ def test_a_file_with_known_names_loads_no_plugin(vnet: CommandLine, tmp_path: Pa
 
 
 def test_a_queue_of_a_plugin_is_checked_planned_and_set(vnet: CommandLine, tmp_path: Path) -> None:
-    install(tmp_path / "site", "short-queue", {"vnet.queues": {"short": "ROOM"}}, SHORT)
+    install(tmp_path / "site", "short-queue", {"vnet.queues": {"short": "QUEUE_KIND"}}, SHORT)
     (tmp_path / "t.yaml").write_text(QUEUE.replace("LIMIT", "20"))
     vnet("check", "t.yaml")
     vnet("run", "t.yaml", "--kernel", "fake", "--out", "out")
@@ -251,7 +251,7 @@ def test_a_queue_of_a_plugin_is_checked_planned_and_set(vnet: CommandLine, tmp_p
 
 @pytest.mark.uml
 def test_a_queue_of_a_plugin_is_set_and_read_back_in_a_lab_kernel(vnet: CommandLine, tmp_path: Path) -> None:
-    install(tmp_path / "site", "short-queue", {"vnet.queues": {"short": "ROOM"}}, SHORT)
+    install(tmp_path / "site", "short-queue", {"vnet.queues": {"short": "QUEUE_KIND"}}, SHORT)
     (tmp_path / "t.yaml").write_text(QUEUE.replace("LIMIT", "20"))
     vnet("run", "t.yaml", "--kernel", "uml", "--time", "real", "--raw", "--out", "good")
     wrong = SHORT.replace('"pfifo limit {', '"pfifo limit 1{')  # 120, not 20
@@ -262,7 +262,7 @@ def test_a_queue_of_a_plugin_is_set_and_read_back_in_a_lab_kernel(vnet: CommandL
 
 
 def test_virtual_time_refuses_a_queue_of_a_plugin(vnet: CommandLine, tmp_path: Path) -> None:
-    install(tmp_path / "site", "short-queue", {"vnet.queues": {"short": "ROOM"}}, SHORT)
+    install(tmp_path / "site", "short-queue", {"vnet.queues": {"short": "QUEUE_KIND"}}, SHORT)
     (tmp_path / "t.yaml").write_text(QUEUE.replace("LIMIT", "20"))
     said = vnet("run", "t.yaml", "--time", "virtual", status=4).stderr
     assert "needs queue short (it is of the plug-in short-queue" in said
@@ -270,7 +270,7 @@ def test_virtual_time_refuses_a_queue_of_a_plugin(vnet: CommandLine, tmp_path: P
 
 
 def test_a_queue_of_a_broken_plugin_is_named(vnet: CommandLine, tmp_path: Path) -> None:
-    install(tmp_path / "site", "short-queue", {"vnet.queues": {"short": "ROOM"}}, "INTERFACE = 3\n")
+    install(tmp_path / "site", "short-queue", {"vnet.queues": {"short": "QUEUE_KIND"}}, "INTERFACE = 3\n")
     (tmp_path / "t.yaml").write_text(QUEUE.replace("LIMIT", "20"))
     said = vnet("check", "t.yaml", status=3).stderr
     assert "short-queue 2.1" in said

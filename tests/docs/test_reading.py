@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -15,6 +16,25 @@ def test_a_seed_repeats_the_draw_and_another_changes_it() -> None:
     assert reading.drawn(1) == reading.drawn(1) != reading.drawn(2)
     texts, pages = reading.drawn(1)
     assert (len(texts), len(pages)) == (reading.TEXTS, reading.PAGES)
+
+
+# A text that begins so hides its subject. Two build scripts keep their bytes, which name the builds.
+HIDDEN = re.compile(r"(\w+: )?(What|Who|Whose|Of|Which|So many)\b(?!:)|(\w+: )?(Where|When|How) .*[^?]$")
+BUILDS = ("images/hil/build.sh", "images/kernel/build.sh")
+HEADING = re.compile(r"#+ (What|Who|Whose|Of|Which|Where|When|How)\b(?!-)")
+
+
+def test_no_text_begins_with_a_nominal_clause() -> None:
+    found = [
+        f"{one.file}:{one.first}: {one.text[:60]}" for one in reading.everything() if HIDDEN.match(one.text)
+    ]
+    assert [one for one in found if not one.startswith(BUILDS)] == [], "begin with the verb or the noun"
+
+
+def test_headings_of_pages_are_no_questions() -> None:
+    pages = [name for name in reading.tracked() if re.match(r"(docs/.*|README)\.md$", name)]
+    lines = [(name, line) for name in pages for line in (reading.ROOT / name).read_text().splitlines()]
+    assert [one for one in lines if HEADING.match(one[1])] == []
 
 
 def test_all_languages_can_be_drawn() -> None:

@@ -120,7 +120,7 @@ def test_a_program_that_cannot_be_shown(
 
 ELF = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00"
 ARM = ELF + b"\xb7\x00" + bytes(44)
-# Of x86-64, with nine program headers at byte 64, where the file ends.
+# An x86-64 file that ends at byte 64, where its nine program headers should be.
 CUT = ELF + b"\x3e\x00" + bytes(12) + b"\x40" + bytes(15) + b"\x40\x00\x38\x00\x09\x00" + bytes(6)
 
 

@@ -44,7 +44,7 @@ def test_a_node_is_cut_from_its_segment_when_the_others_stay() -> None:
 
 
 def test_a_set_that_would_be_torn_is_refused() -> None:
-    with pytest.raises(TopologyError, match="c and d of one set reach each other only by what is cut"):
+    with pytest.raises(TopologyError, match="c and d of one set reach each other only through the cut"):
         targets("[[a, far], [c, d]]")
 
 

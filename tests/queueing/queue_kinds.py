@@ -6,10 +6,10 @@ import dataclasses
 
 from contract.plan import Impairment, Slot
 from orchestrator.plan.netem import sized
-from orchestrator.queueing import ROOMS
+from orchestrator.queueing import QUEUE_KINDS
 
 MS = 10**6
-DISCIPLINES = {kind: room.examples[0] for kind, room in ROOMS.items()}
+DISCIPLINES = {kind: queue_kind.examples[0] for kind, queue_kind in QUEUE_KINDS.items()}
 RATED = {kind: sized(Impairment(rate_bps=10_000_000, queue=queue)) for kind, queue in DISCIPLINES.items()}
 DELAYED = {
     f"{kind} after netem": sized(dataclasses.replace(wanted, delay_ns=5 * MS, loss=0.01))
@@ -22,7 +22,7 @@ STEERED = {
     f"{kind} of a trace": dataclasses.replace(
         wanted, queue=dataclasses.replace(DISCIPLINES[kind], steered=True)
     )
-    for kind, wanted in RATED.items() if not ROOMS[kind].shapes
+    for kind, wanted in RATED.items() if not QUEUE_KINDS[kind].shapes
 }  # fmt: skip
 PLAIN = {
     "netem": sized(Impairment(delay_ns=5 * MS, loss=0.01)),
@@ -45,4 +45,4 @@ def changed(kind: str) -> Impairment:
     """Returns an example of the same kind of queue with other numbers, which a change must set without losing
     queued packets.
     """
-    return dataclasses.replace(RATED[kind], rate_bps=12_000_000, queue=ROOMS[kind].examples[1])
+    return dataclasses.replace(RATED[kind], rate_bps=12_000_000, queue=QUEUE_KINDS[kind].examples[1])

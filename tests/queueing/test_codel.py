@@ -12,7 +12,7 @@ from virtual_place import Place, kernel_missing
 
 from contract.plan import Impairment
 from orchestrator.queueing import parts, set_text
-from orchestrator.queueing.codel import MARKED_AT, ROOM, Codel
+from orchestrator.queueing.codel import MARKED_AT, QUEUE_KIND, Codel
 from orchestrator.queueing.settings import discipline
 
 MS = 10**6
@@ -29,15 +29,15 @@ def wanted(*settings: int) -> Impairment:
 
 @pytest.mark.parametrize(("target", "rule"), [(0, "is 0"), (100 * MS, "not below"), (101 * MS, "not below")])
 def test_a_target_that_cannot_work_is_refused(target: int, rule: str) -> None:
-    (fault,) = ROOM.faults(wanted(1000, target, 100 * MS))
+    (fault,) = QUEUE_KIND.faults(wanted(1000, target, 100 * MS))
     assert fault.at == ("target",) and rule in fault.rule
-    assert not list(ROOM.faults(wanted(1000, 5 * MS, 100 * MS)))
+    assert not list(QUEUE_KIND.faults(wanted(1000, 5 * MS, 100 * MS)))
 
 
 def test_tc_gets_every_setting_and_the_counter_of_marks_has_its_place() -> None:
     text = set_text("wan", wanted(70, 5 * MS, 100 * MS))
     assert "codel limit 70 target 5ms interval 100ms noecn" in text
-    assert ROOM.packets(wanted(70, 5 * MS, 100 * MS)) == 70
+    assert QUEUE_KIND.packets(wanted(70, 5 * MS, 100 * MS)) == 70
     assert [part.marked_at for part in parts(wanted(70, 5 * MS, 100 * MS))] == [MARKED_AT]
 
 

@@ -34,7 +34,7 @@ def tools(*changes: tuple[Impairment, Impairment]) -> list[dict[str, Any]]:
 
 
 def test_every_kind_stands_here() -> None:
-    assert DISCIPLINES.keys() == queueing.ROOMS.keys()
+    assert DISCIPLINES.keys() == queueing.QUEUE_KINDS.keys()
     assert all(queue.kind == kind for kind, queue in DISCIPLINES.items())
 
 
@@ -58,8 +58,10 @@ def test_every_kind_becomes_every_other(first: str, second: str) -> None:
 def test_a_change_of_numbers_keeps_what_waits(kind: str) -> None:
     before, after = RATED[kind], changed(kind)
     text = queueing.change_text(DEVICE, before, after)
-    room = queueing.ROOMS[kind]
-    again = room.changes(before, after, Place(DEVICE, "root")) is None  # this kernel's kind changes nothing
+    queue_kind = queueing.QUEUE_KINDS[kind]
+    again = (
+        queue_kind.changes(before, after, Place(DEVICE, "root")) is None
+    )  # this kernel's kind changes nothing
     assert (" del " in text) == again and "filter add" not in text
     assert queueing.mismatches(after, tools((Impairment(), before), (before, after)), DEVICE) == []
 
@@ -163,8 +165,8 @@ def test_the_delay_stands_before_the_queue() -> None:
     ]  # fmt: skip
 
 
-# What a queue can hold, where no setting says it: bands, classes, and of bytes the shortest frames. Other
-# kinds state their limit in packets.
+# The packets that a queue can hold if no setting limits them: by bands, by classes, or by bytes of the
+# shortest frames. Other kinds state their limit in packets.
 HOLDS = {"prio": 120, "htb": 80, "red": 12_858, "fq_codel": 1000, "cake": 16_385, "fifo": 70}
 
 

@@ -14,7 +14,7 @@ from virtual_place import Place, kernel_missing
 from contract.plan import Impairment
 from orchestrator.queueing import change_text, set_text
 from orchestrator.queueing.settings import discipline
-from orchestrator.queueing.sfq import ROOM, Sfq
+from orchestrator.queueing.sfq import QUEUE_KIND, Sfq
 
 MS = 10**6
 DELAY_NS, FAST_BPS = 5 * MS, 5_000_000
@@ -29,9 +29,9 @@ def wanted(limit: int, depth: int) -> Impairment:
 
 
 def test_a_limit_that_no_queues_can_hold_is_refused() -> None:
-    (fault,) = ROOM.faults(wanted(128, 1))
+    (fault,) = QUEUE_KIND.faults(wanted(128, 1))
     assert fault.at == ("limit",) and "127 queues of 1" in fault.rule
-    assert not list(ROOM.faults(wanted(127, 1)))
+    assert not list(QUEUE_KIND.faults(wanted(127, 1)))
 
 
 def test_tc_gets_every_setting_and_a_change_of_them_creates_the_queue_anew() -> None:

@@ -23,7 +23,7 @@ from reports.metrics.metric import Metric, Of
 from reports.numbers import FEW, plus_minus
 from reports.report import report
 from reports.sections.section import Page
-from reports.sections.validation import _table, section
+from reports.sections.validation import COUNTS, _table, section
 from reports.series import series
 from reports.study import Study, study_of_campaign, study_of_run
 from reports.svg import inline
@@ -142,6 +142,20 @@ def test_a_failing_run_stands_by_itself_and_first() -> None:
         ("holds", "at least once", "5 runs"),
     ]
     assert table.rows[1][5] == "50"
+
+
+def test_a_reason_of_one_run_among_others_names_the_run() -> None:
+    counts = dict.fromkeys(COUNTS, 1)
+    rows = [
+        {"cell": f"r{n}", "class": "a", "guarantee": "TCP", "rule": "", "verdict": "holds", "reason": reason}
+        for n, reason in enumerate(("holds for all 1 deliveries", "holds for all 2 deliveries"))
+    ]
+    frame = pl.DataFrame([row | counts for row in rows])
+    (shown,) = _table(Study("t", Path("r"), (), False), frame).rows
+    assert shown[-1] == "r0: holds for all 1 deliveries"
+    same = frame.with_columns(reason=pl.lit("holds for all 1 deliveries"))
+    (shown,) = _table(Study("t", Path("r"), (), False), same).rows
+    assert shown[-1] == "holds for all 1 deliveries"
 
 
 def test_figures_shrink_with_their_card() -> None:

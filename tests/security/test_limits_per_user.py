@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 TAKES = HERE / "takes.py"
 AGENT = ROOT / "target/release/vnet-agent"
 HOLD_S = 30
-# What another user needs at once; nodes have no keys and no asynchronous events (seccomp).
+# The resources that another user needs at once; nodes have no keys and no asynchronous events (seccomp).
 FEW = {"watches": 50, "inotify": 8, "fanotify": 4, "timers": 8, "queues": 2, "locked": 2, "terminals": 3}
 ROOTS = {**FEW, "keys": 2, "aio": 4, "pipes": 4}
 REFUSED = {"keys": 0, "aio": 0}

@@ -15,7 +15,7 @@ WORDS = re.compile(
     r"|\bgateways?\b|fq_codel|\bsfq\b|\bcake\b|\bcodel\b",
     re.IGNORECASE,
 )
-ROOMS = (
+MODULES = (
     "orchestrator/software/mqtt/",
     "orchestrator/software/mosquitto",
     "orchestrator/software/rabbitmq/",
@@ -69,16 +69,16 @@ def found() -> dict[str, list[int]]:
     for path in (p for part in PARTS for p in sorted((ROOT / part).rglob("*")) if p.suffix in SUFFIXES):
         name = str(path.relative_to(ROOT))
         lines = [n for n, line in enumerate(path.read_text().splitlines(), 1) if WORDS.search(line)]
-        if lines and not name.startswith(ROOMS):
+        if lines and not name.startswith(MODULES):
             places[name] = lines
     return places
 
 
 def test_a_kind_stands_in_its_rooms_and_nowhere_else() -> None:
     astray = found()
-    assert not astray, "move these into a room: " + ", ".join(f"{n}:{lines}" for n, lines in astray.items())
+    assert not astray, "move these into a module: " + ", ".join(f"{n}:{lines}" for n, lines in astray.items())
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_the_rooms_are_there(room: str) -> None:
-    assert list(ROOT.glob(f"{room}*")), "a room that is gone excuses nothing"
+@pytest.mark.parametrize("module", MODULES)
+def test_the_modules_are_there(module: str) -> None:
+    assert list(ROOT.glob(f"{module}*")), "a module that is gone excuses nothing"

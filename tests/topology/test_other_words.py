@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.language.other_words import SAME
 from orchestrator.topology import TopologyError
 from orchestrator.topology.explain import known
 from orchestrator.topology.loading import parse
+from orchestrator.topology.validation import _SAME_WORD
 
 FILE = """name: x
 segments: {a: {subnet: 10.1.0.0/24}, b: {subnet: 10.1.0.0/24}}
@@ -49,5 +49,5 @@ def test_a_list_of_keys_is_whole() -> None:
 
 def test_the_table_names_keys_that_exist_and_none_that_is_one() -> None:
     keys = set(known())
-    assert {key for found in SAME.values() for key in found} <= keys
-    assert [word for word, found in SAME.items() if word in found] == []
+    assert {key for found in _SAME_WORD.values() for key in found} <= keys
+    assert [word for word, found in _SAME_WORD.items() if word in found] == []

@@ -36,7 +36,7 @@ CPUS = (
     "max",
 )  # Intel's without AVX and with it, AMD's, all at once
 FLAGS = ("sse4_2", "avx", "avx2", "rdrand", "fsgsbase")
-# What a processor is tried for: QEMU leaves out with a warning what it cannot emulate (before 7.2: AVX).
+# Features for which a processor is tried: QEMU only warns if it cannot emulate one (before 7.2: AVX).
 MUST = {"SandyBridge": ("avx",), "EPYC": ("avx", "avx2")}
 DEBIAN = "linux-image-amd64"  # the cloud kernel has no 9p
 SHELL = "busybox-static"

@@ -15,8 +15,8 @@ from virtual_place import Place
 MS, S = 10**6, 10**9
 EVERY_MS, FRAME_MS = 4, 8  # 250 frames of 1,000 B a second are 2 Mbit/s; at 1 Mbit/s each takes 8 ms
 RATE = '"rate": "1 Mbit/s"'
-# What is written at the link, and how many frames may wait. More than 92 of these fill a socket's buffer, so
-# that a sender which is held back by it would never see such a limit.
+# The link's setting, and how many frames may wait. More than 92 of these frames fill a socket's buffer, so a
+# sender that the buffer slows down would never reach such a limit.
 QUEUES = {
     "hundred": ('"limit": 100', 100),
     "fifty": ('"limit": 50', 50),

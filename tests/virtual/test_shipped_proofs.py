@@ -18,7 +18,7 @@ from orchestrator.plan.nics import uses_nics
 SHIPPED = sorted(
     file for part in ("", "papers", "atlas") for file in (PROJECT / "topologies" / part).glob("*.yaml")
 )
-# What no number of frames shows, by quantity; the text begins the reason of its line in proof.json.
+# Quantities that no number of frames can show, with the begin of the reason in proof.json.
 HIDDEN = (("rate", "slots let frames go together"),)
 
 

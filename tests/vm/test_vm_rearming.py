@@ -146,6 +146,6 @@ def test_restarted_and_killed_machines_come_back_and_all_messages_are_accounted_
         assert max(seq for seq, outcome in found.items() if outcome == "settled") > len(found) - 100, outcomes
     assert "unsent" in fates(running, "client1").values(), "what was due while it was off"
     raw = (running.run_dir / "raw" / "messages.csv").read_text()
-    # What the life that was killed had written since the last look is lost with it, its connect perhaps.
+    # Records that the killed life wrote after the last reading are lost, perhaps its connect among them.
     assert raw.count("C,client1,connected") >= 3, "first, started, and to the broker's second life"
     assert "C,client1,disconnected," in raw and "its machine ended" in raw

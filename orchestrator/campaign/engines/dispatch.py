@@ -329,7 +329,7 @@ class _Spread:
 
     def _lost(self) -> EngineError:
         return EngineError(
-            f"--on {self._engine}: the scheduler is gone; what is in the journal is kept, and "
+            f"--on {self._engine}: the scheduler is gone; the journal keeps the finished runs, and "
             f"`vnet campaign run {self._directory} --on ...` goes on"
         )
 

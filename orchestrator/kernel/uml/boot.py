@@ -16,7 +16,7 @@ from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.outer import available_bytes
 from orchestrator.lab.sandbox import LAB_SHARE
-from orchestrator.queueing import ROOMS
+from orchestrator.queueing import QUEUE_KINDS
 
 INIT = Path(__file__).with_name("init.py")
 MIB = 1 << 20
@@ -91,13 +91,13 @@ def write_settings(
     directory. shown: paths of the host's /run and /tmp that the guest shows in its own.
     """
     # The guest sees the host's files under /host: /run and /tmp are its own.
-    paths = (str(code), *ROOMS.directories())
+    paths = (str(code), *QUEUE_KINDS.directories())
     content = {
         "run_dir": str(run_dir),
         "state": str(Path(control).parent),
         "shown": list(shown),
         "modules": str(binary.modules or ""),
-        "queues": sorted({room.module for room in ROOMS.values() if room.module}),
+        "queues": sorted({queue_kind.module for queue_kind in QUEUE_KINDS.values() if queue_kind.module}),
         "limits": LIMITS,
         "code": str(code),
         "python": list(lab),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.queueing import ROOMS
+from orchestrator.queueing import QUEUE_KINDS
 from orchestrator.queueing.discipline import given
 from orchestrator.queueing.words import RATES, scaled
 
@@ -18,13 +18,13 @@ def options(kind: str, arguments: list[str]) -> Entry | None:
     """Returns the options that tc would show of a qdisc of that name; None if no kind of queue has
     such a one.
     """
-    room = next((one for one in ROOMS.values() if one.qdisc == kind), None)
-    return room.fake(arguments) if room is not None else None
+    queue_kind = next((one for one in QUEUE_KINDS.values() if one.qdisc == kind), None)
+    return queue_kind.fake(arguments) if queue_kind is not None else None
 
 
 def keeps(kind: str) -> bool:
     """Returns whether a change of this qdisc keeps the options that it does not name."""
-    return any(room.keeps for room in ROOMS.values() if room.qdisc == kind)
+    return any(queue_kind.keeps for queue_kind in QUEUE_KINDS.values() if queue_kind.qdisc == kind)
 
 
 def of_class(words: list[str]) -> Entry:

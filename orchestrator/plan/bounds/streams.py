@@ -11,7 +11,7 @@ from contract.plan import Band, Direction, Flow, Node, Plan, Software
 from contract.plan.family import family
 
 from ...language.units import text_ns
-from ...queueing import room_of
+from ...queueing import queue_kind_of
 from ...software.kind import Offered, Shares
 from ...software.registry import KINDS
 from ..paths import Path, Paths
@@ -56,8 +56,8 @@ def _shares(plan: Plan) -> Iterator[tuple[str, Shares]]:
 
 def _server(plan: Plan, direction: Direction, machine_bps: float, moved: Shares | None) -> Server:
     wanted, queue = direction.impairment, direction.impairment.queue
-    room = room_of(wanted)
-    order: Order = "fifo" if room is None or room.order == "unknown" else room.order
+    queue_kind = queue_kind_of(wanted)
+    order: Order = "fifo" if queue_kind is None or queue_kind.order == "unknown" else queue_kind.order
     classes = queue.bands if queue is not None and order == "guarantee" else ()
     least_bps, itself = (moved.least_bps, moved.itself) if moved else ({}, frozenset())
     return Server(
@@ -77,14 +77,14 @@ def _unknown(direction: Direction, machine_bps: float) -> str:
     """Returns the first reason why a direction has no service curve (trace, duplication, reordering, slots,
     kind of queue, no rate); "" if it has one.
     """
-    wanted, room = direction.impairment, room_of(direction.impairment)
+    wanted, queue_kind = direction.impairment, queue_kind_of(direction.impairment)
     reasons = {
         "its trace changes it while it runs": direction.trace is not None,
         "it duplicates packets": bool(wanted.duplicate),
         "it lets packets overtake one another": bool(wanted.reorder),
         "it sends in slots": wanted.slot is not None,
-        f"no curve is known of its queue, {room.kind if room else ''}": room is not None
-        and room.order == "unknown",
+        f"no curve is known of its queue, {queue_kind.kind if queue_kind else ''}": queue_kind is not None
+        and queue_kind.order == "unknown",
         "it has no rate; say which the machine has": not (wanted.rate_bps or machine_bps),
     }
     return next((reason for reason, so in reasons.items() if so), "")

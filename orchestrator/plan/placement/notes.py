@@ -25,7 +25,7 @@ def host_notes(plan: Plan, underlay: Underlay) -> Iterator[Note]:
         ("cores", [host.name for host in plan.hosts if host.cores is None]),
     ):
         if unknown:
-            text = f"nobody said the {word} of {some(unknown)}: the plan takes it that there is enough"
+            text = f"the {word} of {some(unknown)} is unknown: the plan assumes that it suffices"
             yield Note("hosts", text, f"write `{word}:` at the host, or vnet_{word} in the inventory")
     slow = [host.name for host in plan.hosts if host.core_mhz is None]
     if slow and any(node.cpu_reserve_mhz is not None for node in plan.nodes):

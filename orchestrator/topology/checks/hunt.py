@@ -64,7 +64,7 @@ def _fault(report: Report, fault: dict[str, Any], path: Path) -> None:
 
 def _ends(report: Report, event: Event, action: str, path: Path) -> None:
     if event.duration is None:
-        rule = f"{ACTIONS[action]} without an end would hide all that comes after it"
+        rule = f"{ACTIONS[action]} without an end would hide all later events"
         report.add(path, None, rule, 'write for example `for: "0.1..5 s"`')
 
 

@@ -11,8 +11,8 @@ from contract.plan import Impairment as PlanImpairment
 
 from ...language.dscp import MARKS, marks
 from ...language.source import Path
-from ...queueing import ROOMS
-from ...queueing.discipline import Room
+from ...queueing import QUEUE_KINDS
+from ...queueing.discipline import QueueKind
 from ...software.registry import kind_of
 from ..impairments import Impairment
 from .report import Report
@@ -53,7 +53,7 @@ def _marks(report: Report) -> None:
         mark: {value for queue in queues for band in queue.bands for value in getattr(band, mark)}
         for mark in MARKS
     }
-    if any(ROOMS[queue.kind].serves_dscp(PlanImpairment(queue=queue)) for queue in queues):
+    if any(QUEUE_KINDS[queue.kind].serves_dscp(PlanImpairment(queue=queue)) for queue in queues):
         served["dscp"] = set(range(64))
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
@@ -95,17 +95,17 @@ def _one(report: Report, impairment: Impairment | None, path: Path) -> None:
         rule = "conflicts with a queue, which has limits of its own"
         report.add((*path, "limit"), impairment.limit, rule, f"write it in `queue: {queue.kinds[0]}:`")
     wanted = queue.discipline(impairment.rate)
-    room = ROOMS[queue.kinds[0]]
-    _bands(report, room, wanted.bands, (*here, room.kind))
-    for fault in room.faults(PlanImpairment(rate_bps=impairment.rate or 0, queue=wanted)):
-        report.add((*here, room.kind, *fault.at), fault.value, fault.rule, fault.remedy)
+    queue_kind = QUEUE_KINDS[queue.kinds[0]]
+    _bands(report, queue_kind, wanted.bands, (*here, queue_kind.kind))
+    for fault in queue_kind.faults(PlanImpairment(rate_bps=impairment.rate or 0, queue=wanted)):
+        report.add((*here, queue_kind.kind, *fault.at), fault.value, fault.rule, fault.remedy)
 
 
-def _bands(report: Report, room: Room, bands: Sequence[Band], path: Path) -> None:
-    if room.bands is None:
+def _bands(report: Report, queue_kind: QueueKind, bands: Sequence[Band], path: Path) -> None:
+    if queue_kind.bands is None:
         return
-    if not LEAST_BANDS <= len(bands) <= room.bands.most:
-        rule = f"has {len(bands)} bands; a queue of this kind has {LEAST_BANDS} to {room.bands.most}"
+    if not LEAST_BANDS <= len(bands) <= queue_kind.bands.most:
+        rule = f"has {len(bands)} bands; a queue of this kind has {LEAST_BANDS} to {queue_kind.bands.most}"
         report.add(path, None, rule, "packets of the same treatment share a band")
         return
     rest = [band.name for band in bands if band.rest]

@@ -21,7 +21,7 @@ def check(report: Report, event: Event, path: Path) -> None:
         rule = "no link lies between these sets, and nothing would be cut"
         report.add(place, None, rule, "name sets that reach each other")
     elif found.torn is not None:
-        rule = f"{found.torn[0]} and {found.torn[1]} of one set reach each other only by what is cut"
+        rule = f"{found.torn[0]} and {found.torn[1]} of one set reach each other only through the cut"
         remedy = "give each set a segment of its own and join them by a link, or write `partition: NODE`"
         report.add(place, None, rule, remedy)
 

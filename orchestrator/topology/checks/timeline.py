@@ -101,7 +101,7 @@ def _extras(report: Report, event: Event, action: str, path: Path) -> None:
     if action == "run" and event.on is None:
         report.add(path, None, "run needs its nodes", "write `on: NODE`")
     if action == "limit" and event.cpu_limit is None:
-        report.add(path, None, "limit needs what is the most", "write `cpu_limit: 0.5 cores`")
+        report.add(path, None, "limit needs the new limit", "write `cpu_limit: 0.5 cores`")
 
 
 def _disconnect(report: Report, event: Event, path: Path) -> None:

@@ -6,7 +6,7 @@ from contract.plan import Impairment as PlanImpairment
 
 from ...language.source import Path
 from ...language.units import text_ns
-from ...queueing import ROOMS
+from ...queueing import QUEUE_KINDS
 from ..impairments import Impairment
 from ..queues import Queue
 from ..selection import select_all
@@ -59,14 +59,14 @@ def _queue(report: Report, way: Impairment, queue: Queue, path: Path) -> None:
     than one frame, and what the kind finds at the slowest rate.
     """
     rates = [state.rate_bps for state in way.trace.trace.states]
-    for kind in [one for one in queue.kinds if not ROOMS[one].outages and 0 in rates]:
+    for kind in [one for one in queue.kinds if not QUEUE_KINDS[one].outages and 0 in rates]:
         rule = "stands behind a rate that is 0 for a while, in which it would go on sending"
         remedy = "take another queue, or write a rate of 1 kbit/s and more into the trace"
         report.add((*path, "queue"), kind, rule, remedy)
     slowest = min(rate for rate in rates if rate)
     for kind in queue.kinds if len(queue.kinds) == 1 else ():
         wanted = PlanImpairment(rate_bps=way.rate or 0, queue=queue.discipline(way.rate))
-        for fault in ROOMS[kind].trace_faults(wanted, slowest, LEAST_BPS):
+        for fault in QUEUE_KINDS[kind].trace_faults(wanted, slowest, LEAST_BPS):
             report.add((*path, "queue", kind, *fault.at), fault.value, fault.rule, fault.remedy)
 
 

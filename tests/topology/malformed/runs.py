@@ -219,9 +219,7 @@ CASES = [
         "timeline[0].split[1]",
         "is in two sets",
     ),
-    Case(
-        "limit of nothing", EVENT, "{at: hold, limit: reader}", "timeline[0]", "limit needs what is the most"
-    ),
+    Case("limit of nothing", EVENT, "{at: hold, limit: reader}", "timeline[0]", "limit needs the new limit"),
     Case(
         "limit of zero",
         EVENT,

@@ -60,7 +60,7 @@ struct Lane {
     queue: Queue<Vec<u8>>,
     socket: OwnedFd,
     rate_bps: u64,
-    /// When the next packet may leave, in nanoseconds of the monotonic clock.
+    /// The time at which the next packet may leave, in nanoseconds of the monotonic clock.
     free_ns: i64,
     /// Counts of overflowed and expired packets when the last line was logged.
     logged: (u64, u64),

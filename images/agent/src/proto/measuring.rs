@@ -37,7 +37,7 @@ pub struct SampleClass {
     pub handle: u32,
     #[serde(default)]
     pub tin: Option<u16>,
-    /// Where the qdisc's own statistics have the count of packets marked by ECN, in bytes.
+    /// Offset, in bytes, of the count of packets marked by ECN in the qdisc's own statistics.
     #[serde(default)]
     pub marked_at: Option<u16>,
 }

@@ -253,7 +253,7 @@ class _Closing:
         `one.must`.
         """
         if one.name in ("/", "/usr", "/etc", "/var", "/opt") and one.must:
-            rule = "holds what is no input of a run in virtual time"
+            rule = "holds files that are no input of a run in virtual time"
             raise refuse(one.key, one.name, rule, "name the files that the programs read")
         real = self._db.real(one.name)
         if _below(one.name, OWN) or not present(real):

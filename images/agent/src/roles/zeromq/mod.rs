@@ -52,7 +52,7 @@ pub struct Zeromq {
     /// Whether the role must run again at once: it stopped after `AT_ONCE` messages, or sent a reply, which
     /// may have consumed an event.
     more: bool,
-    /// When the publisher announces itself next, as an offset from t0; None from its first message on.
+    /// The time of the publisher's next announcement, as an offset from t0; None from its first message on.
     announce_ns: Option<i64>,
     first_ns: i64,
     output: Vec<u8>,
