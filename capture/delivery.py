@@ -91,13 +91,14 @@ def _verdict(which: dict[str, Any], rows: pl.DataFrame) -> Verdict:
         "unsettled": once.filter(sent & ~pl.col("outcome").is_in(SETTLED)).height,
         "uncovered": missing.height - owed.height,
     }
+    permitted = 0 if which["lossless"] else missing.height - counts["uncovered"]
     return Verdict(
         class_=which["class"],
         guarantee=which["guarantee"],
         holds=broken.is_empty() if judged.height and _guaranteed(which) else None,
         guaranteed=_guaranteed(which),
         rule=which["rule"],
-        reason=_reason(judged.height, broken, _guaranteed(which), counts),
+        reason=_reason(judged.height, broken, _guaranteed(which), counts, permitted),
         expected=judged.height,
         lost=missing.filter(~here).height,
         unanswered=missing.filter(asked).height,
@@ -131,7 +132,9 @@ def _broken(which: dict[str, Any], found: dict[str, pl.DataFrame]) -> pl.DataFra
     )
 
 
-def _reason(judged: int, broken: pl.DataFrame, guaranteed: bool, counts: dict[str, int]) -> str:
+def _reason(
+    judged: int, broken: pl.DataFrame, guaranteed: bool, counts: dict[str, int], permitted: int
+) -> str:
     violations = dict(broken["what"].value_counts().iter_rows())
     says = [f"{number} {what}" for what, number in sorted(violations.items())]
     if judged == 0:
@@ -140,6 +143,8 @@ def _reason(judged: int, broken: pl.DataFrame, guaranteed: bool, counts: dict[st
         says.append(f"nothing is guaranteed for {judged} deliveries: they are counted")
     elif not says:
         says.append(f"holds for all {judged - counts['uncovered']} deliveries")
+    if permitted and guaranteed:
+        says.append(f"{permitted} lost or unanswered, which it permits")
     notes = (
         ("unsent", "scheduled but never sent"),
         ("unsettled", "not settled when the run ended"),

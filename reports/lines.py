@@ -36,6 +36,7 @@ FAULTS = {  # shown only if a condition has some
     "messages_duplicated": "messages duplicated",
     "messages_reordered": "messages reordered",
 }
+LOST = ("messages_lost",)
 GUARANTEE = {"guarantee_held": "delivery guarantee"}
 CAPTURED = {
     "connections": "TCP connections",
@@ -69,7 +70,8 @@ def lines(study: Study) -> list[Line]:
     """Returns the rows that have a value, at most MOST: interruptions, messages and transfers, then links,
     wire rate and load, then other figures of captures if rows are left.
 
-    If there are too many, the first group is cut, but not below MOST_ASKED rows.
+    If there are too many, the first group is cut, but not below MOST_ASKED rows. Losses and broken
+    guarantees beyond the cut stay, in place of the last rows of links and load.
     """
     table = study.compared
     ticked = any(cell.run.ticked for cell in study.cells)
@@ -77,7 +79,8 @@ def lines(study: Study) -> list[Line]:
     asked = _known(table, asked)
     rest = _known(table, [*_links(table), *_captured(table, WIRE), *_load(table, ticked)])
     if len(asked) + len(rest) > MOST:
-        asked = asked[: max(MOST_ASKED, MOST - len(rest))]
+        most = max(MOST_ASKED, MOST - len(rest))
+        asked = asked[:most] + [line for line in asked[most:] if _speaks_against(table, line)]
     shown = [*asked, *rest]
     more = _known(table, _captured(table, CAPTURED)) if len(shown) < MOST else []
     return [*shown, *more][:MOST]
@@ -91,6 +94,13 @@ def _known(table: pl.DataFrame, found: Iterator[Line] | list[Line]) -> list[Line
 def _rows(table: pl.DataFrame, name: str, of: dict[str, str]) -> pl.DataFrame:
     same = [pl.col(key) == value for key, value in of.items()]
     return table.filter(pl.all_horizontal(pl.col("name") == name, *same))
+
+
+def _speaks_against(table: pl.DataFrame, line: Line) -> bool:
+    """Returns True for a row with losses or faults, or with a broken delivery guarantee."""
+    if line.name in GUARANTEE:
+        return bool(_rows(table, line.name, line.of).filter(pl.col("value") < 1).height)
+    return line.name in (*LOST, *FAULTS) and _largest(table, line.name, line.of) > 0
 
 
 def _largest(table: pl.DataFrame, name: str, of: dict[str, str]) -> float:

@@ -44,7 +44,7 @@ def drops_are_missed(e: Evidence) -> Found:
         own = stacks.get((node, DATA), 0) + stacks.get((node, SEGMENTS), 0)
         known = lost.get(node, 0) + again + own
         compared.append(Compared(f"{link} {way}", int(rows[-1] - rows[0]), known, "frames", OTHER))
-    return Found(compared, [] if compared else ["no link leads to a node that forwards nothing"])
+    return Found(compared, [] if compared else ["counters of links restarted"])
 
 
 def _unknown(e: Evidence) -> str:

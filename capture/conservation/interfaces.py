@@ -46,7 +46,7 @@ def _against_links(e: Evidence, *, whole: bool) -> Found:
     all_on_links = [node for node, devices in known.devices.items() if set(devices) <= known.covered(node)]
     wanted = known.rows.filter(pl.col("node").is_in(all_on_links) == whole)
     if wanted.is_empty():
-        return Found(left_out=["no such node hangs on a link of its own"])
+        return Found()
     carried = wanted.join(links, on=["link", "direction"], how="inner")
     sums = carried.group_by("node", "way", "sample").agg(
         pl.col("bytes", "packets").sum(), pl.col("whole").all()

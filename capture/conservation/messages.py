@@ -88,7 +88,7 @@ def lost_were_dropped(e: Evidence) -> Found:
     last_ns = int(counted["t_ns"].max())  # type: ignore[arg-type]
     lost = _lost(e, last_ns)
     if lost is None:
-        return Found(left_out=["no flow sends datagrams from one node to another"])
+        return Found(left_out=["no datagram was sent from one node to another"])
     links = 0
     if e.links is not None:
         end = e.links.filter(pl.col("t_ns") == last_ns)

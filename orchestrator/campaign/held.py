@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from contract import manifest, regular, verdict
+from contract import manifest, regular, seal, verdict
 from orchestrator.lab import dead
 from reports import judged
 
@@ -147,7 +147,7 @@ def _expected(path: Path) -> list[str]:
 def _word(run: Path) -> str:
     """Returns the word of WORDS for one run: first by the state and marks of its manifest, then by its
     verdicts on links, guarantees and checks. A run without an end state counts as interrupted, one with an
-    unreadable manifest as suspect.
+    unreadable manifest, or with a file that was changed after its seal, as suspect.
     """
     dead.settle(run)
     try:
@@ -157,7 +157,7 @@ def _word(run: Path) -> str:
     state = known.state or "interrupted"
     if state in (RUNNING, "failed", "interrupted"):
         return state
-    if known.suspect:
+    if known.suspect or seal.altered_since(run):
         return SUSPECT
     counted = judged.known(run)
     of_run = [counted.get(of, {}) for of in ("proof", "guarantee", "check")]

@@ -72,7 +72,8 @@ class Proof(Base):
         None, ge=0, le=10**13,
         description=("Limit on the length of all trains of a direction together, 60 s by default, in "
             "virtual time "
-            "1200 s. The proof continues by itself until each quantity holds or fails. A train beyond the "
+            "1200 s. The proof continues by itself until each quantity holds or fails. Trains through both "
+            "directions of a half-duplex link at once have a limit of the same length. A train beyond the "
             "limit is not sent, and the proof reports the time that it needs."),
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from contract import seal
 from orchestrator.campaign import archiving, held
 from orchestrator.cli import results
 from orchestrator.lab.dead import note_owner
@@ -66,6 +67,24 @@ def test_each_entry_has_the_worst_word_that_is_in_it(top: Path) -> None:
     (study,) = (h for h in held.chosen(top, held.Choice()) if h.kind == "campaign")
     assert study.runs == 2 and 49 < study.age_s(time.time()) / DAY < 51
     assert results.WORDS == held.WORDS
+
+
+def test_a_run_that_was_changed_after_its_seal_is_suspect(top: Path) -> None:
+    good = top / "pair" / "good"
+    (good / "messages.parquet").write_bytes(b"as it was")
+    seal.seal(good)
+    assert names(top)["good"] == "holds"
+    (good / "messages.parquet").write_bytes(b"as somebody wants it")
+    later = time.time() + 1
+    os.utime(good / "messages.parquet", (later, later))
+    assert names(top)["good"] == "suspect"
+    (good / "messages.parquet").write_bytes(b"as it was")
+    os.utime(good / "messages.parquet", (later, later))
+    assert names(top)["good"] == "holds", "a copy whose times are new"
+    whole = json.loads((good / "manifest.json").read_text()) | {"sealed": True}
+    (good / "manifest.json").write_text(json.dumps(whole))
+    (good / "seal.json").unlink()
+    assert names(top)["good"] == "suspect", "the seal was taken away"
 
 
 def test_all_conditions_must_hold(top: Path) -> None:

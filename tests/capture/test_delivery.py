@@ -60,6 +60,7 @@ def test_each_guarantee_forbids_what_it_excludes(
     assert (late.holds, late.disordered) == (overtaken, 1)
     clean = judged(tmp_path / "d", [*whole, two], what)
     assert clean.holds is True and clean.offending == () and clean.reason == "holds for all 3 deliveries"
+    assert ("1 lost or unanswered, which it permits" in missing.reason) == lost
     assert missing.offending == (() if lost else (("p.meter", 2, "s", "lost"),))
     assert doubled.offending == (() if twice else (("p.meter", 2, "s", "duplicated"),))
     assert late.offending == (() if overtaken else (("p.meter", 2, "s", "disordered"),))

@@ -102,6 +102,26 @@ def test_the_worst_classes_come_first_and_a_dozen_rows_suffice() -> None:
     assert ("broken: delivery guarantee", "fails") in headline_rows(study)
 
 
+def test_no_row_of_links_and_load_takes_the_place_of_losses() -> None:
+    times = dict.fromkeys(("round_trip_p50", "round_trip_p99", "latency_p50", "latency_p99"), 1.0)
+    counts = {"messages_scheduled": 576, "messages_received": 549, "messages_expected": 576}
+    faults = {"messages_lost": 10, "messages_unanswered": 27, "guarantee_held": 0}
+    rain = Of(event="rain", traffic_class="asks")
+    found = of_class("asks", **times, **counts, **faults)
+    found += [
+        Metric(f"interruption_{name}", rain, 4, "", 1, None, None, "")
+        for name in ("until", "lost", "unanswered")
+    ]
+    way = Of(link="way", direction="reverse")
+    found += [
+        Metric(name, way, 3, "%", 9, None, None, "") for name in ("link_dropped_share", "link_utilisation")
+    ]
+    found += [Metric("cpu", Of(group=name), 3, "%", 9, None, None, "") for name in ("server", "client")]
+    texts = [line.text for line in lines(Study("t", Path("r"), (cell(*found),), True))]
+    assert {"messages lost", "requests unanswered", "delivery guarantee"} <= set(texts)
+    assert "way reverse: dropped, % of packets" in texts and len(texts) <= MOST
+
+
 def test_three_digits_and_only_an_interval_that_shows() -> None:
     assert plus_minus(20.0614, 20.06, 20.063, FEW) == "20.1"
     assert plus_minus(20.0614, 19.0, 21.1, FEW) == "20.1 ± 1.1"
