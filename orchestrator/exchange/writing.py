@@ -98,7 +98,7 @@ def _planned(network: Network, bare: Topology, changed: list[str], file: str) ->
 
 
 def _without_address(network: Network) -> list[str]:
-    """Returns the names of the machines with an interface on a wire or LAN that has no address in the file."""
+    """Returns the names of machines with an interface on a wire or LAN that has no address in the file."""
     ends = [end for wire in network.wires for end in wire.ends]
     ends += [end for lan in network.lans.values() for end in lan.members]
     return sorted({end[0] for end in ends if address_of(network, end) is None})

@@ -13,6 +13,8 @@ import pytest
 from orchestrator.exchange import (
     compose,
     containerlab,
+    core,
+    gns3,
     kathara,
     mahimahi,
     mininet,
@@ -23,7 +25,8 @@ from orchestrator.exchange import (
 from orchestrator.exchange.network import Network
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError, load
-from orchestrator.topology.loading import parse
+from orchestrator.topology.graphml import topology_text
+from orchestrator.topology.loading import parse, read_bytes
 
 Read = Callable[[Path], Network]
 MININET = """\
@@ -276,7 +279,8 @@ def test_an_address_stays_with_its_interface_when_the_link_goes(tmp_path: Path) 
 
 READERS: dict[str, Read] = {
     "containerlab": containerlab.read, "kathara": kathara.read, "mininet": mininet.read, "netlab": netlab.read,
-    "compose": compose.read, "mahimahi": mahimahi.read,
+    "compose": compose.read, "mahimahi": mahimahi.read, "gns3": gns3.read, "core": core.read,
+    "graphml": lambda file: topology_text("x", read_bytes(file), "x"),  # type: ignore[dict-item, return-value]
 }  # fmt: skip
 
 
