@@ -196,6 +196,14 @@ attempt("write", lambda: open(os.path.join(os.path.dirname(os.path.abspath(__fil
 attempt("home", lambda: os.listdir("/root"))
 attempt("secret", lambda: open(SECRET).read())
 attempt("fork", os.fork)
+attempt("vsock", lambda: socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM))
+def call(number, *words):
+    import ctypes
+    if ctypes.CDLL(None).syscall(number, *words) != 0:
+        raise OSError
+if os.uname().machine == "x86_64":
+    attempt("unshare", lambda: call(272, 0x10000000))
+    attempt("keyring", lambda: call(250, 0, -4, 0))
 attempt("network", lambda: socket.create_connection(("127.0.0.1", PORT), 1))
 net = Mininet()
 for name in ["h1", "h2", *found]:
