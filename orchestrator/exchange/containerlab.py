@@ -61,7 +61,7 @@ class _Reader:
         self._names: dict[str, str] = {}  # name in the file -> node name
         self._kinds: dict[str, str] = {}  # name in the file -> its kind there
         self._lab = ""  # the lab's name in the file
-        self._network = Network("", f"{TOOL}, {path.name}", source=str(path))
+        self._network = Network("", f"{TOOL}, {path.name}", source=str(path), has_routes=not stand_ins)
 
     def network(self) -> Network:
         data = self._mapping((), self._document.data)

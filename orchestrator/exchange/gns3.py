@@ -49,7 +49,10 @@ class _Reader:
         self._lans: dict[tuple[str, int], str] = {}  # LAN by switch and port
         data = _mapping(document.data)
         self._network = Network(
-            name_of(str(data.get("name") or path.stem), set()), f"{TOOL}, {path.name}", source=str(path)
+            name_of(str(data.get("name") or path.stem), set()),
+            f"{TOOL}, {path.name}",
+            source=str(path),
+            has_routes=not stand_ins,
         )
 
     def network(self) -> Network:

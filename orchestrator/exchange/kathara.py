@@ -58,7 +58,9 @@ class _Reader:
         self._images: dict[str, list[str]] = {}
         above = file.absolute().parents
         folder = (above[1] if above[0].name == "lab" else above[0]).name
-        self._network = Network(name_of(folder, set()), f"{TOOL}, {folder}", source=str(file))
+        self._network = Network(
+            name_of(folder, set()), f"{TOOL}, {folder}", source=str(file), has_routes=True
+        )
 
     def network(self) -> Network:
         for number, line in enumerate(utf8(self._file).splitlines(), 1):

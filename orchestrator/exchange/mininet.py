@@ -38,7 +38,7 @@ def read(
     """
     utf8(path)
     found = _recorded(path, arguments, stop_at_start, sandbox)
-    network = Network(name_of(path.stem, set()), f"{TOOL}, {path.name}", source=str(path))
+    network = Network(name_of(path.stem, set()), f"{TOOL}, {path.name}", source=str(path), has_routes=True)
     nets, error = found["nets"], found["error"]
     if error:
         raise _failed(path, error, bool(nets))

@@ -127,6 +127,7 @@ class Network:
     left: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     source: str = ""  # the file that was read
+    has_routes: bool = False  # the file gives machines all routes that they have: no tool adds others
 
     def join(self, wire: Wire) -> None:
         """Adds a wire between two machines to `wires`. If an end is a LAN, makes the machine at the other

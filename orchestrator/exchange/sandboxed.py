@@ -46,6 +46,15 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 # By machine: the audit architecture (linux/audit.h), and system calls that make processes: clone, (fork,
 # vfork,) clone3. The filter permits clone for threads only.
 MACHINES = {"x86_64": (0xC000003E, 56, (57, 58), 435), "aarch64": (0xC00000B7, 220, (), 435)}
+# System calls that give a process more than it has, or reach what namespaces do not hold: unshare, setns,
+# mount, fsopen, open_tree, ptrace, keyctl, add_key, request_key, bpf, perf_event_open, userfaultfd,
+# io_uring_setup; and the call `socket`, whose family is one of FAMILIES (vsock has no namespace).
+REFUSED = {
+    "x86_64": (272, 308, 165, 430, 428, 101, 250, 248, 249, 321, 298, 323, 425),
+    "aarch64": (97, 268, 40, 430, 428, 117, 219, 217, 218, 280, 241, 282, 425),
+}
+SOCKET = {"x86_64": 41, "aarch64": 198}
+FAMILIES = (1, 2, 10, 16)  # sys/socket.h: UNIX, INET, INET6, NETLINK, all of the sandbox's own network
 X32 = 0x40000000  # asm/unistd.h: calls from here on are those of x86-64's x32, with numbers of their own
 STEP = 8  # bytes of a step of a filter, struct sock_filter
 CLONE_THREAD, ALLOW, EPERM, ENOSYS = 0x10000, 0x7FFF0000, 0x50000 | 1, 0x50000 | 38
@@ -127,8 +136,9 @@ def _weak() -> None:
 
 
 def _alone() -> None:
-    """Forbids every system call that makes a process, and all calls of another architecture, by a seccomp
-    filter that allows threads. Raises OSError, also on an architecture that MACHINES does not list.
+    """Forbids every system call that makes a process, those of REFUSED, sockets of other families, and all
+    calls of another architecture, by a seccomp filter that allows threads. Raises OSError, also on an
+    architecture that MACHINES does not list.
     """
     program = _filter(platform.machine())
     text = ctypes.create_string_buffer(program)
@@ -148,9 +158,13 @@ def _filter(machine: str) -> bytes:
     load, equal, least, some, answer = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF: ld abs, jeq, jge, jset, ret
     program = [step(load, 4), step(equal, audit, 1, 0), step(answer, EPERM), step(load, 0)]
     program += [step(least, X32, 0, 1), step(answer, ENOSYS)]
-    for number in forks:
+    for number in (*forks, *REFUSED[machine]):
         program += [step(equal, number, 0, 1), step(answer, EPERM)]
     program += [step(equal, clone3, 0, 1), step(answer, ENOSYS)]
+    count = len(FAMILIES)
+    program += [step(equal, SOCKET[machine], 0, count + 3), step(load, 16)]
+    program += [step(equal, family, count - number, 0) for number, family in enumerate(FAMILIES)]
+    program += [step(answer, EPERM), step(answer, ALLOW)]
     program += [step(equal, clone, 0, 3), step(load, 16), step(some, CLONE_THREAD, 1, 0), step(answer, EPERM)]
     program += [step(answer, ALLOW)]
     return b"".join(program)

@@ -103,6 +103,8 @@ class Startup:
             # A listing depends on the machine that runs; what changes something has no output.
             if not status and bare(words[0]) == "tc" and "tbf" in words:
                 self._leave(line, f"burst and queue of `{shown(words)}`: the link's own here")
+            if not status and "bridge" in words and (timers := _TIMERS & set(words)):
+                self._leave(line, f"{', '.join(sorted(timers))} in `{shown(words)}`: the lab's own here")
             if status and bare(words[0]) == "tc":
                 self._leave(line, f"`{shown(words)}` fails there, too: the interface has a root qdisc")
             if self._shell is not None and self._shell.paused and repr(self.machine) != before:
@@ -127,6 +129,7 @@ class Startup:
 
 
 _MARK = "(?)"
+_TIMERS = frozenset(("priority", "prio", "forward_delay", "hello_time", "max_age", "ageing_time"))
 _LISTINGS = frozenset(
     ("show", "sh", "list", "ls", "lst", "get", "showmacs", "showstp", "list-br", "list-ports")
 )

@@ -87,8 +87,21 @@ def _planned(network: Network, bare: Topology, changed: list[str], file: str) ->
         bare.set(expect=expectations(network, plan))
     if any(machine.kind or machine.software for machine in network.machines.values()):
         bare.set(routing="none")
+    elif network.has_routes and len(plan.segments) + len(plan.links) > 1:
+        if without := _without_address(network):
+            said = f"{', '.join(without)[:100]}: no address in the file on some interface"
+            changed.append(f"{said}: addresses and routes are the plan's")
+        else:
+            bare.set(routing="none")
     _checked(network, bare, file)
     return Written(_text(network, bare), tuple(changed))
+
+
+def _without_address(network: Network) -> list[str]:
+    """Returns the names of machines with an interface on a wire or LAN that has no address in the file."""
+    ends = [end for wire in network.wires for end in wire.ends]
+    ends += [end for lan in network.lans.values() for end in lan.members]
+    return sorted({end[0] for end in ends if address_of(network, end) is None})
 
 
 def _placed(network: Network, problem: Problem) -> Problem:

@@ -9,7 +9,9 @@ import pytest
 from orchestrator.exchange import containerlab, kathara, writing
 from orchestrator.exchange.clab_forms import with_defaults
 from orchestrator.exchange.network import Network
+from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError
+from orchestrator.topology.loading import parse
 
 TOPOLOGY = """\
 name: lab
@@ -163,3 +165,30 @@ def test_what_a_script_does_to_forwarding_counts_last(
 def test_lines_that_kathara_refuses_are_refused(line: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match=f"lab.conf:3: .*{said}"):
         conf(tmp_path, f"a[0]=A\nb[0]=A\n{line}\n")
+
+
+ROUTED = """\
+a[0]=A
+r[0]=A
+r[1]=B
+b[0]=B
+"""
+ADDRESSES = {
+    "a_startup": "ip addr add 10.1.0.1/24 dev eth0\nip route add default via 10.1.0.2\n",
+    "r_startup": "ip addr add 10.1.0.2/24 dev eth0\nip addr add 10.2.0.1/24 dev eth1\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("script", "routes"),
+    [("ip addr add 10.2.0.2/24 dev eth0\n", 0), ("hostname b\n", 1),
+     ("ip addr add 10.2.0.2/24 dev eth0\nip route add default via 10.2.0.1\n", 1)],
+)  # fmt: skip
+def test_a_machine_without_a_route_has_none_where_the_file_gives_all_addresses(
+    script: str, routes: int, tmp_path: Path
+) -> None:
+    written = writing.write(conf(tmp_path, ROUTED, **ADDRESSES, b_startup=script))
+    plan = make_plan(parse("x.yaml", written.text.encode()))
+    (b,) = (node for node in plan.nodes if node.name == "b")
+    assert len(b.routes) == routes
+    assert any("addresses and routes are the plan's" in one for one in written.changed) == ("host" in script)

@@ -13,6 +13,8 @@ import pytest
 from orchestrator.exchange import (
     compose,
     containerlab,
+    core,
+    gns3,
     kathara,
     mahimahi,
     mininet,
@@ -23,7 +25,8 @@ from orchestrator.exchange import (
 from orchestrator.exchange.network import Network
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError, load
-from orchestrator.topology.loading import parse
+from orchestrator.topology.graphml import topology_text
+from orchestrator.topology.loading import parse, read_bytes
 
 Read = Callable[[Path], Network]
 MININET = """\
@@ -193,6 +196,14 @@ attempt("write", lambda: open(os.path.join(os.path.dirname(os.path.abspath(__fil
 attempt("home", lambda: os.listdir("/root"))
 attempt("secret", lambda: open(SECRET).read())
 attempt("fork", os.fork)
+attempt("vsock", lambda: socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM))
+def call(number, *words):
+    import ctypes
+    if ctypes.CDLL(None).syscall(number, *words) != 0:
+        raise OSError
+if os.uname().machine == "x86_64":
+    attempt("unshare", lambda: call(272, 0x10000000))
+    attempt("keyring", lambda: call(250, 0, -4, 0))
 attempt("network", lambda: socket.create_connection(("127.0.0.1", PORT), 1))
 net = Mininet()
 for name in ["h1", "h2", *found]:
@@ -276,7 +287,8 @@ def test_an_address_stays_with_its_interface_when_the_link_goes(tmp_path: Path) 
 
 READERS: dict[str, Read] = {
     "containerlab": containerlab.read, "kathara": kathara.read, "mininet": mininet.read, "netlab": netlab.read,
-    "compose": compose.read, "mahimahi": mahimahi.read,
+    "compose": compose.read, "mahimahi": mahimahi.read, "gns3": gns3.read, "core": core.read,
+    "graphml": lambda file: topology_text("x", read_bytes(file), "x"),  # type: ignore[dict-item, return-value]
 }  # fmt: skip
 
 

@@ -6,7 +6,19 @@ import struct
 
 import pytest
 
-from orchestrator.exchange.sandboxed import ALLOW, CLONE_THREAD, ENOSYS, EPERM, MACHINES, STEP, X32, _filter
+from orchestrator.exchange.sandboxed import (
+    ALLOW,
+    CLONE_THREAD,
+    ENOSYS,
+    EPERM,
+    FAMILIES,
+    MACHINES,
+    REFUSED,
+    SOCKET,
+    STEP,
+    X32,
+    _filter,
+)
 
 
 def answer(program: bytes, call: int, audit: int, first: int = 0) -> int:
@@ -38,6 +50,15 @@ def test_no_call_makes_a_process(machine: str) -> None:
     assert answer(program, 0, audit ^ 1) == EPERM
     for number in (*forks, clone, clone3):  # of x32, with which the same kernel makes processes
         assert answer(program, X32 + number, audit) == ENOSYS
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_no_call_gains_rights_or_leaves_the_namespaces(machine: str) -> None:
+    program, (audit, *_) = _filter(machine), MACHINES[machine]
+    assert {answer(program, number, audit) for number in REFUSED[machine]} == {EPERM}
+    given = {family for family in range(46) if answer(program, SOCKET[machine], audit, family) == ALLOW}
+    assert given == set(FAMILIES)
+    assert answer(program, SOCKET[machine], audit, 40) == EPERM, "vsock"
 
 
 def test_an_unknown_machine_has_no_sandbox() -> None:
