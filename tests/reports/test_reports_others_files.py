@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import shutil
 import zipfile
@@ -26,6 +27,7 @@ from reports.compare import baseline
 from reports.crate import pack
 from reports.errors import RunDirectoryError
 from reports.report import report
+from reports.study import study_of_campaign
 
 
 @pytest.fixture(scope="module")
@@ -171,3 +173,17 @@ def test_a_baseline_that_is_nested_too_deeply_is_none(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"a":' * 100_000)
     with pytest.raises(baseline.CompareError, match="is no baseline"):
         baseline._marked(tmp_path / "b.json")
+
+
+@pytest.mark.parametrize("outside", ["../secret", "/etc", "runs/../../secret", "..", 7, ["runs"], "a\0b"])
+def test_a_cell_whose_run_is_elsewhere_is_none(tmp_path: Path, outside: object) -> None:
+    """Shows that no command, nor the live page, reads or writes a run that a campaign names elsewhere."""
+    place = tmp_path / "camp"
+    place.mkdir()
+    (place / "campaign.json").write_text('{"name": "camp", "cells": [{"cell": "a"}]}')
+    line = json.dumps({"cell": "a", "state": "complete", "run_dir": outside})
+    (place / "cells.jsonl").write_text(line + "\n")
+    (place / "running.b.json").write_text(json.dumps({"cell": "b", "run_dir": outside}))
+    assert [cell for _, _, cell in read_cells(place / "cells.jsonl")] == [None]
+    assert runs.cells_of(place) == []
+    assert study_of_campaign(place).cells == ()
