@@ -80,18 +80,28 @@ def parsed(text: str) -> Any:
 @contextmanager
 def named(path: Path) -> Iterator[None]:
     """Gives errors of writes in the block the name of the file: an OSError without one, and a library's error
-    in Rust's words that says the disk has no room, which becomes an OSError.
+    in Rust's words that says the disk has no room, which becomes an OSError. A library's OSError has no
+    number, and gets that of its words.
     """
     try:
         yield
     except OSError as error:
+        if error.errno is None:
+            number = _told(error) or errno.EIO
+            raise OSError(number, os.strerror(number), str(path)) from error
         if error.filename is None:  # the kernel names no file in an error of a write
             error.filename = str(path)
         raise
     except Exception as error:
-        if (told := re.search(r"\(os error (\d+)\)", str(error))) and int(told[1]) in _NO_ROOM:
-            raise OSError(int(told[1]), os.strerror(int(told[1])), str(path)) from error
+        if (number := _told(error)) in _NO_ROOM:
+            raise OSError(number, os.strerror(number), str(path)) from error
         raise
+
+
+def _told(error: Exception) -> int:
+    """Returns the error number in the words of a library in Rust; 0 if there is none."""
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    return int(told[1]) if told else 0
 
 
 @contextmanager
