@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from contract import regular
@@ -20,14 +20,26 @@ Line = Mapping[str, Any]
 
 def read_cells(path: Path) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
     """Yields number, text and object of each line of cells.jsonl; None instead of the object for a line
-    that is no cell's, as after kill -9. OSError if the file cannot be read.
+    that is no cell's, as after kill -9, or whose run is not below the campaign. OSError if the file cannot
+    be read.
     """
     for number, text in enumerate(regular.read_bytes(path).decode(errors="replace").splitlines(), 1):
         try:
             found = json.loads(text)
         except (ValueError, RecursionError):
             found = None
-        yield number, text, found if isinstance(found, dict) and isinstance(found.get("cell"), str) else None
+        yield number, text, found if _is_line(found) else None
+
+
+def _is_line(found: Any) -> bool:
+    named = isinstance(found, dict) and isinstance(found.get("cell"), str)
+    return named and (not found.get("run_dir") or is_below(found["run_dir"]))
+
+
+def is_below(path: Any) -> bool:
+    """Returns whether a value is a relative path that stays below the directory it is added to."""
+    parts = PurePath(path).parts if isinstance(path, str) and "\0" not in path else ()
+    return bool(parts) and not PurePath(path).is_absolute() and ".." not in parts
 
 
 def set_aside(lines: Iterable[Line]) -> dict[str, list[Line]]:

@@ -20,6 +20,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # errors of writing only
 MOST_BYTES = 1 << 28  # of a file that is read as a whole; the plan of 1,000 nodes has 2**23
+_HOLLOW_BYTES = 1 << 30  # a larger file that holds less than a 1,000th of it on the disk is a hole
 _DEEPEST = 16  # directories; a run has 4
 _KINDS = {
     stat.S_IFLNK: "a symbolic link", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket",
@@ -79,18 +80,28 @@ def parsed(text: str) -> Any:
 @contextmanager
 def named(path: Path) -> Iterator[None]:
     """Gives errors of writes in the block the name of the file: an OSError without one, and a library's error
-    in Rust's words that says the disk has no room, which becomes an OSError.
+    in Rust's words that says the disk has no room, which becomes an OSError. A library's OSError has no
+    number, and gets that of its words.
     """
     try:
         yield
     except OSError as error:
+        if error.errno is None:
+            number = _told(error) or errno.EIO
+            raise OSError(number, os.strerror(number), str(path)) from error
         if error.filename is None:  # the kernel names no file in an error of a write
             error.filename = str(path)
         raise
     except Exception as error:
-        if (told := re.search(r"\(os error (\d+)\)", str(error))) and int(told[1]) in _NO_ROOM:
-            raise OSError(int(told[1]), os.strerror(int(told[1])), str(path)) from error
+        if (number := _told(error)) in _NO_ROOM:
+            raise OSError(number, os.strerror(number), str(path)) from error
         raise
+
+
+def _told(error: Exception) -> int:
+    """Returns the error number in the words of a library in Rust; 0 if there is none."""
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    return int(told[1]) if told else 0
 
 
 @contextmanager
@@ -125,9 +136,17 @@ def write(path: Path, text: str, durable: bool = False) -> None:
         file.write(text.encode())
 
 
+def hollow(about: os.stat_result) -> bool:
+    """Returns whether a file has more than 1 GiB of which less than a 1,000th is on the disk.
+
+    Nothing that a run writes is so; reading it would take hours, and cost who made it nothing.
+    """
+    return about.st_size > _HOLLOW_BYTES and about.st_blocks * 512 * 1000 < about.st_size
+
+
 def other_entry(directory: Path, deepest: int = _DEEPEST) -> str | None:
     """Returns a text "PATH is TYPE" for the first entry below the directory, by name, that is neither a
-    regular file nor a directory; None without such an entry.
+    regular file nor a directory, or is hollow; None without such an entry.
 
     `deepest`: the number of directory levels below the first that are searched.
     """
@@ -145,4 +164,6 @@ def _other_entry(directory: Path, below: str, levels: int) -> str | None:
         elif not entry.is_file(follow_symlinks=False):
             kind = stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)
             return f"{name} is {_KINDS.get(kind, 'no regular file')}"
+        elif hollow(entry.stat(follow_symlinks=False)):
+            return f"{name} is a hole of {entry.stat(follow_symlinks=False).st_size:,} bytes"
     return None

@@ -70,7 +70,8 @@ def _insist_on_file_names(plan: Plan) -> None:
 def write_plan(run_dir: Path, plan: Plan) -> None:
     """Writes the plan of a run; makes the directory if it does not exist."""
     run_dir.mkdir(parents=True, exist_ok=True)
-    (run_dir / PLAN).write_text(to_json(plan))
+    with regular.named(run_dir / PLAN):
+        (run_dir / PLAN).write_text(to_json(plan))
 
 
 def _made_by(run_dir: Path) -> str:

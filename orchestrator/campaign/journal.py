@@ -13,10 +13,11 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from contract import findings, manifest, regular
+from contract.cells import is_below
 
 Json = dict[str, Any]
 COMPLETE = ("complete",)
@@ -174,11 +175,6 @@ def _is_cell(value: Any) -> bool:
     return isinstance(value, str) and value not in ("", ".", "..") and not set(value) & set("/\0")
 
 
-def _is_below(value: Any) -> bool:
-    parts = PurePath(value).parts if isinstance(value, str) and "\0" not in value else ()
-    return bool(parts) and not PurePath(value).is_absolute() and ".." not in parts
-
-
 def _is_seconds(value: Any) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return value is None or (number and 0 <= value < math.inf)
@@ -195,7 +191,7 @@ FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "lab": (_is_name, "is no name of a lab"),
     "slot": (_is_name, "is no number of a cell"),
     "state": (lambda value: isinstance(value, str), "is no text"),
-    "run_dir": (_is_below, "is no path below the campaign's directory"),
+    "run_dir": (is_below, "is no path below the campaign's directory"),
     "wall_s": (_is_seconds, "is no time in seconds"),
 }
 

@@ -194,13 +194,13 @@ def _reader_is_there() -> bool:
     return not any(event & (select.POLLERR | select.POLLHUP) for _, event in outputs.poll(0))
 
 
-def _output_works() -> bool:
-    """Returns whether what was printed so far could be written to standard output."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return False
-    return True
+def _printing(error: Exception) -> bool:
+    """Returns whether the error was raised by what prints: here, in click or in rich."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    module = "" if at is None else str(at.tb_frame.f_globals.get("__name__", ""))
+    return module in (__name__, "__main__") or module.partition(".")[0] in ("click", "rich")
 
 
 def _failed(error: Exception) -> int:
@@ -215,7 +215,7 @@ def _failed(error: Exception) -> int:
     if (known := expected(error)) is not None:
         say(known.text, err=True)
         return known.status
-    if isinstance(error, OSError) and error.filename is None and not _output_works():
+    if isinstance(error, OSError) and error.filename is None and _printing(error):
         error.filename = "standard output"
     if isinstance(error, OSError) and error.strerror and error.filename:
         remedy = (REMEDIES | SHORT).get(error.errno or 0)

@@ -36,7 +36,10 @@ def reduce_command(
     """
     from capture.errors import CaptureError
     from capture.pcap import reduce_pcap
+    from contract import regular
 
+    if pcap.exists() and (not pcap.is_file() or regular.hollow(pcap.stat())):
+        raise CliError(f"{pcap}: is no regular file with packets; write it to a file first")
     made = output or pcap.with_suffix(".parquet")
     try:
         found = reduce_pcap(pcap, made, _ports(apps), connections)

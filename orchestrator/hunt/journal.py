@@ -36,7 +36,8 @@ def opened(directory: Path, about: dict[str, Any]) -> Iterator[Journal]:
 def _insist_it_is_the_same(directory: Path, about: dict[str, Any]) -> None:
     path = directory / ABOUT
     if not path.exists():
-        others = [one.name for one in directory.iterdir() if one.name not in (".lock", "reproductions")]
+        before_it = (".lock", "reproductions", f"{ABOUT}.part")  # a killed hunt may leave the part
+        others = [one.name for one in directory.iterdir() if one.name not in before_it]
         if others:
             rule = f"holds {others[0]}, which is no hunt's"
             raise HuntError(f"{directory}: {rule}; give another --out")

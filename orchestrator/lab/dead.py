@@ -43,7 +43,8 @@ def note_owner(run_dir: Path, pid: int) -> Owned:
     """Records the process that owns the run, and returns it; raises LabError if it does not exist."""
     process = owned("lab", pid)
     owner = Owner(socket.gethostname(), _boot(), pid, process.start_ticks)
-    (run_dir / OWNER).write_text(json.dumps(asdict(owner)) + "\n", encoding="utf-8")
+    with regular.named(run_dir / OWNER):
+        (run_dir / OWNER).write_text(json.dumps(asdict(owner)) + "\n", encoding="utf-8")
     return process
 
 

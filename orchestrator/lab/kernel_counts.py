@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from contract import regular
 from orchestrator.lab import operations
 from orchestrator.lab.cgroup import text_of
 from orchestrator.lab.driver import Driver
@@ -36,7 +37,8 @@ def write_stacks(path: Path, before: Counted, after: Counted) -> None:
         for counter, value in sorted(counters.items())
         if (grown := _growth(before.get(node, {}).get(counter, 0), value))
     ]
-    path.write_text(STACKS_HEADER + "".join(lines))
+    with regular.named(path):
+        path.write_text(STACKS_HEADER + "".join(lines))
 
 
 def _growth(before: int, after: int) -> int:
@@ -50,7 +52,9 @@ def write_peaks(lab: Lab) -> None:
     """
     lines = list(_lines(lab))
     if lines:
-        (lab.run_dir / "raw" / PEAKS_FILE).write_text(PEAKS_HEADER + "".join(lines))
+        path = lab.run_dir / "raw" / PEAKS_FILE
+        with regular.named(path):
+            path.write_text(PEAKS_HEADER + "".join(lines))
 
 
 def _lines(lab: Lab) -> Iterator[str]:

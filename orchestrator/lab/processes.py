@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from contract import regular
 from orchestrator.lab.cgroup import text_of
 from orchestrator.lab.lab import Lab
 
@@ -24,7 +25,9 @@ def write(lab: Lab) -> None:
     """
     lines = list(_lines(lab))
     if lines:
-        (lab.run_dir / "raw" / FILE).write_text(HEADER + "".join(lines))
+        path = lab.run_dir / "raw" / FILE
+        with regular.named(path):
+            path.write_text(HEADER + "".join(lines))
 
 
 def _lines(lab: Lab) -> Iterator[str]:

@@ -102,8 +102,7 @@ def read_baseline(letter: str, path: Path) -> Side:
 def _marked(path: Path) -> dict[str, Any]:
     """Returns the content of a file that has the mark of baselines; raises CompareError without it."""
     try:
-        with regular.open_read(path) as file:
-            found: dict[str, Any] = json.load(file)
+        found: dict[str, Any] = regular.read_json(path)
         found[MARK]
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise CompareError(

@@ -16,6 +16,9 @@ from reports.study import Study, study_of_campaign, study_of_run
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # time of every entry, so that the same directory gives the same bytes
 
+# Bounds of what is unpacked: measurements are packed 5 to 30 times smaller, and a bomb 1,000 times.
+LEAST_BOUND, MOST_TIMES, MOST_FILES = 1 << 30, 200, 200_000  # bytes; times the size of the crate; files
+
 
 class CrateError(ValueError):
     """Raised for a file that is no crate of vNET's; the text has the file, what is wrong and the remedy."""
@@ -95,7 +98,12 @@ def check(crate: Path) -> Checked:
 def _unpack(crate: Path, directory: Path) -> None:
     try:
         with zipfile.ZipFile(crate) as archive:
-            for entry in archive.infolist():
+            entries = archive.infolist()
+            size = sum(entry.file_size for entry in entries)
+            if size > max(LEAST_BOUND, MOST_TIMES * crate.stat().st_size) or len(entries) > MOST_FILES:
+                rule = f"has {len(entries):,} files of {size:,} bytes, packed into {crate.stat().st_size:,}"
+                raise CrateError(f"{crate}: {rule}; do not trust it")
+            for entry in entries:
                 target = (directory / entry.filename).resolve()
                 if not target.is_relative_to(directory.resolve()):
                     raise CrateError(f"{crate}: {entry.filename}: leads out of the crate; do not trust it")

@@ -83,7 +83,7 @@ def names(said: str, failed: Path) -> bool:
     """Returns whether an error names the file or the file that it would have become, by its path or as in a
     run.
     """
-    whole = failed.with_name(failed.name.partition(".part")[0])
+    whole = failed.with_name(failed.name.partition(".part")[0].removesuffix(".new"))
     return any(
         text in said for one in (failed, whole) for text in (str(one), f"{one.parent.name}/{one.name}")
     )

@@ -94,7 +94,12 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [OSError(errno.ENOSPC, "No space left"), RuntimeError("parquet: IO error: (os error 28)")]
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left"),
+        RuntimeError("parquet: IO error: (os error 28)"),
+        OSError("No space left on device (os error 28)"),
+    ],
 )
 def test_a_disk_without_room_is_said_of_the_file(tmp_path: Path, error: Exception) -> None:
     """Shows that an error of a write, which names no file, gets the name, also one of a library in Rust."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from synthetic import write_run
 from synthetic_shape import Shape
 
@@ -17,7 +20,14 @@ from capture.packets import packets
 from contract import regular, rundir
 from contract.cells import read_cells
 from orchestrator.campaign import held, journal
+from orchestrator.cli.errors import CliError
 from orchestrator.cli.page import campaigns, runs
+from orchestrator.cli.reduce import reduce_command
+from reports.compare import baseline
+from reports.crate import pack
+from reports.errors import RunDirectoryError
+from reports.report import report
+from reports.study import study_of_campaign
 
 
 @pytest.fixture(scope="module")
@@ -130,3 +140,50 @@ def test_a_lock_through_a_link_leaves_its_target(tmp_path: Path) -> None:
 def test_lines_that_are_nested_too_deeply_are_no_cells(tmp_path: Path) -> None:
     (tmp_path / "cells.jsonl").write_text("[" * 200_000 + '\n{"cell": "a"}\n')
     assert [line for _, _, line in read_cells(tmp_path / "cells.jsonl")] == [None, {"cell": "a"}]
+
+
+@pytest.mark.parametrize("name", ["messages.parquet", "pcap/server.pcap", "raw/messages.csv", "plan.json"])
+def test_a_hole_in_a_run_is_refused_before_it_is_read(finished: Path, tmp_path: Path, name: str) -> None:
+    """Shows that a file of 1 TiB that takes no room is not read, or its hash made, for hours."""
+    run = shutil.copytree(finished, tmp_path / "run")
+    (run / name).parent.mkdir(exist_ok=True)
+    (run / name).unlink(missing_ok=True)
+    huge(run / name)
+    with pytest.raises(RunDirectoryError, match=f"{name} is a hole of 1,099,511,627,776 bytes"):
+        report(run)
+
+
+@pytest.mark.parametrize("made", [pipe, endless, huge])
+def test_a_capture_that_is_no_file_is_not_reduced(tmp_path: Path, made: Callable[[Path], None]) -> None:
+    made(tmp_path / "a.pcap")
+    done = CliRunner().invoke(reduce_command, [str(tmp_path / "a.pcap")])
+    assert isinstance(done.exception, CliError | SystemExit) and done.exit_code != 0
+    assert "is no regular file with packets" in (done.output + str(done.exception))
+
+
+def test_a_crate_that_expands_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pack, "LEAST_BOUND", 1 << 20)
+    with zipfile.ZipFile(tmp_path / "a.crate.zip", "w", zipfile.ZIP_DEFLATED) as bomb:
+        bomb.writestr("raw/zeros", bytes(32 << 20))
+    with pytest.raises(pack.CrateError, match="1 files of 33,554,432 bytes, packed into"):
+        pack.check(tmp_path / "a.crate.zip")
+
+
+def test_a_baseline_that_is_nested_too_deeply_is_none(tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text('{"a":' * 100_000)
+    with pytest.raises(baseline.CompareError, match="is no baseline"):
+        baseline._marked(tmp_path / "b.json")
+
+
+@pytest.mark.parametrize("outside", ["../secret", "/etc", "runs/../../secret", "..", 7, ["runs"], "a\0b"])
+def test_a_cell_whose_run_is_elsewhere_is_none(tmp_path: Path, outside: object) -> None:
+    """Shows that no command, nor the live page, reads or writes a run that a campaign names elsewhere."""
+    place = tmp_path / "camp"
+    place.mkdir()
+    (place / "campaign.json").write_text('{"name": "camp", "cells": [{"cell": "a"}]}')
+    line = json.dumps({"cell": "a", "state": "complete", "run_dir": outside})
+    (place / "cells.jsonl").write_text(line + "\n")
+    (place / "running.b.json").write_text(json.dumps({"cell": "b", "run_dir": outside}))
+    assert [cell for _, _, cell in read_cells(place / "cells.jsonl")] == [None]
+    assert runs.cells_of(place) == []
+    assert study_of_campaign(place).cells == ()

@@ -4,13 +4,17 @@ results.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -81,6 +85,22 @@ class Account:
         assert open_to_others(self.base) == []
 
 
+def served(server: subprocess.Popen[str]) -> tuple[str, str]:
+    """Returns address and token of a live page's server, as it prints them."""
+    assert server.stdout is not None
+    found = re.search(r"(http\S+)/\?token=(\S+)", server.stdout.readline())
+    assert found is not None
+    return found[1], found[2]
+
+
+def until(holds: Callable[[], bool], patience_s: float = 120) -> bool:
+    """Waits until the condition holds; returns False if it does not in time."""
+    end = time.monotonic() + patience_s
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.1)
+    return holds()
+
+
 @pytest.fixture(params=MASKS, ids=oct)
 def account(request: pytest.FixtureRequest) -> Iterator[Account]:
     made = Account(request.param)
@@ -121,7 +141,19 @@ def test_of_a_server(account: Account) -> None:
     (account.base / "results").chmod(0o755)
     server = account.start("serve", "--port", "0", "--results", "results")
     try:
-        assert server.stdout and "http" in server.stdout.readline()
+        page, token = served(server)
+        account.check()
+        wanted = {"file": "lab.yaml", "kernel": "fake"}
+        headers = {
+            "Content-Type": "application/json", "Origin": page,
+            "Cookie": f"vnet-{page.rpartition(':')[2]}={token}",
+        }  # fmt: skip
+        request = urllib.request.Request(f"{page}/api/campaigns/begin", json.dumps(wanted).encode(), headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            begun = account.base / "results" / json.load(answer)["path"]
+        assert until(lambda: (begun / "report" / "index.html").exists()), (
+            "the campaign that a page began ends"
+        )
         account.check()
     finally:
         server.terminate()
@@ -136,3 +168,33 @@ def test_a_stricter_umask_stays(mask: int, kept: int) -> None:
         assert os.umask(previous) == kept
     finally:
         os.umask(previous)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")
+def test_of_a_terminal_in_a_node(account: Account) -> None:
+    """Shows the mode of a shell's terminal and of what it writes, under the umask of who started the lab."""
+    account.vnet("up", "lab.yaml", "--kernel", "host", "--results", "out")
+    script = "umask; touch /tmp/f; stat -c '%a' /tmp/f"
+    said = account.vnet("exec", account.name, "a", "--", "sh", "-c", script).split()
+    assert int(said[0], 8) & 0o022 == 0o022 and int(said[1], 8) & 0o022 == 0, said
+    from websockets.sync.client import connect
+
+    server = account.start("serve", "--port", "0", "--results", "out")
+    try:
+        page, token = served(server)
+        cookie = {"Cookie": f"vnet-{page.rpartition(':')[2]}={token}"}
+        with connect(
+            f"ws://{page.removeprefix('http://')}/ws/lab/{account.name}/shell/a",
+            additional_headers=cookie, origin=page,
+        ) as shell:  # type: ignore[arg-type]  # fmt: skip
+            shell.send(b"echo mask=$(umask) mode=$(stat -c %a $(tty)).; exit\n")
+            shown = ""
+            while not (found := re.search(r"mask=(\d+) mode=(\d+)\.", shown)):
+                got = shell.recv(timeout=30)
+                shown += got.decode() if isinstance(got, bytes) else got
+        assert int(found[1], 8) & 0o022 == 0o022 and int(found[2], 8) & 0o007 == 0, shown
+        account.check()
+    finally:
+        server.terminate()
+        server.communicate(timeout=20)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from contract import findings, manifest, regular, seal
-from contract.cells import NAME, read_cells
+from contract.cells import NAME, is_below, read_cells
 
 MOST = 400  # most runs, and most campaigns, that are listed: the newest
 DEEP = 5  # levels of directories that are searched
@@ -155,7 +155,7 @@ def cells_of(directory: Path) -> list[dict[str, Any]]:
             if line is not None:
                 last[str(line["cell"])] = line
     for path in sorted(directory.glob("running*.json")):
-        if (parsed := _read(path)) is not None:
+        if (parsed := _read(path)) is not None and is_below(parsed.get("run_dir")):
             last[str(parsed.get("cell"))] = {**parsed, "state": "running"}
     return [
         {"cell": name, "state": str(line.get("state", "")), "run_dir": str(line.get("run_dir", "")),

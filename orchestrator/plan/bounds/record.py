@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from contract import regular
 from contract.plan import Plan
 
 from ...software.registry import KINDS
@@ -36,7 +37,8 @@ def record_bounds(
         machine_bps = int(said.get("machine_bps", 0))
     found = as_document(bounds_of(plan, machine_bps, node_ns))
     text = json.dumps({"node_ns": node_ns, "machine_bps": machine_bps, **found}, indent=1)
-    (run_dir / NAME).write_text(text + "\n", encoding="utf-8")
+    with regular.named(run_dir / NAME):
+        (run_dir / NAME).write_text(text + "\n", encoding="utf-8")
 
 
 def _bounded(plan: Plan) -> bool:
