@@ -53,7 +53,7 @@ nodes:
           version: VERSION
           clean_session: false
           churn: {mean: 2 s, away: 500 ms, abrupt: 50 %}
-          will: {topic: state/c}
+          will: {topic: state/c, qos: 1}
           publish: {topic: came, qos: 1, rate: 3 /s}
   reader:
     segment: lan
@@ -94,7 +94,7 @@ def test_tshark_and_the_agent_agree_on_each_type_of_packet(place: Place, version
     run = place.run(file="changes.yaml")
     where, counted = run.run_dir, of_tshark(run.run_dir)
     sent, received = lines(where, "S"), lines(where, "R")
-    abrupt = [row for row in lines(where, "C") if row[2] == "disconnected" and "abruptly" in row[4]]
+    abrupt = [row for row in lines(where, "C") if row[2] == "disconnected" and "abruptly" in row[-1]]
     assert counted[1] == said(where, "connecting") > 17
     assert counted[14] == said(where, "disconnected") - len(abrupt) and abrupt
     assert counted[8] == said(where, "subscribed") == 3
