@@ -226,3 +226,30 @@ def test_a_ca_that_the_broker_would_not_use_is_refused(tmp_path: Path) -> None:
     text = FILE.replace("{mutual: true}}}", "{ca: own.pem}}}").replace(MUTUAL, "tls: lab, publish")
     with pytest.raises(TopologyError, match=rf'{BROKER}\.tls\.ca: "own\.pem": is used only to admit clients'):
         planned(text, tmp_path)
+
+
+def test_a_certificate_that_the_other_end_has_not_issued_is_refused(tmp_path: Path) -> None:
+    ours, theirs = Authority(b"1" * 8, "ours"), Authority(b"2" * 8, "ours")  # one name, two keys
+    (tmp_path / "ours.pem").write_text(ours.certificate)
+    (tmp_path / "theirs.pem").write_text(theirs.certificate)
+    for name, authority in (("server", ours), ("client", ours), ("foreign", theirs)):
+        identity = authority.issue(name, ["server"])
+        (tmp_path / f"{name}.pem").write_text(identity.certificate)
+        (tmp_path / f"{name}.key").write_text(identity.key)
+    broker = "tls: {mutual: true, ca: ours.pem, cert: server.pem, key: server.key}"
+    client = "tls: {ca: CA.pem, cert: CERT.pem, key: CERT.key}, publish"
+    text = FILE.replace("tls: {mutual: true}}}", broker + "}}").replace(MUTUAL, client)
+
+    def told(ca: str, cert: str) -> list[str]:
+        own = text.replace("CA.", f"{ca}.").replace("CERT", cert).encode()
+        try:
+            parse(str(tmp_path / "t.yaml"), own)
+        except TopologyError as error:
+            return [str(problem) for problem in error.problems]
+        return []
+
+    assert told("ours", "client") == []
+    assert len(told("theirs", "client")) == 1 and "is not issued by" in told("theirs", "client")[0]
+    (only,) = told("ours", "foreign")
+    assert f"{CLIENT}.tls.cert" in only and "`ca` that the broker of server trusts" in only
+    assert "signed it" in only

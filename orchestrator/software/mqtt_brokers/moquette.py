@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from ..scene import Placed, Scene
-from .built import PLACE, BuiltBroker, Start, make_kind
+from .built import ONLY_OLD, PLACE, BuiltBroker, Start, make_kind
 
 JARS = "moquette/jars"
 
@@ -15,6 +15,7 @@ JARS = "moquette/jars"
 class Moquette(BuiltBroker):
     """moquette, started with a configuration rendered for this node."""
 
+    lacks = ONLY_OLD  # 0.17 answers a CONNECT of version 5 with 1, an unacceptable version
     rendered = frozenset({"persistence"})
 
     broker: Literal["moquette"] = Field(description="The broker program.")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from typing import Any
 
 from ...language.source import Path
 from ..checking import Checks
+from .chains import is_foreign
 from .file import ClientTls, Tls
 
 _HOST = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*")  # RFC 1123, section 2.1
@@ -65,7 +67,7 @@ def check_both_ends(
 
 def check_authorities(report: Checks, path: Path, client: ClientTls, broker: Tls, node: str) -> None:
     """Reports a certificate that the other end cannot trust: one is of the lab's authority, and the other end
-    trusts files, or the other way round.
+    trusts files, or the other way round, or its files do not lead to those that the other end trusts.
     """
     there = f"broker of {node}"
     _one_authority(report, (*path, "tls", "ca"), client.ca, broker.cert, there, "client")
@@ -74,7 +76,16 @@ def check_authorities(report: Checks, path: Path, client: ClientTls, broker: Tls
         _one_authority(report, (*path, "tls", "cert"), broker.ca, client.cert, "client", there)
 
 
-def _one_authority(report: Checks, path: Path, ca: object, cert: object, shows: str, trusts: str) -> None:
+def _one_authority(report: Checks, path: Path, ca: Any, cert: Any, shows: str, trusts: str) -> None:
+    if (
+        cert is not None
+        and ca is not None
+        and cert.readable
+        and ca.readable
+        and is_foreign(cert.text, ca.text)
+    ):
+        rule = f"the certificate of the {shows} is not issued by the `ca` that the {trusts} trusts"
+        report.add(path, None, rule, "name the certificate of the authority that signed it as `ca:`")
     if cert is not None and ca is None:
         rule = f"the {shows} shows a certificate of its own, and the {trusts} trusts the lab's authority only"
         report.add(path, None, rule, f"write `ca:` at the {trusts}, with the certificate that signed it")
