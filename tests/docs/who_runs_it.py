@@ -38,7 +38,6 @@ NOT_RUN: dict[str, str] = {
     r"^hunt topologies/": "minutes, with a broker that pip installs: tests/virtual/test_hunt_runs.py",
     r"^verify results/": "a run of the reader's: tests/virtual/test_verify.py",
     r"^(up mylab\.yaml|inventory mylab)": "a lab of the reader's: tests/ansible",
-    r"^apply ": "a running lab: tests/cli/test_apply.py",
     r"^down pair$": "the test of `up` types it",
     r"^new plugin |^plugins$|vnet-line-echo/": "a package made and installed: tests/cli/test_plugins.py",
     r"^new accounting ": "writes a file beside the reader's program: tests/cli/test_first_steps.py",
