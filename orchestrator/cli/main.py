@@ -78,6 +78,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "set": ("set", "Change nodes' MTU, CPU limit, CPU reservation or host name.", "Running labs"),
     "snapshot": ("snapshot", "Keep virtual machines as they are now, under a name.", "Running labs"),
     "revert": ("snapshot", "Take virtual machines back to a snapshot.", "Running labs"),
+    "apply": ("apply", "Change a running lab to what its file says now.", "Running labs"),
     "link": ("link", "Change a link's impairment, or take it down and up.", "Running labs"),
     "add": ("add", "Clone nodes of a group into a running lab.", "Running labs"),
     "remove": ("remove", "Destroy single nodes of a running lab.", "Running labs"),

@@ -11,6 +11,7 @@ import click
 
 from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import note
+from vnet.accounting import FILES, helper
 
 TRAFFIC = click.Choice(["request", "transfer", "ping"])
 
@@ -51,10 +52,12 @@ def new_command(
               vnet new --service "nginx -g 'daemon off;'"
               vnet new --service "python3 -m http.server 8000" --port 8000 --clients 20
               vnet new plugin line-echo
+              vnet new accounting go
     """
     if context.invoked_subcommand is not None:
         if given := [key for key, value in context.params.items() if value is not None]:
-            raise CliError(f"--{given[0]}: is for topologies, not for a {context.invoked_subcommand}", USAGE)
+            rule = f"is for topologies, not for `vnet new {context.invoked_subcommand}`"
+            raise CliError(f"--{given[0]}: {rule}", USAGE)
         return
     from orchestrator.plan.build import make_plan
     from orchestrator.topology.loading import parse
@@ -99,6 +102,19 @@ def plugin_command(name: str) -> None:
         (directory / path).parent.mkdir(exist_ok=True)
         write_new(directory / path, text)
     note(f"{directory}: written; `pip install ./{directory}` installs it, then `vnet plugins` lists it")
+
+
+@new_command.command("accounting")
+@click.argument("language", type=click.Choice(sorted(FILES)))
+def accounting_command(language: str) -> None:
+    """Write the file with which a program in LANGUAGE accounts for its own messages (docs/accounting.md).
+
+    \b
+    Example:  vnet new accounting go
+    """
+    source = helper(language)
+    write_new(Path(source.name), source.read_text(encoding="utf-8"))
+    note(f"{source.name}: written; its first lines show how a program uses it")
 
 
 def _service(

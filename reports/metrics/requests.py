@@ -68,6 +68,8 @@ def _of_protocol(of: Of, path: Path, connections: pl.DataFrame, span: Span | Non
     assert of.protocol is not None
     if of.protocol not in connections.get_column("app"):
         return []
+    if "stream" not in pl.read_parquet_schema(path):  # a table that another program or version wrote
+        return []
     found, left_out = requests(pl.scan_parquet(path), connections, of.protocol)
     if span is not None:
         found = found.filter(pl.col("asked_ns").is_between(span.start_ns, span.end_ns, closed="left"))

@@ -46,6 +46,14 @@ def test_a_first_topology_passes_the_check_and_is_not_overwritten(
     assert "exists already" in vnet("new", *options, status=2).stderr
 
 
+def test_the_helper_of_a_language_is_written_once(vnet: CommandLine) -> None:
+    vnet("new", "accounting", "python")
+    assert "class Accounting" in (vnet.cwd / "vnet_accounting.py").read_text()
+    assert "exists already" in vnet("new", "accounting", "python", status=2).stderr
+    assert "cobol" in vnet("new", "accounting", "cobol", status=2).stderr
+    assert "not for `vnet new accounting`" in vnet("new", "--name", "x", "accounting", "go", status=2).stderr
+
+
 def test_new_asks_what_no_option_says(vnet: CommandLine) -> None:
     def answer(text: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

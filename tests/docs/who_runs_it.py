@@ -40,6 +40,7 @@ NOT_RUN: dict[str, str] = {
     r"^(up mylab\.yaml|inventory mylab)": "a lab of the reader's: tests/ansible",
     r"^down pair$": "the test of `up` types it",
     r"^new plugin |^plugins$|vnet-line-echo/": "a package made and installed: tests/cli/test_plugins.py",
+    r"^new accounting ": "writes a file beside the reader's program: tests/cli/test_first_steps.py",
     r"^new$": "asks its reader: tests/cli/test_first_steps.py",
     r"^doctor$": "judges the machine, and fails where something is missing: tests/doctor",
     r"^calibrate": "two minutes of an idle machine: tests/calibrate",
