@@ -63,6 +63,7 @@ int main(void) {
     pthread_t threads[2];
     int status;
 
+    setvbuf(stdout, NULL, _IOLBF, 0);
     steps("real", CLOCKS[0]);
     steps("mono", CLOCKS[1]);
     steps("raw", CLOCKS[2]);
