@@ -33,7 +33,7 @@ toolchain() { # one line; libc's files are linked into the kernel's start
 
 # What a kernel is made of, without comments. orchestrator/kernel/uml/recipe.py reads the same.
 recipe() {
-  { grep -v '^#' "$here/$1"; cat "$here/$patch"; grep -v '^##' "$here/lab_defconfig"; } | sha256sum | cut -c1-16
+  { grep -v '^#' "$here/$1"; for part in $patch; do cat "$here/$part"; done; grep -v '^##' "$here/lab_defconfig"; } | sha256sum | cut -c1-16
 }
 
 # The mirror is the one that this machine's own Debian packages come from.
@@ -69,11 +69,11 @@ download() { # DIRECTORY
 }
 
 compile() { # DIRECTORY; everything that could differ between two machines or two users is fixed here
-  local source=$1/source refused make
+  local source=$1/source refused make part
   dpkg-deb -x "$deb" "$1/package"
   mkdir "$source"
   tar -xJf "$1/package/usr/src/$package.tar.xz" -C "$source" --strip-components=1 --exclude='*/Documentation/*/*' --exclude='*/tools/testing/*'
-  patch -s -d "$source" -p1 <"$here/$patch"
+  for part in $patch; do patch -s -d "$source" -p1 <"$here/$part"; done
   grep -v '^##' "$here/lab_defconfig" >"$source/arch/um/configs/lab_defconfig"
   make=(env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "HOME=$1" LC_ALL=C TZ=UTC nice -n 19 make -C "$source" -s "${flags[@]}")
   "${make[@]}" lab_defconfig
@@ -112,7 +112,7 @@ choose() { # LOCK; sets what it names, hash, result
 told() { # the last words: what there is now
   touch "$result" # the newest is preferred
   say "$result ($("$result" --version))"
-  [ "$patch" = lab.patch ] || say "this is the fallback, for real time only, and by ptrace, about five times slower: --time virtual needs the source of source.lock"
+  [ "${patch%% *}" = lab.patch ] || say "this is the fallback, for real time only, and by ptrace, about five times slower: --time virtual needs the source of source.lock"
 }
 
 main() {

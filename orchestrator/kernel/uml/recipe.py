@@ -41,7 +41,8 @@ def record(binary: Path) -> dict[str, str]:
 def _hash(lock: Path) -> str:
     lines = _without(lock, "#")
     patch = next(line.partition("=")[2] for line in lines.splitlines() if line.startswith("patch="))
-    text = lines + lock.with_name(patch).read_text() + _without(lock.with_name("lab_defconfig"), "##")
+    patches = "".join(lock.with_name(part).read_text() for part in patch.strip('"').split())
+    text = lines + patches + _without(lock.with_name("lab_defconfig"), "##")
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
