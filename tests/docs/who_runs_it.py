@@ -34,7 +34,6 @@ NOT_RUN: dict[str, str] = {
     r"^reserve ": "kept for all accounts of the machine: tests/reservations has a directory of its own",
     r"^serve$": "serves until it is stopped: tests/cli/test_page_browser.py",
     r"^compare ": "runs of the reader's: tests/reports/test_compare_runs.py, and a sweep in tests/virtual",
-    r"^trend ": "runs of the reader's: tests/reports/test_trend.py",
     r"^why results/": "a run of the reader's: tests/cli/test_why_command.py",
     r"^hunt topologies/": "minutes, with a broker that pip installs: tests/virtual/test_hunt_runs.py",
     r"^verify results/": "a run of the reader's: tests/virtual/test_verify.py",
