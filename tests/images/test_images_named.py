@@ -57,7 +57,11 @@ def test_the_disk_of_a_machine_becomes_an_image_that_rests_on_nothing(
     clone = tmp_path / "disk.qcow2"
     qemu("create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", base.disk, clone)
     subprocess.run(["qemu-io", "-c", "write -P 9 65536 4096", str(clone)], check=True, capture_output=True)
-    image = named.save(clone, "prepared", "mylab.server")
+    shown = tmp_path / "shown.qcow2"  # a path that only the lab has, as for QEMU's account
+    shown.symlink_to(base.disk)
+    qemu("rebase", "-u", "-f", "qcow2", "-F", "qcow2", "-b", shown, clone)
+    shown.unlink()
+    image = named.save(clone, "prepared", "mylab.server", look("bookworm"))
     assert image.disk is not None and rests_on(image.disk) == ""
     clone.unlink()
     cache.remove(base.directory)
@@ -75,7 +79,7 @@ def test_a_kernel_that_is_started_directly_is_kept(own_cache: Path, tmp_path: Pa
     assert base.disk is not None
     clone = tmp_path / "disk.qcow2"
     qemu("create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", base.disk, clone)
-    image = named.save(clone, "prepared", "mylab.server")
+    image = named.save(clone, "prepared", "mylab.server", look("base"))
     assert image.kernel is not None and image.kernel.read_bytes() == b"kernel"
     assert image.append == "root=/dev/vda1"
 
@@ -114,5 +118,5 @@ def test_files_that_are_no_whole_disk_are_refused(own_cache: Path, tmp_path: Pat
     assert main(["images", "add", str(tmp_path / "absent.qcow2"), "mine"]) == 1
     assert "No such file" in capsys.readouterr().err
     with pytest.raises(ImageError, match="has no disk: built-in images live in memory"):
-        named.save(tmp_path / "nosuch", "mine", "lab.node")
+        named.save(tmp_path / "nosuch", "mine", "lab.node", look(str(file)))
     assert cache.directories() == []
