@@ -90,7 +90,7 @@ def save_command(lab: str, node: str, name: str) -> None:
     from orchestrator.lab.vm import storage
 
     with connect(lab) as control:
-        nodes = {one["name"]: one for one in asked(control, "inspect")["nodes"]}
+        nodes = asked(control, "inspect")["nodes"]
     if node not in nodes:
         raise CliError(f"lab {lab}: {node}: no such node; nodes: {', '.join(nodes)}", USAGE)
     if nodes[node]["kind"] != "vm":
