@@ -117,6 +117,8 @@ def reduce_run(run_dir: Path) -> Reduced:
     if trials.planned(plan):
         _trials(done, run_dir / "raw")
     for capture in plan.captures:
+        if capture.to:
+            continue  # its packets are on another machine
         _capture(done, capture, _apps(plan))
     said = manifest.load(run_dir)
     done.warnings += [*trust.judge(run_dir, plan, said), *possible.judge(run_dir, said)]

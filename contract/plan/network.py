@@ -219,4 +219,5 @@ class Capture:
     keep: bool  # keep the pcap after reduction
     host: str = ""  # of the plan's hosts
     limit_bytes: int = field(default=0, metadata=RARE)  # size of its file at which it ends; 0: none
+    to: str = field(default="", metadata=RARE)  # ssh://HOST/DIRECTORY in place of the run directory
     compress: str = field(default="", metadata=RARE)  # "zstd", or "" for a plain file

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from ..codec import build
+from ..codec import RARE, build
 from .expectations import Expectation
 from .flows import Flow
 from .hosts import Host, Tunnel
@@ -34,6 +34,7 @@ class Vm:
     vcpus: int = 1
     boot_deadline_ns: int = 120_000_000_000  # from its start to its agent's first answer
     cloud_init: dict[str, Any] = field(default_factory=dict)  # merged into the user-data of a disk image
+    disk_bytes: int = field(default=0, metadata=RARE)  # size of its disk; 0: that of the image
     netem: bool = False  # a bridge with two ports that carries a link's impairments
 
 

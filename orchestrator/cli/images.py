@@ -8,13 +8,16 @@ import shutil
 import subprocess
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli.errors import FAILED, UNABLE, USAGE, CliError
 from orchestrator.cli.output import console, json_option, note, print_json, table
 from orchestrator.project import LAB_KERNELS, PROJECT
+
+if TYPE_CHECKING:
+    from orchestrator.images import Image
 
 
 @click.group("images")
@@ -87,7 +90,7 @@ def save_command(lab: str, node: str, name: str) -> None:
     from orchestrator.lab.vm import storage
 
     with connect(lab) as control:
-        nodes = {one["name"]: one for one in asked(control, "inspect")["nodes"]}
+        nodes = asked(control, "inspect")["nodes"]
     if node not in nodes:
         raise CliError(f"lab {lab}: {node}: no such node; nodes: {', '.join(nodes)}", USAGE)
     if nodes[node]["kind"] != "vm":
@@ -97,10 +100,22 @@ def save_command(lab: str, node: str, name: str) -> None:
         raise CliError(f"nodes.{node}: is {state}; `vnet stop {lab} {node}` first, so that its disk is whole")
     try:
         disk = storage.kept(find(lab).state_dir) / node / named.DISK
-        image = named.save(disk, name, f"{lab}.{node}")
+        image = named.save(disk, name, f"{lab}.{node}", _base(find(lab).state_dir, node))
     except ImageError as error:
         raise CliError(error.text, FAILED) from None
     note(f"{image.name}: {image.directory}")
+
+
+def _base(state_dir: Path, node: str) -> Image:
+    """Returns the image that a machine of a running lab was made of."""
+    from contract.rundir import read_plan
+    from orchestrator.images import look
+    from orchestrator.lab.state import read_lab
+
+    plan = read_plan(Path(read_lab(state_dir)["run_dir"]))
+    vm = next(one.vm for one in plan.nodes if one.name == node)
+    assert vm is not None  # its kind is vm
+    return look(vm.image)
 
 
 def _lab_kernel(name: str) -> None:

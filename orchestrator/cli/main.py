@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "expect": ("expect", "Judge conditions on a run or campaign that has ended.", "Experiments"),
     "report": ("report", "Write the report page of a run or campaign again.", "Experiments"),
     "compare": ("compare", "Compare runs, campaigns or baselines, figure by figure.", "Experiments"),
+    "trend": ("trend", "Show figures over dates, each judged against the first.", "Experiments"),
     "baseline": ("baseline", "Keep the figures of a run or campaign for comparisons.", "Experiments"),
     "atlas": ("atlas", "Find the interaction models that meet requirements on a network.", "Experiments"),
     "results": ("results", "List, remove and archive runs by age, size and verdict.", "Experiments"),

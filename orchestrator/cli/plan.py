@@ -70,7 +70,7 @@ def plan_command(
     Example:  vnet plan topologies/pair.yaml -p delay=50ms
               vnet plan topologies/ring.yaml --hosts all
               vnet plan topologies/dumbbell.yaml --campaign
-              vnet plan topologies/mqtt-hil-light.yaml -p port_a=eno1 -p port_b=eno2 --assume-nics
+              vnet plan topologies/nic-qualification.yaml -p nics="eno1 eno2" --assume-nics
     """
     if campaign or is_campaign(file):
         insist_on_plain(

@@ -5,6 +5,7 @@ machine that a lab has prepared.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 from dataclasses import replace
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from orchestrator.images import cache
 from orchestrator.images.errors import ImageError
-from orchestrator.images.find import look, rests_on
+from orchestrator.images.find import look
 from orchestrator.images.model import Image, read_image
 from orchestrator.images.recipe import recipes
 from orchestrator.images.run import require, run
@@ -30,23 +31,22 @@ def add(file: Path, name: str) -> Image:
     insist_free(name)
     own = look(str(file.absolute()))
     assert own.disk is not None  # a path is always a disk
-    return _publish(name, replace(own, made={"file": file.name}), own.disk, whole=True)
+    return _publish(name, replace(own, made={"file": file.name}), own.disk)
 
 
-def save(disk: Path, name: str, of: str) -> Image:
+def save(disk: Path, name: str, of: str, base: Image) -> Image:
     """Makes an image of the disk of a machine that is switched off: one file, which rests on no other, with
-    the kernel of the machine's image if that is started directly. `of`: the machine, for the description.
+    the kernel of `base`, the machine's image, if that is started directly. `of`: the machine, for the
+    description.
 
     Raises ImageError if the name is taken or no name, or the machine has no disk, or still runs.
     """
     insist_free(name)
-    if not disk.is_file():
+    if base.disk is None or not disk.is_file():
         raise ImageError(
             f"{of}: has no disk: built-in images live in memory; use `image: debian` or your own"
         )
-    base = Path(rests_on(disk))
-    here = read_image(base.parent) if (base.parent / "image.json").is_file() else look(str(base))
-    return _publish(name, replace(here, made={"saved from": of, "on": here.name}), disk, whole=False)
+    return _publish(name, replace(base, made={"saved from": of, "on": base.name}), disk, base.disk)
 
 
 def insist_free(name: str) -> None:
@@ -59,34 +59,26 @@ def insist_free(name: str) -> None:
         raise ImageError(f"image {name}: is there already; `vnet images rm {name}`, or choose another name")
 
 
-def _publish(name: str, like: Image, disk: Path, whole: bool) -> Image:
-    """Copies the disk (`whole`: it rests on no other file) and the kernel of `like` into the cache."""
+def _publish(name: str, like: Image, disk: Path, below: Path | None = None) -> Image:
+    """Copies the disk, which rests on the file `below` unless that is None, and the kernel of `like` into the
+    cache.
+    """
     require({"qemu-img": "qemu-utils"})
     root = cache.cache_dir()
     root.mkdir(parents=True, exist_ok=True)
     room = shutil.disk_usage(root).free
-    needed = disk.stat().st_size + (0 if whole else Path(rests_on(disk)).stat().st_size)
+    needed = disk.stat().st_size + (0 if below is None else below.stat().st_size)
     if needed > room:
         text = f"takes up to {needed / 1e6:.0f} MB, {room / 1e6:.0f} MB are free at {root}"
         raise ImageError(f"image {name}: {text}; free some, or set XDG_CACHE_HOME")
     digest = hashlib.sha256(f"{name}\0{disk}\0{disk.stat().st_mtime_ns}\0{needed}".encode()).hexdigest()[:16]
     with cache.publish(name, digest) as directory:
         target = directory / DISK
-        if whole:
+        if below is None:
             run(["cp", "--reflink=auto", "--sparse=auto", "--", disk, target], why=f"image {name}")
         else:
-            convert: list[str | Path] = [
-                "qemu-img",
-                "convert",
-                "-q",
-                "-c",
-                "-f",
-                "qcow2",
-                "-O",
-                "qcow2",
-                disk,
-                target,
-            ]
+            over = _over(disk, below)
+            convert: list[str | Path] = ["qemu-img", "convert", "-q", "-c", "-O", "qcow2", over, target]
             run(convert, why=f"image {name}: the machine's disk (is it switched off?)")
         kernel, initrd = (
             _copied(like.kernel, directory / "kernel"),
@@ -96,6 +88,16 @@ def _publish(name: str, like: Image, disk: Path, whole: bool) -> Image:
         image = replace(like, name=name, directory=directory, disk=target, made=made)
         cache.write_description(replace(image, kernel=kernel, initrd=initrd))
     return read_image(root / f"{name}-{digest}")
+
+
+def _over(disk: Path, below: Path) -> str:
+    """Returns a disk on the file below it as qemu-img takes it: the disk itself names that file by a path
+    that only its lab has.
+    """
+    files = [{"driver": "file", "filename": str(path.absolute())} for path in (disk, below)]
+    return "json:" + json.dumps(
+        {"driver": "qcow2", "file": files[0], "backing": {"driver": "qcow2", "file": files[1]}}
+    )
 
 
 def _copied(file: Path | None, target: Path) -> Path | None:

@@ -56,7 +56,7 @@ class HostFacts:
         return self.kinds.get(kind, "not tried") if self.namespaces is None else self.namespaces
 
 
-TOOLS = ("ip", "tc", "tcpdump", "qemu-system-x86_64", "qemu-img")
+TOOLS = ("ip", "tc", "tcpdump", "qemu-system-x86_64", "qemu-img", "zstd")
 _LOOKING = threading.Lock()
 
 

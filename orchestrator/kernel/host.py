@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -25,6 +25,13 @@ PACKAGES = {
     "ip": "iproute2", "tc": "iproute2", "qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils",
 }  # fmt: skip
 LabCommand = Callable[[Launch, Path], Sequence[str]]
+
+
+def handed(base: Mapping[str, str]) -> dict[str, str]:
+    """Returns the user's variables that a lab on the machine itself needs: where disks are kept, and for
+    captures that are sent elsewhere ssh's command and agent.
+    """
+    return {name: base[name] for name in ("VNET_DISK_DIR", "VNET_SSH", "SSH_AUTH_SOCK") if name in base}
 
 
 def lab_on_host(launch: Launch, state_dir: Path) -> Sequence[str]:
@@ -94,7 +101,7 @@ class HostKernel(LabKernel):
             launch.run_dir,
             control,
             logs=["lab.log"],
-            env=lab_command.environment(os.environ, kernel, url=launch.machine),
+            env=handed(os.environ) | lab_command.environment(os.environ, kernel, url=launch.machine),
             lifeline=False,
         )
 

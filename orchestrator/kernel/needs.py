@@ -45,6 +45,9 @@ def needs_of(plan: Plan) -> Needs:
         tools["qemu-img"] = "disks of virtual machines are linked clones"
     if plan.captures:
         tools["tcpdump"] = f"capture {plan.captures[0].name}"
+    for point in plan.captures:
+        if point.compress:
+            tools["zstd"] = f"capture {point.name} is compressed"
     return Needs(_kinds(plan), _controllers(plan.nodes) | _limited(plan), tools)
 
 

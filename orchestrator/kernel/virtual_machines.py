@@ -72,7 +72,7 @@ def growing_disks(plan: Plan, place: Path) -> list[Missing]:
         except ImageError:
             continue  # `missing_images` names it
         if disk is not None:
-            total, count = total + virtual_bytes(disk), count + 1
+            total, count = total + max(virtual_bytes(disk), node.vm.disk_bytes), count + 1
     free = shutil.disk_usage(place).free
     if total <= free:
         return []

@@ -10,11 +10,11 @@ import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING
 
 from capture import tcpdump
-from capture.packed import PROGRAM, SUFFIX
 from contract.plan import Capture
+from orchestrator.lab.capture_pipe import pipe
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import CaptureProcess
 from orchestrator.lab.errors import LabError, TimedOut
@@ -38,11 +38,6 @@ def command(capture: Capture, *, virtual: bool = False) -> list[str]:
     """
     written = tcpdump.argv(capture, at_once=not virtual)
     return ["nsenter", f"--net=/run/netns/{capture.netns}", *written]
-
-
-def file_name(capture: Capture) -> str:
-    """Returns the name of a capture's file."""
-    return f"{capture.name}.pcap" + (SUFFIX if capture.compress else "")
 
 
 def end_at_limit(lab: Lab, point: Capture, stop: Callable[[str], None]) -> None:
@@ -109,21 +104,17 @@ class TcpdumpCapture:
         self._on_death = on_death
         self._said = b""
         self._ended = self._stopping = False
-        self._packing: Packing | None = None
-        with file.open("wb") as output:
-            into: Any = output
-            if capture.compress:
-                self._packing = Packing(loop, capture.name, output)
-                into = self._packing.input
+        output, self._stages = pipe(loop, capture, file, self._lost)
+        try:
             self._process = subprocess.Popen(
                 command(capture, virtual=virtual),
                 stdin=subprocess.DEVNULL,
-                stdout=into,
+                stdout=output,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
-            if self._packing is not None:
-                self._packing.input.close()  # tcpdump has it
+        finally:
+            output.close()  # tcpdump has it; without tcpdump the programs end
         assert self._process.stderr is not None
         self._stderr = self._process.stderr.fileno()
         loop.watch(self._stderr, self._readable)
@@ -134,8 +125,8 @@ class TcpdumpCapture:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The process ids of tcpdump and, if there is one, of the program that compresses."""
-        return (self.pid, *(() if self._packing is None else (self._packing.pid,)))
+        """The process ids of tcpdump and of the programs that its packets go through."""
+        return (self.pid, *(stage.pid for stage in self._stages))
 
     @property
     def listening(self) -> bool:
@@ -155,8 +146,8 @@ class TcpdumpCapture:
             except TimedOut:
                 self._process.kill()
                 raise
-        if self._packing is not None:
-            self._packing.await_end()
+        for stage in self._stages:
+            stage.await_end()
         return counts(self._text)
 
     @property
@@ -174,56 +165,11 @@ class TcpdumpCapture:
         self._loop.unwatch(self._stderr)
         self._process.wait()
         self._ended = True
+        when = "early" if tcpdump.listening(self._text) else "at once"
+        self._lost(f"captures.{self._name}: tcpdump ended {when}: {self.last_words}")
+
+    def _lost(self, why: str) -> None:
+        """Tells the first reason of an early end; the others follow from it."""
         if not self._stopping:
-            when = "early" if tcpdump.listening(self._text) else "at once"
-            said = self.last_words if self._packing is None else f"{self.last_words} {self._packing.said}"
-            self._on_death(f"captures.{self._name}: tcpdump ended {when}: {said.strip()}")
-
-
-class Packing:
-    """A running zstd, which compresses what is written to `input` into a file."""
-
-    def __init__(self, loop: Loop, name: str, output: BinaryIO) -> None:
-        self._loop, self._name = loop, name
-        self._said, self._ended = b"", False
-        try:
-            self._process = subprocess.Popen(
-                [PROGRAM, "-q", "-c"], stdin=subprocess.PIPE, stdout=output, stderr=subprocess.PIPE,
-                start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            raise LabError(f"captures.{name}: zstd: {error.strerror}; apt-get install zstd") from error
-        assert self._process.stdin is not None
-        assert self._process.stderr is not None
-        self.input = self._process.stdin
-        self._stderr = self._process.stderr.fileno()
-        loop.watch(self._stderr, self._readable)
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def said(self) -> str:
-        return self._said.decode(errors="replace").strip()
-
-    def await_end(self) -> None:
-        """Waits until the file is complete, after its input has ended; kills zstd and raises TimedOut if it
-        does not end within 10 s, and raises LabError if it failed.
-        """
-        deadline = self._loop.clock.now_ns() + STOP_NS
-        try:
-            self._loop.until(deadline, f"zstd of capture {self._name} to end", lambda: self._ended)
-        except TimedOut:
-            self._process.kill()
-            raise
-        if self._process.returncode:
-            raise LabError(f"captures.{self._name}: zstd: {self.said}; its file is kept, and cut")
-
-    def _readable(self) -> None:
-        if chunk := os.read(self._stderr, 4096):
-            self._said += chunk
-            return
-        self._loop.unwatch(self._stderr)
-        self._process.wait()
-        self._ended = True
+            self._stopping = True
+            self._on_death(why)

@@ -25,7 +25,8 @@ from orchestrator.lab import (
     sampling,
     workload,
 )
-from orchestrator.lab.captures import end_at_limit, file_name
+from orchestrator.lab.capture_pipe import file_name
+from orchestrator.lab.captures import end_at_limit
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Bounded
 from orchestrator.lab.errors import LabError

@@ -42,7 +42,7 @@ def with_bridge_vms(plan: Plan) -> Plan:
         capture_point(
             plan.lab, one.name, one.at, plan.segments, interfaces, links,
             snaplen=one.snaplen, filter=one.filter, keep=one.keep,
-            limit_bytes=one.limit_bytes, compress=one.compress,
+            limit_bytes=one.limit_bytes, compress=one.compress, to=one.to,
         )
         for one in plan.captures
     )  # fmt: skip

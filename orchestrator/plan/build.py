@@ -198,5 +198,5 @@ def _capture(lab: str, name: str, point: FileCapture, network: Network) -> Captu
     return capture_point(
         lab, name, point.at, network.segments, network.interfaces, network.links,
         snaplen=point.snaplen, filter=point.filter, keep=point.keep,
-        limit_bytes=point.limit or 0, compress=point.compress or "",
+        limit_bytes=point.limit or 0, compress=point.compress or "", to=point.to or "",
     )  # fmt: skip

@@ -22,6 +22,7 @@ def capture_point(
     keep: bool,
     limit_bytes: int = 0,
     compress: str = "",
+    to: str = "",
 ) -> Capture:
     """Returns the capture `name` at "node NAME", "segment NAME" or "link NAME", in the core namespace, or
     inside the node if its first interface or the link has no device there. That node, segment or link must
@@ -35,7 +36,9 @@ def capture_point(
         cards = interfaces[node]
         card = cards[0] if link is None else next(c for c in cards if c.segment == link.name)
         netns, device = node_netns(lab, node), card.name
-    return Capture(name, at, netns, device, snaplen, filter, keep, limit_bytes=limit_bytes, compress=compress)
+    return Capture(
+        name, at, netns, device, snaplen, filter, keep, limit_bytes=limit_bytes, compress=compress, to=to
+    )
 
 
 def _device(

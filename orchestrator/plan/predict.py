@@ -39,7 +39,9 @@ def predictions(plan: Plan) -> tuple[Prediction, ...]:
     messages = sum(expected_messages(flow) for flow in plan.flows)
     found.append(Prediction("messages", "run", round(messages), "messages"))
     found.extend(offered(plan))
-    found.extend(Prediction("capture size", c.name, _capture_bytes(costs, c), "B") for c in plan.captures)
+    found.extend(
+        Prediction("capture size", c.name, _capture_bytes(costs, c), "B") for c in plan.captures if not c.to
+    )
     return tuple(found)
 
 

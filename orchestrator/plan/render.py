@@ -184,7 +184,7 @@ def _nics(plan: Plan) -> str:
 
 
 def _file(capture: Capture) -> str:
-    parts = ["kept" if capture.keep else "until reduced"]
+    parts = [f"to {capture.to}" if capture.to else "kept" if capture.keep else "until reduced"]
     parts += [f"at most {text_bytes(capture.limit_bytes)}"] if capture.limit_bytes else []
     return ", ".join([*parts, *([capture.compress] if capture.compress else [])])
 

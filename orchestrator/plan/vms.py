@@ -25,6 +25,7 @@ def vm(machine: Machine, topology: str) -> Vm | None:
     made = Vm(_image(image, topology), machine.memory or memory(image))
     changed: dict[str, object] = {"vcpus": machine.vcpus, "boot_deadline_ns": machine.boot_within}
     changed["cloud_init"] = machine.cloud_init
+    changed["disk_bytes"] = machine.disk
     return dataclasses.replace(made, **{k: v for k, v in changed.items() if v is not None})  # type: ignore[arg-type]
 
 

@@ -136,10 +136,12 @@ def leave(lab: str, state_dir: Path, root: Path | None = None) -> None:
 
 def of_another(lab: str) -> RunningLab | None:
     """Returns the record of the lab of that name among the labs of this state directory if another account
-    began it; None also for root itself.
+    began it. None for root itself, and without root: such an account's state directory has only its own labs.
+    A record of this account's own outweighs those of others, which anybody may write.
     """
     us = store.account()
-    if us == 0:
+    if us == 0 or os.geteuid() != 0:
         return None
     where = str(state_root() / lab)
-    return next((one for one in every() if one.state_dir == where and one.uid != us), None)
+    here = [one for one in every() if one.state_dir == where]
+    return None if any(one.uid == us for one in here) else next(iter(here), None)

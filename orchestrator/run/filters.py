@@ -29,8 +29,11 @@ def planned(plan: Plan) -> list[Problem]:
 
 def packing(plan: Plan, time: str) -> list[Problem]:
     """Returns one Problem for each capture that is to be compressed where that cannot be: in virtual time,
-    over several hosts, or without zstd on this machine.
+    over several hosts, or without zstd on this machine; or that is to be sent from several hosts.
     """
+    if plan.hosts and (sent := [point.name for point in plan.captures if point.to]):
+        why = "is not done in a lab over several hosts", "leave it out"
+        return [problem_in(plan.topology, ("captures", name, "to"), "", *why) for name in sent]
     wanted = [point.name for point in plan.captures if point.compress]
     if not wanted:
         return []

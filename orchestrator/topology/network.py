@@ -152,6 +152,17 @@ class Capture(Base):
         gt=0,
         description="Largest file: the capture ends there, with a warning, and the run goes on (no limit).",
     )
+    to: str | None = Field(
+        None,
+        pattern=(
+            r"^ssh://([A-Za-z0-9_][A-Za-z0-9_.-]*@)?"
+            r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?/[^\s?#]*$"
+        ),
+        description=(
+            "Directory of another machine to which packets are sent as they are captured, in place of the "
+            "run directory: ssh://USER@HOST/DIRECTORY. The run has no table of them. With --kernel host only."
+        ),
+    )
     compress: Literal["zstd"] | None = Field(
         None, description="zstd: the file is compressed as it is written (NAME.pcap.zst); in real time only."
     )

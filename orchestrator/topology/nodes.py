@@ -139,6 +139,14 @@ class Machine(Base):
             "your own)."
         ),
     )
+    disk: Size | None = Field(
+        None,
+        gt=0,
+        description=(
+            "vm with an image of your own: size of its disk (that of the image), at least the image's; "
+            "cloud-init fills it."
+        ),
+    )
     vcpus: int | None = Field(None, ge=1, le=64, description="vm: virtual CPUs (1).")
     boot_within: Span | None = Field(
         None, description="vm: longest wait from the machine's start to its agent's first answer (120 s)."

@@ -236,3 +236,8 @@ def test_files_are_copied_whole_or_not_at_all(lab: Any) -> None:
     several = lab("cp", LAB, "meter[1-2]:/tmp/app.bin", "new.bin", status=2)
     assert "no directory, and 2 nodes match" in several.stderr
     assert {p.name for p in lab.cwd.iterdir() if p.name.startswith(".")} == set()
+
+    light = lab("images", "save", LAB, "meter1", "mine", status=1)
+    assert "nodes.meter1: is a light node" in light.stderr
+    unknown = lab("images", "save", LAB, "nosuch", "mine", status=2)
+    assert "nosuch: no such node; nodes: server, meter1" in unknown.stderr

@@ -1,11 +1,12 @@
-"""Tests captures that end at a limit and that are compressed as they are written: what was written is whole
-and reduced, what is missing is said, and where it cannot be done is refused.
+"""Tests captures that end at a limit, are sent elsewhere or compressed as they are written: what was written
+is whole and reduced, what is missing is said, and where it cannot be done is refused.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,8 +19,12 @@ import pytest
 from capture.errors import CaptureError
 from capture.packed import packed, plain
 from capture.packets import pcap_of
+from capture.tcpdump import matching
 from contract import codec
 from contract.plan import Capture, Plan
+from orchestrator.kernel import host
+from orchestrator.kernel.uml import needs as uml_needs
+from orchestrator.lab.capture_pipe import sending
 from orchestrator.plan.build import make_plan
 from orchestrator.run import filters
 from orchestrator.topology import TopologyError
@@ -133,3 +138,78 @@ def test_compression_is_refused_where_it_cannot_be(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PATH", "/nowhere")
     assert [p.remedy for p in filters.packing(one, "real")] == ["apt-get install zstd"] * 2
     assert filters.packing(plan(FILE.replace("compress: zstd", "snaplen: 100")), "virtual") == []
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="namespaces of the machine need root")
+@pytest.mark.skipif(not (PROJECT / "target/release/vnet-agent").exists(), reason="the agent is not built")
+def test_a_capture_is_sent_as_it_is_written_and_a_sink_that_refuses_ends_the_run(tmp_path: Path) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text(
+        "#!/bin/sh\nfor last; do :; done\n"
+        f'echo "$@" >> {tmp_path}/asked\n'
+        f'[ -e {tmp_path}/refuse ] && {{ echo "ada@lab7: Permission denied (publickey)." >&2; exit 255; }}\n'
+        'exec sh -c "$last"\n'
+    )
+    ssh.chmod(0o755)
+    far = f"{{at: segment lan, to: ssh://ada@lab7:2222{tmp_path}/sink}}"
+    text = FILE[: FILE.index("captures:")] + f"captures: {{far: {far}}}\nrun: {{hold: 2 s}}\n"
+    (tmp_path / "far.yaml").write_text(text)
+    env = {**os.environ, "VNET_STATE_DIR": str(tmp_path / "state"), "PYTHONPATH": str(PROJECT)}
+    env["VNET_SSH"] = str(ssh)
+    command = [sys.executable, "-m", "orchestrator.cli.main", "run", "far.yaml", "--kernel", "host"]
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
+
+    done = run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    (here,) = (tmp_path / "results" / LAB).iterdir()
+    assert list((here / "pcap").iterdir()) == []
+    (file,) = (tmp_path / "sink").iterdir()
+    assert file.name == f"{LAB}.{here.name}.far.pcap"
+    assert file.stat().st_mode & 0o077 == 0
+    told = json.loads((here / "manifest.json").read_text())
+    assert matching(file, "ip or arp or ip6") == told["captures"]["far"]["packets"] > 0
+    assert "reduce-absent" not in {one["code"] for one in told["warnings"]}
+    asked = (tmp_path / "asked").read_text()
+    assert "BatchMode=yes" in asked and "-l ada -p 2222 -- lab7 umask 077" in asked
+    (tmp_path / "refuse").touch()
+    refused = run()
+    assert refused.returncode == 1
+    assert "ended with status 255: ada@lab7: Permission denied (publickey)." in refused.stderr
+    assert [one.name for one in (tmp_path / "sink").iterdir()] == [file.name]
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        "/tmp/x",
+        "ssh://lab7",
+        "ssh://-oProxyCommand=x/tmp",
+        "ssh://lab7/a b",
+        "http://lab7/tmp",
+        "ssh://l;x/tmp",
+    ],
+)
+def test_sinks_that_are_none_are_refused(to: str) -> None:
+    with pytest.raises(TopologyError) as refused:
+        plan(FILE.replace("compress: zstd, keep: false", f'to: "{to}"'))
+    assert [p.path for p in refused.value.problems] == ["captures.brief.to"]
+
+
+def test_bounds_of_the_run_directory_are_refused_for_what_goes_elsewhere() -> None:
+    with pytest.raises(TopologyError) as refused:
+        plan(FILE.replace("keep: false", "keep: false, limit: 1 MB, to: ssh://lab7/tmp"))
+    assert {p.path for p in refused.value.problems} == {"captures.brief.limit", "captures.brief.keep"}
+    sent = plan(FILE.replace("keep: false", 'to: "ssh://lab7/it\'s"'))
+    argv = sending(next(one for one in sent.captures if one.to), Path("results/l/r/pcap/brief.pcap.zst"))
+    assert shlex.split(argv[-1])[-1] == "/it's/l.r.brief.pcap.zst"
+    assert [one.what for one in uml_needs.missing_way_out(sent)] == ["a way out of the guest"]
+    assert uml_needs.missing_way_out(plan()) == []
+    assert "brief" not in {p.scope for p in sent.predictions if p.name == "capture size"}
+
+
+def test_a_lab_on_the_machine_gets_the_variables_of_disks_and_ssh() -> None:
+    base = {"VNET_DISK_DIR": "/srv/disks", "VNET_SSH": "ssh -F f", "SSH_AUTH_SOCK": "/a", "VNET_OTHER": "x"}
+    assert host.handed(base) == {name: base[name] for name in ("VNET_DISK_DIR", "VNET_SSH", "SSH_AUTH_SOCK")}

@@ -182,3 +182,20 @@ def test_a_lab_of_another_account_is_seen_and_not_touched(tmp_path: Path) -> Non
         ended = vnet("down", "pair", uid="65534")
     assert ended.returncode == 0, ended.stderr
     assert list(kept.iterdir()) == []
+
+
+@ROOT
+def test_a_forged_record_takes_nobodys_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VNET_RESERVATIONS", str(tmp_path))
+    monkeypatch.setenv("VNET_STATE_DIR", "/run/state")
+    monkeypatch.setenv("SUDO_UID", "1000")
+    record = {
+        "lab": "one", "amount": {"cores": 1.0, "memory_bytes": 1, "nics": []}, "pid": os.getpid(),
+        "start_ticks": start_ticks(os.getpid()), "since_ns": 1, "state_dir": "/run/state/one",
+    }  # fmt: skip
+    files.write(tmp_path / "one.1.lab", 65534, record)
+    found = running.of_another("one")
+    assert found is not None and found.uid == 65534
+    files.write(tmp_path / "one.2.lab", 1000, record)
+    assert running.of_another("one") is None
+    assert running.of_another("two") is None

@@ -14,7 +14,15 @@ MOUNT = Path("/bin/mount")  # the guest's first program; set-uid, so that it run
 
 def missing(plan: Plan) -> list[Missing]:
     """Returns the reasons why this machine cannot boot a guest for this lab; empty if it can."""
-    return missing_root() + missing_memory(plan)
+    return missing_root() + missing_memory(plan) + missing_way_out(plan)
+
+
+def missing_way_out(plan: Plan) -> list[Missing]:
+    """Reports captures that are sent to another machine: a guest reaches none."""
+    sent = [f"capture {point.name} goes to {point.to}" for point in plan.captures if point.to]
+    return (
+        [Missing("a way out of the guest", sent[0], "leave out `to`, or use --kernel host")] if sent else []
+    )
 
 
 def missing_root(mount: Path = MOUNT) -> list[Missing]:

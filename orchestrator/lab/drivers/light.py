@@ -4,6 +4,7 @@ limits by control groups.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -201,8 +202,10 @@ class LightDriver:
     ) -> TcpdumpCapture:
         lost = on_death or self._at.on_lost
         running = TcpdumpCapture(self._at.loop, capture, file, lost, virtual=self._at.virtual)
-        for pid in running.pids:
-            self._at.state.record(f"capture {capture.name}", pid)
+        self._at.state.record(f"capture {capture.name}", running.pid)
+        for pid in running.pids[1:]:
+            with contextlib.suppress(LabError):  # one that has ended already says why by `on_death`
+                self._at.state.record(f"capture {capture.name}", pid)
         return running
 
     def power(self, nodes: Sequence[Node], on: bool) -> None:

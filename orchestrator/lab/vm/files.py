@@ -7,11 +7,14 @@ line and from their agent.
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 from orchestrator import images
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.vm.domain import Disk
 from orchestrator.lab.vm.guest import Guest
+
+SECTOR = 512  # a disk has whole ones
 
 
 def disks(lab: str, guest: Guest) -> tuple[Disk, ...]:
@@ -22,14 +25,25 @@ def disks(lab: str, guest: Guest) -> tuple[Disk, ...]:
     if base is None:
         return ()
     clone, seed = guest.storage / "disk.qcow2", guest.storage / "seed.img"
-    if not clone.exists():
-        _run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(base), str(clone)])
     vm = guest.node.vm
+    if not clone.exists():
+        make_clone(base, clone, vm.disk_bytes if vm else 0, f"nodes.{guest.name}")
     images.write_seed(
         seed, guest.image, lab=lab, node=guest.name, hostname=guest.node.hostname,
         user_data=vm.cloud_init if vm else {},
     )  # fmt: skip
     return Disk(str(clone), "vda", "qcow2"), Disk(str(seed), "vdb", "raw", readonly=True)
+
+
+def make_clone(base: Path, clone: Path, size: int, place: str) -> None:
+    """Makes a linked clone of a disk, of `size` bytes or, for 0, of the disk's own size. Raises LabError,
+    which begins with `place`, if the disk is larger than that, or if qemu-img fails.
+    """
+    least = images.virtual_bytes(base)
+    if size and size < least:
+        raise LabError(f"{place}: disk: {size} B is less than the image's {least} B; write at least that")
+    sized = [str(size + -size % SECTOR)] if size else []
+    _run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(base), str(clone), *sized])
 
 
 def _run(argv: list[str]) -> None:

@@ -7,7 +7,7 @@ from ..containers import SCHEME
 from ..nodes import Machine
 from .report import Report
 
-ONLY_VM = ("memory", "vcpus", "boot_within", "cloud_init")
+ONLY_VM = ("memory", "disk", "vcpus", "boot_within", "cloud_init")
 TINY = "builtin-tiny"
 FRESH = ("/dev", "/run", "/tmp", "/var/tmp")
 COPIED = ("/etc", "/var")
@@ -135,6 +135,9 @@ def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
     if machine.memory is not None and machine.memory < LEAST_MEMORY:
         rule = f"is less than {LEAST_MEMORY >> 20} MiB, in which no image of ours starts"
         report.add((section, name, "memory"), f"{machine.memory} B", rule, 'write for example "96 MiB"')
+    if machine.disk is not None and builtin(machine.image):
+        rule = "needs an image with a disk; the built-in ones live in memory"
+        report.add((section, name, "disk"), None, rule, "name an image of your own with `image:`, or debian")
     if machine.cloud_init is not None and builtin(machine.image):
         rule = "needs an image with cloud-init; the built-in ones have none"
         report.add((section, name, "cloud_init"), None, rule, "name a cloud image of your own with `image:`")

@@ -6,8 +6,9 @@ from .report import Report
 
 
 def check_captures(report: Report) -> None:
-    """Reports capture points whose node, segment or link does not exist, and filters that begin with "-". A
-    target that may belong to a part with a problem already is not reported.
+    """Reports capture points whose node, segment or link does not exist, filters that begin with "-", and
+    bounds of captures that are sent elsewhere. A target that may belong to a part with a problem already is
+    not reported.
     """
     nodes = set(report.names.nodes) | report.declared("nodes")
     known = {"node": nodes, "segment": report.declared("segments"), "link": _links(report)}
@@ -17,6 +18,11 @@ def check_captures(report: Report) -> None:
             report.add(
                 ("captures", name, "filter"), capture.filter, rule, 'write for example "tcp port 1883"'
             )
+        if capture.to is not None:
+            for key, given in (("limit", capture.limit is not None), ("keep", not capture.keep)):
+                if given:
+                    rule = "is for a file of the run directory, and this capture goes elsewhere"
+                    report.add(("captures", name, key), None, rule, "leave it out, or leave out `to`")
         kind, target = capture.at.split(" ")
         if target not in known[kind] and not _excused(report, kind, target):
             report.unknown(("captures", name, "at"), target, kind, known[kind])

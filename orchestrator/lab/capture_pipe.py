@@ -1,0 +1,122 @@
+"""Runs what a capture's packets go through after tcpdump: zstd, which compresses them, and ssh, which sends
+them to another machine as they are written.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+from capture.packed import PROGRAM, SUFFIX
+from contract.plan import Capture
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.errors import LabError, TimedOut
+from orchestrator.lab.loop import Loop
+
+END_NS = 20 * SECOND  # what is in the pipes and on the way
+CONNECT_S = 15
+# The file must not be there: nothing is written over.
+RECEIVE = "umask 077; mkdir -p {place} && set -C && cat > {place}/{name}"
+
+
+class Stage:
+    """A running program that reads `input`; calls `on_end` with its last words if it fails."""
+
+    def __init__(
+        self, loop: Loop, what: str, argv: Sequence[str], output: Any, on_end: Callable[[str], None]
+    ) -> None:
+        self._loop, self._what, self._on_end = loop, what, on_end
+        self._said, self._ended = b"", False
+        try:
+            self._process = subprocess.Popen(
+                list(argv), stdin=subprocess.PIPE, stdout=output, stderr=subprocess.PIPE,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise LabError(f"{what}: {argv[0]}: {error.strerror}; apt-get install it") from error
+        assert self._process.stdin is not None
+        assert self._process.stderr is not None
+        self.input: IO[bytes] = self._process.stdin
+        self._stderr = self._process.stderr.fileno()
+        loop.watch(self._stderr, self._readable)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def said(self) -> str:
+        """The last three lines that it has printed, in one."""
+        return " / ".join(self._said.decode(errors="replace").strip().splitlines()[-3:])
+
+    def await_end(self) -> None:
+        """Waits until the program has read and written all, after its input has ended; kills it and raises
+        TimedOut if it does not end within 20 s. Raises LabError if it failed.
+        """
+        deadline = self._loop.clock.now_ns() + END_NS
+        try:
+            self._loop.until(deadline, f"{self._what} to end", lambda: self._ended)
+        except TimedOut:
+            self._process.kill()
+            raise
+        if self._process.returncode:
+            raise LabError(self._failure())
+
+    def _failure(self) -> str:
+        return f"{self._what}: ended with status {self._process.returncode}: {self.said or 'without a word'}"
+
+    def _readable(self) -> None:
+        if chunk := os.read(self._stderr, 4096):
+            self._said += chunk
+            return
+        self._loop.unwatch(self._stderr)
+        self._process.wait()
+        self._ended = True
+        if self._process.returncode:
+            self._on_end(self._failure())
+
+
+def pipe(loop: Loop, capture: Capture, file: Path, on_end: Callable[[str], None]) -> tuple[Any, list[Stage]]:
+    """Starts the programs of a capture. Returns what tcpdump writes to (the file, or the first program's
+    input), which the caller closes, and the programs in the order of the packets. `on_end` gets the last
+    words of one that fails. Raises LabError if one cannot start.
+    """
+    stages: list[Stage] = []
+    what = f"captures.{capture.name}"
+    if capture.to:
+        stages.append(
+            Stage(loop, f"{what}: {capture.to}", sending(capture, file), subprocess.DEVNULL, on_end)
+        )
+        output: Any = stages[0].input
+    else:
+        output = file.open("wb")
+    if capture.compress:
+        stages.insert(0, Stage(loop, f"{what}: zstd", (PROGRAM, "-q", "-c"), output, on_end))
+        output.close()  # zstd has it
+        output = stages[0].input
+    return output, stages
+
+
+def file_name(capture: Capture) -> str:
+    """Returns the name of a capture's file."""
+    return f"{capture.name}.pcap" + (SUFFIX if capture.compress else "")
+
+
+def sending(capture: Capture, file: Path) -> list[str]:
+    """Returns the command that writes its input to LAB.RUN.FILE in the directory of a capture's `to` on that
+    machine. `file` is where the capture would be in its run directory. ssh asks nobody; VNET_SSH replaces it.
+    """
+    url = urlsplit(capture.to)
+    run = file.parent.parent
+    name = f"{run.parent.name}.{run.name}.{file.name}"
+    words = shlex.split(os.environ.get("VNET_SSH", "")) or ["ssh"]
+    words += ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}", "-o", "ServerAliveInterval=15"]
+    words += ["-T", "-a", "-x", *(["-l", url.username] if url.username else [])]
+    words += ["-p", str(url.port)] if url.port else []
+    place = shlex.quote(url.path.rstrip("/") or "/")
+    return [*words, "--", str(url.hostname), RECEIVE.format(place=place, name=shlex.quote(name))]
