@@ -22,8 +22,10 @@ REMEDY = "name a scenario that CORE 6 or newer has saved as XML"
 SWITCHES, RADIO, OUTSIDE = ("SWITCH", "HUB"), ("WIRELESS_LAN", "WIRELESS"), ("RJ45",)
 FORWARDING = {"IPForward", "zebra", "BGP", "RIP", "RIPNG", "Babel"}
 # Services of a device without any, by its type (services/manager.py).
+_SPOKEN = next((word for word in DAEMONS.protocols if word.endswith("v2")), "")
+_NEXT = f"{_SPOKEN[:-1]}3"
 DEFAULTS = {
-    "router": {"zebra", "OSPFv2", "OSPFv3", "IPForward"}, "mdr": {"zebra", "OSPFv3MDR", "IPForward"},
+    "router": {"zebra", _SPOKEN, _NEXT, "IPForward"}, "mdr": {"zebra", f"{_NEXT}MDR", "IPForward"},
     "PC": {"DefaultRoute"}, "host": {"DefaultRoute", "SSH"},
 }  # fmt: skip
 QUIET = {"IPForward", "DefaultRoute", "StaticRoute", "DefaultMulticastRoute", "zebra"}  # done by the plan

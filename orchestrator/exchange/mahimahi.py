@@ -158,11 +158,11 @@ class _Reader:
             raise self._refused(
                 line, "has not one mm-link with two traces", "write mm-link UPLINK DOWNLINK once"
             )
-        for settings, trace in zip(self._sides.values(), plain, strict=False):
-            settings["trace"] = {"file": str((self._path.parent / trace).absolute()), "repeat": repeat}
-        for way in [way for way, side in SIDES.items() if side not in sized]:
+        for way, trace in zip(self._sides.values(), plain, strict=False):
+            way["trace"] = {"file": str((self._path.parent / trace).absolute()), "repeat": repeat}
+        for link in [link for link, side in SIDES.items() if side not in sized]:
             self._network.changed.append(
-                f"line {line}: the queue of the {way} has no end there; here the link's own limit"
+                f"line {line}: the queue of the {link} has no end there; here the link's own limit"
             )
         return [*plain[2:], *rest]
 

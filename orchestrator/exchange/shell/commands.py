@@ -58,14 +58,14 @@ def call(shell: Interpreter, words: list[str], line: int, stdin: str) -> Answer:
             return _nested(shell, " ".join(rest), [], line)
         if name == "command" and rest[0] in ("-v", "-V"):
             return NOT_KNOWN  # whether a program is there
-        settings, wrapped = _unwrapped(name, rest)
-        given = {key: value for key, sign, value in (one.partition("=") for one in settings) if sign}
+        assigned, inner = _unwrapped(name, rest)
+        given = {key: value for key, sign, value in (one.partition("=") for one in assigned) if sign}
         with shell.own_environment(list(given)):
             shell.variables |= given
-            result = call(shell, wrapped, line, stdin) if wrapped else Answer()
+            done = call(shell, inner, line, stdin) if inner else Answer()
         if name == "exec":
-            raise LeaveError("exit", result)
-        return result
+            raise LeaveError("exit", done)
+        return done
     if name in shell.functions:
         return _function(shell, name, words)
     if name in SHELLS and (rest or stdin) and (answer := _shell(shell, name, rest, line, stdin)) is not None:
