@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..codec import RARE
+
 REFLECT_DSCP = "reflect_dscp"  # in the `spec` of a program whose node answers TCP with the DSCP of the SYN
 
 
@@ -54,8 +56,10 @@ class Program:
     package: str  # Debian package of the file
     version: tuple[str, ...]  # command that prints its version
     without: str  # part of the lab that fails without it
-    built_by: str = ""  # command that installs it if no Debian package does
-    directory: str = ""  # directory of which it needs everything, where that is no package's
+    built_by: str = field(default="", metadata=RARE)  # command that installs it if no Debian package does
+    directory: str = field(
+        default="", metadata=RARE
+    )  # directory of which it needs everything, where that is no package's
 
     @property
     def install(self) -> str:

@@ -287,7 +287,7 @@ def test_results_that_cannot_be_written_are_refused_by_place_and_remedy(vnet: An
     (vnet.cwd / "file").write_text("in the way\n")
     done = vnet("run", PAIR, "--kernel", "fake", "--results", "file", status=1)
     assert done.stderr == (
-        "file/pair: results cannot be written there (Not a directory); choose another with --results\n"
+        "file/pair: results cannot be written there (Not a directory); choose another place with --results\n"
     )
     assert not vnet.labs()
 

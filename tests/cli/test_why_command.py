@@ -102,7 +102,8 @@ def test_json_has_the_same_parts_and_owners(run: str) -> None:
 def test_without_captures_the_causes_cannot_be_told(tmp_path: Path) -> None:
     path = str(why_run(tmp_path, {}, [SLOW, GONE]))
     assert why(path).stdout.splitlines()[-1] == (
-        "causes: cannot tell: 100% of the slowest messages' time is unexplained; lost at an unknown place: 1"
+        "causes: cannot tell: 100% of the slowest messages' time is unexplained; "
+        "who dropped 1 of the lost messages is not known"
     )
     assert json.loads(why(path, "--json").stdout)["untold"] == {"unexplained_share": 1.0, "lost": 1}
 
