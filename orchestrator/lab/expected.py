@@ -19,6 +19,7 @@ from orchestrator.plan.netem import queue_limit
 # Bytes of a frame that hide it from the receiver if a bit flips: its destination and its type. Earlier
 # versions used 14, and the present one still does where this changes little, so that proofs keep their bytes.
 UNSEEN = 8
+LEAST_PASSING = 0.01  # least share of frames that the loss leaves for a longer train
 MINGLED = 0.02  # corrections below this part of a share are left out: a tenth of the tolerance
 
 

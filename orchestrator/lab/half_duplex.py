@@ -71,7 +71,9 @@ def _longer(link: Link, line: Proven) -> list[Probe]:
 
     What passes the loss is sent at 1.5 times the rate in each direction.
     """
-    if line.verdict != "cannot tell" or line.needs is None:
+    ways = (link.forward, link.reverse)
+    lossy = any(expected.passing(one.impairment) < expected.LEAST_PASSING for one in ways)
+    if line.verdict != "cannot tell" or line.needs is None or lossy:
         return []
     found: list[Probe] = []
     for way, direction in (("forward", link.forward), ("reverse", link.reverse)):
@@ -164,9 +166,9 @@ def _sum(seen: Sequence[Seen]) -> Seen:
 
 
 def _again(link: Link, seen: Sequence[Seen], needs: int) -> int | None:
-    """Returns `needs`; None if trains as long as that were sent before."""
+    """Returns `needs`; None if trains as long as that were sent before, or none is long enough."""
     line = _line(link, 0.0, None, 0, "cannot tell", "", 0.0, needs)
-    longer = max(probe["count"] for probe in _longer(link, line))
+    longer = max((probe["count"] for probe in _longer(link, line)), default=0)
     return None if any(one.sent >= longer for one in seen) else needs
 
 

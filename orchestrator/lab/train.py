@@ -272,7 +272,8 @@ def needed_frames(
     if isinstance(told, Untold):
         longer = lengthened("", "", direction, TRAIN_FRAMES_LEAST)
         sent = seen.sent if seen is not None else 0
-        return TRAIN_FRAMES_LEAST if told.more and sent < longer["count"] else None
+        again = told.more and expected.passing(direction.impairment) >= expected.LEAST_PASSING
+        return TRAIN_FRAMES_LEAST if again and sent < longer["count"] else None
     times = told.error / (ROOM * tolerance)
     if times <= AGAIN:
         times = min(4.0, max(AGAIN, told.error / (NEARLY * max(abs(tolerance - away), told.error / 4))))

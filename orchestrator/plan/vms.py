@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contract.plan import Direction, Interface, Link, Vm
 
-from ..topology.nodes import Machine
 from .naming import InterfaceNames, core_netns
+
+if TYPE_CHECKING:
+    from ..topology.nodes import Machine  # pydantic, which the doctor of a host does without
 
 BUILTIN = "builtin"
 MEMORY_OF_OTHERS = 512 << 20

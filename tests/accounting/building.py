@@ -22,7 +22,7 @@ COMPILERS = {
     "python": "python3",
     "rust": "rustc",
 }
-# What builds the program in the directory of both files; empty: nothing is built.
+# The command that builds the program in the directory of both files; empty: nothing is built.
 BUILDS: dict[str, Sequence[str]] = {
     "c": ("gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-o", "both", "both.c"),
     "go": (GO, "build", "-o", "both", "both.go", "vnet_accounting.go"),

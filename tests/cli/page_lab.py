@@ -13,8 +13,8 @@ from typing import Any
 from command_line import PROJECT
 from starlette.testclient import TestClient
 
-from contract.codec import to_json
-from contract.rundir import read_plan
+from contract.codec import from_json, to_json
+from contract.plan import Plan
 from orchestrator.cli.page import network
 from orchestrator.cli.page.app import Settings, application
 from orchestrator.lab.errors import LabError
@@ -62,7 +62,7 @@ class StandIn(socketserver.ThreadingUnixStreamServer):
                 "warnings": [{"code": "plan", "text": HOSTILE, "remedy": "", "suspect": False}],
             }
         if op == "inspect":
-            return network.planned(read_plan(self.run_dir))
+            return network.planned(from_json(Plan, (self.run_dir / "plan.json").read_text()))
         if op == "measure":
             return {"samples": True}
         if op == "link":

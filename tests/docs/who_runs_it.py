@@ -54,7 +54,6 @@ MADE = {
     "kernel": ".ci/run",
     "demo": ".ci/run",
     "test": ".ci/run, and this test is a part of it",
-    "brokers": "minutes of downloads and compilers: by hand, before the campaign mqtt-conformance",
     "middleware": "an hour of downloads and Java: by hand, before tests/cli/test_real_middleware.py",
     "release": "minutes: make reproducible compares two builds; the image as for container",
     "papers": "hours, by hand: the published examples come from it",

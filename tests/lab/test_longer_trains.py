@@ -147,6 +147,11 @@ def test_no_train_is_sent_again_that_would_show_nothing() -> None:
     assert {(j.verdict, j.needs) for j in rates(dead, link(ASKED)).values()} == {("cannot tell", None)}
     trains = [call for call in dead.calls if call[0]["size"] == 1514]
     assert len(trains) == 2, "one longer train shows as little as the first"
+    for half_duplex in (False, True):
+        lost = Netem(replace(ASKED, loss=1.0))
+        found = rates(lost, link(replace(ASKED, loss=1.0), half_duplex=half_duplex))
+        assert {(j.verdict, j.needs) for j in found.values()} == {("cannot tell", None)}
+        assert max(probe["count"] for call in lost.calls for probe in call) < 100_000
 
 
 def test_a_late_machine_needs_a_longer_train() -> None:

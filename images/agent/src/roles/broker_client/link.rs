@@ -23,7 +23,7 @@ pub struct Broker {
     reconnect_ns: i64,
     #[serde(default)]
     backoff: Option<Backoff>,
-    /// How long connections last by plan; None: to the session's end.
+    /// Planned lengths of connections; None: each lasts to the session's end.
     #[serde(default)]
     lives: Option<Lives>,
     #[serde(default)]
