@@ -41,7 +41,13 @@ impl Churn {
 
     /// Returns the planned end of a connection whose login was accepted at `now`.
     pub fn take_next(&mut self, now: i64) -> End {
-        let Lives { mean_ns, drawn, away_ns, abrupt, seed } = self.lives;
+        let Lives {
+            mean_ns,
+            drawn,
+            away_ns,
+            abrupt,
+            seed,
+        } = self.lives;
         let draw = |place: u64| uniform(seed, STREAM, 2 * self.count + place);
         let lasts = if drawn {
             -(1.0 - draw(0)).ln() * mean_ns as f64
@@ -65,7 +71,13 @@ mod tests {
     const SECOND: i64 = 1_000_000_000;
 
     fn ends(drawn: bool, abrupt: f64, seed: u64, count: usize) -> Vec<End> {
-        let lives = Lives { mean_ns: 10 * SECOND, drawn, away_ns: SECOND, abrupt, seed };
+        let lives = Lives {
+            mean_ns: 10 * SECOND,
+            drawn,
+            away_ns: SECOND,
+            abrupt,
+            seed,
+        };
         let mut churn = Churn::new(lives);
         (0..count).map(|_| churn.take_next(0)).collect()
     }
@@ -78,7 +90,10 @@ mod tests {
         let mean = ours.iter().map(|end| end.at_ns as f64).sum::<f64>() / 1e4;
         assert!((mean / SECOND as f64 - 10.0).abs() < 0.4, "{mean}");
         let longer = ours.iter().filter(|end| end.at_ns > 10 * SECOND).count();
-        assert!((3_400..3_960).contains(&longer), "{longer}: exponential has 3,679");
+        assert!(
+            (3_400..3_960).contains(&longer),
+            "{longer}: exponential has 3,679"
+        );
         let abrupt = ours.iter().filter(|end| end.abrupt).count();
         assert!((2_300..2_700).contains(&abrupt), "{abrupt}");
     }
@@ -86,7 +101,10 @@ mod tests {
     #[test]
     fn lives_that_are_not_drawn_are_equal() {
         let ours = ends(false, 0.0, 7, 5);
-        assert!(ours.iter().all(|end| end.at_ns == 10 * SECOND && !end.abrupt));
+        assert!(
+            ours.iter()
+                .all(|end| end.at_ns == 10 * SECOND && !end.abrupt)
+        );
         assert!(ends(false, 1.0, 7, 5).iter().all(|end| end.abrupt));
     }
 }
