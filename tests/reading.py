@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import os
 import random
 import re
-import subprocess
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ TEXTS, PAGES = 20, 2
 MOST_TERSE = 5  # words; shorter comments, such as names of sections, cannot be judged
 CODE_LINES = 25  # shown after an item with --code
 NOT_OURS = ("docs/examples/", "tests/goldens/")
+BUILT = ("target", "results", "build", "dist", "fuzz/target", "fuzz/artifacts")  # as .gitignore has them
 MARKS = re.compile(r"^\s*(///?!?|#)\s?")
 
 
@@ -40,9 +41,18 @@ class Item:
 
 
 def tracked() -> list[str]:
-    """Returns the paths of the repository's files, sorted."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return sorted(name for name in listed.stdout.split("\0") if name and not name.startswith(NOT_OURS))
+    """Returns the paths of the project's files, sorted, without directories that are built or hidden; needs
+    no git, which a bare machine does not have.
+    """
+    found: list[str] = []
+    for top, directories, files in os.walk(ROOT):
+        inside = "" if Path(top) == ROOT else f"{Path(top).relative_to(ROOT)}/"
+        directories[:] = [
+            name for name in directories
+            if not name.startswith(".") and name != "__pycache__" and f"{inside}{name}" not in BUILT
+        ]  # fmt: skip
+        found += [inside + name for name in files]
+    return sorted(name for name in found if not name.startswith(NOT_OURS))
 
 
 def items(name: str) -> list[Item]:
