@@ -94,7 +94,7 @@ def _no_payload(plan: Plan) -> str:
         for end in {homes.get(receiver) for receiver in _receivers(plan, flow)} - {start}:
             if start and end and not (flow.pattern == "publish" and {start, end} & set(between)):
                 return ""
-    return "no messages between nodes other than through a broker on one of them"
+    return "no message goes from one node directly to another"
 
 
 def _no_segments(plan: Plan) -> str:

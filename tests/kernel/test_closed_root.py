@@ -137,7 +137,7 @@ def test_a_scripts_commands_bring_their_packages(debian: Debian) -> None:
 
 
 def test_the_whole_of_a_systems_directory_is_refused(debian: Debian) -> None:
-    with pytest.raises(Unclosed, match="/etc: holds what is no input"):
+    with pytest.raises(Unclosed, match="/etc: holds files that are no input"):
         packages(debian, path("/etc"))
 
 

@@ -122,20 +122,23 @@ def test_messages_that_a_killed_broker_takes_along_are_lost_at_qos_0_and_counted
     not any(is_ours(one.path) for one in find_binaries()), reason="no lab kernel (make kernel)"
 )
 def test_a_suspect_run_says_why_and_fails_under_strict(tmp_path: Path) -> None:
-    """Shows that a run whose proof fails (a queue of two packets on a delay of 20 ms) is suspect, gives the
-    reason and ends with status 5 under --strict.
+    """Shows that a run in which a node changes its own queue is suspect, gives the reason and ends with
+    status 5 under --strict.
 
     It runs in virtual time, where no other work on the machine marks the run as well.
     """
-    file = edited(tmp_path, "pair", ('{delay: "${delay}"}', '{delay: "${delay}", limit: 2}'))
+    command = "sleep 2; tc qdisc add dev eth0 root pfifo limit 7"
+    sneak = f"      sneak: {{command: {command}, start: ramp, at_end: exited}}\n"
+    mosquitto = "      mosquitto: {broker: mosquitto}\n"
+    file = edited(tmp_path, "pair", (mosquitto, mosquitto + sneak))
     run_dir = run_file(tmp_path, file, "--strict", "--time", "virtual", "-p", "hold=2s", status=5)
     manifest = json.loads((run_dir / "manifest.json").read_text())
     assert manifest["suspect"] is True
-    assert {w["code"] for w in manifest["warnings"] if w["suspect"]} == {"proof"}
+    assert {w["code"] for w in manifest["warnings"] if w["suspect"]} == {"changed", "tc-used"}
     page = (run_dir / "report" / "index.html").read_text()
     notices = page[page.index('class="notices"') :]
     suspect = notices[: notices.index("</ul>")].partition('class="warning"')[0]
-    assert "link left-access forward: reach: " in suspect and "frames lost where none should be" in suspect
+    assert "vnet-pair.right.eth0: requested nothing, read back pfifo" in suspect
 
 
 def test_what_the_machine_adds_stands_beside_the_verdict(tmp_path: Path) -> None:
