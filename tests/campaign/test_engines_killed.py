@@ -117,7 +117,7 @@ def test_the_command_and_the_scheduler_are_killed_and_the_campaign_goes_on(machi
     scheduler.kill()
     said = second.communicate(timeout=WAIT_S)[1]
     assert second.returncode == 3, said
-    assert "the scheduler is gone; what is in the journal is kept" in said and "goes on" in said
+    assert "the scheduler is gone; the journal keeps the finished runs" in said and "goes on" in said
     worker.communicate(timeout=WAIT_S)  # it ends itself, and with it the lab
     machines.start()
     third = machines.command()
