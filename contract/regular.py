@@ -99,7 +99,7 @@ def named(path: Path) -> Iterator[None]:
 
 
 def _told(error: Exception) -> int:
-    """Returns the error number in the words of a library in Rust; 0 if there is none."""
+    """Returns the errno that the error text of a Rust library contains; 0 if the text has no errno."""
     told = re.search(r"\(os error (\d+)\)", str(error))
     return int(told[1]) if told else 0
 

@@ -217,8 +217,8 @@ def _run(
     engine: Engine | None,
     failed: set[str],
 ) -> bool:
-    """Runs the cells that have not ended and those of `failed`; if there are none, suspect ones again;
-    returns whether the campaign was interrupted.
+    """Runs the cells that have not ended and those of `failed`, or else the suspect ones again; returns
+    whether the campaign was interrupted.
 
     A resumed campaign therefore keeps its order: a suspect cell does not run again before the others.
     """

@@ -19,7 +19,8 @@ WORDS: dict[str, str] = {HOLDS: "confirmed", FAILS: "not confirmed"}
 
 
 def cause_lines(found: Causes, gone: str = "lost") -> Iterator[str]:
-    """Yields a line for each cause, the most important first, then what has none; or that there is none.
+    """Yields a line for each cause, the most important first, then one for messages without a cause; or a
+    line that no cause was found.
 
     gone: the word for messages that never arrived, and requests without a reply.
     """

@@ -1,5 +1,5 @@
 """Runs one tcpdump in a namespace: starts it, shows whether it captures, stops it (also at its limit), and
-reads its counts; compresses its file where the plan says so.
+reads its counts.
 """
 
 from __future__ import annotations

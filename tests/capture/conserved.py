@@ -11,6 +11,9 @@ from typing import Any
 from frames import Frame, ethernet, ipv4, udp, write
 from rundirs import T0, S, flow, guarantee, node, plan, received, run_dir, sent
 
+from capture.reduce import reduce_run
+from contract import manifest
+
 SIZE, HEADERS, SECONDS, RATE = 100, 42, 5, 10
 FRAME = SIZE + HEADERS
 ZERO = {"impairment": {}, "shared": None}
@@ -109,3 +112,14 @@ def at(number: int) -> float:
     two samples.
     """
     return (number + 0.5) / RATE
+
+
+def checked(run: Path) -> dict[str, dict[str, Any]]:
+    """Returns the checks of the run's manifest by name, after a reduction."""
+    reduce_run(run)
+    return {check["name"]: check for check in json.loads((run / "manifest.json").read_text())["checks"]}
+
+
+def absent(run: Path) -> dict[str, str]:
+    """Returns the reasons of the checks that do not apply, by name."""
+    return {one["name"]: one["text"] for one in manifest.read(run)["inapplicable"]}

@@ -5,36 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
-from conserved import FRAME, RATE, SECONDS, SIZE, Counts, agreeing, written
+from conserved import FRAME, RATE, SECONDS, SIZE, Counts, absent, agreeing, checked, written
 from frames import write
 from rundirs import T0, S
 
-from capture.conservation import applies, registry
-from capture.conservation.check import Compared, Found, Rule, judge
+from capture.conservation import registry
 from capture.conservation.evidence import Evidence, Recorded
 from capture.reduce import reduce_run
 from contract import manifest, rundir
-from reports.judged import known
-from reports.junit import junit
 from reports.metrics.messages import counts
 from reports.report import report
 
 Change = Callable[[Counts], None]
-
-
-def checked(run: Path) -> dict[str, dict[str, Any]]:
-    """Returns the checks of the run's manifest by name, after a reduction."""
-    reduce_run(run)
-    return {check["name"]: check for check in json.loads((run / "manifest.json").read_text())["checks"]}
-
-
-def absent(run: Path) -> dict[str, str]:
-    """The reasons of the checks that do not apply, by name."""
-    return {one["name"]: one["text"] for one in manifest.read(run)["inapplicable"]}
 
 
 def failing(run: Path) -> set[str]:
@@ -56,36 +41,6 @@ def test_nothing_is_found_where_counts_agree(tmp_path: Path) -> None:
     reasons = absent(tmp_path / "run")
     assert set(reasons) == without and all(reasons.values())
     assert set(verdicts) | without == {rule.name for rule in registry.TABLES}
-
-
-def test_a_check_with_a_subject_and_without_its_table_cannot_tell(tmp_path: Path) -> None:
-    run = written(tmp_path, agreeing())
-    for name in ("messages.csv", "links.csv"):
-        (run / "raw" / name).unlink()
-    found = checked(run)
-    told = {name: found[name]["verdict"] for name in ("message-rows", "message-losses", "node-links")}
-    assert set(told.values()) == {"cannot tell"}
-    plan = json.loads((run / "plan.json").read_text())
-    plan |= {"flows": [], "links": []}
-    (run / "plan.json").write_text(json.dumps(plan))
-    assert told.keys().isdisjoint(checked(run))
-
-
-def test_checks_that_do_not_apply_are_listed_and_counted_nowhere(tmp_path: Path) -> None:
-    run = written(tmp_path, agreeing())
-    reduce_run(run)
-    page = report(run).read_text()
-    listed = manifest.read(run)["inapplicable"]
-    assert f"{len(listed)} checks do not apply to this run" in page
-    assert all(one["text"] in page for one in listed)
-    names = {one["name"] for one in listed}
-    recorded = {one.name for one in rundir.read_verdicts(run) if one.of == "check"}
-    assert recorded and names.isdisjoint(recorded)
-    assert known(run)["check"].keys() <= {"holds", "cannot tell"}
-    assert not any(f'name="{name}"' in junit(run) for name in names)
-    assert "does not apply" not in junit(run)
-    report(run)
-    assert manifest.read(run)["inapplicable"] == listed, "a second report lists each once"
 
 
 def no_bytes_of_a_node(counts: Counts) -> None:
@@ -432,35 +387,3 @@ def test_figures_of_the_summary_are_held_against_the_tables(
     monkeypatch.undo()
     report(run)
     assert not manifest.read(run)["suspect"]
-
-
-RULE = Rule("some", "apples", "pears", "weigh them")
-
-
-def test_a_verdict_names_the_worst_first_and_each_reason_once() -> None:
-    many = [Compared(f"n{i}", 10, 10 + i, "kg", 1) for i in range(6)]
-    bad = judge(RULE, Found(many))
-    assert bad.text == (
-        "apples must equal pears, but n5: 10 against 15 kg (1 apart allowed); n4: 10 against 14 kg "
-        "(1 apart allowed); n3: 10 against 13 kg (1 apart allowed); and 1 more"
-    )
-    assert bad.numbers == {
-        "compared": 6,
-        "differing": 4,
-        "left_out": 0,
-        "figure": 10,
-        "count": 15,
-        "tolerance": 1,
-    }
-    none = judge(RULE, Found(left_out=["no scales", "no scales", "dark"]))
-    assert (none.verdict, none.text) == ("cannot tell", "could not be made: no scales (2 times); dark")
-    without = judge(RULE, Found(left_out=["dark"], absent="no fruit"))
-    assert (without.verdict, without.text) == ("does not apply", "no fruit")
-    assert judge(RULE, Found(many, absent="no fruit")).verdict == "fails", "what was compared counts"
-    assert judge(RULE, Found(many[:2], ["dark"])).text == (
-        "apples equal pears: 2 compared (at most 1 kg apart allowed); dark"
-    )
-
-
-def test_every_reason_why_a_check_does_not_apply_belongs_to_a_check() -> None:
-    assert set(applies.ABSENT) <= set(registry.REMEDIES)
