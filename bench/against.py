@@ -3,7 +3,8 @@ virtual time.
 
     python bench/against.py CHECKOUT [--pairs N] [--out FILE]
 
-CHECKOUT is a directory of another commit in which `make setup kernel` has run. Each pair is a run of both,
+CHECKOUT is a directory of another commit in which `make setup kernel` has run; each of the two runs the
+kernel that its own sources make, and both the cases of this commit. Each pair is a run of both,
 one after the other; the two take turns at being first. The benchmark prints the ratio of this checkout's CPU
 time to the other's, as the geometric mean of the pairs with its 95 % interval (Student's, of the logarithms),
 and the ratio of the least of each.
@@ -22,9 +23,10 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from commands import ROOT, as_root, failed
+from commands import ROOT, as_root, failed, reads
 from scipy.special import stdtrit
 
 from orchestrator.lab import cgroup
@@ -37,6 +39,14 @@ CASES = {
     "a whole run: 20 clients, 10 s": (
         "topologies/mqtt-many-to-one.yaml",
         *("-p", "clients=20", "-p", "hold=10s", "-p", "connect_interval=50ms"),
+    ),
+    "a run without tables: 350 clients, 155 s": (
+        "topologies/mqtt-many-to-one.yaml",
+        "-p",
+        "clients=350",
+        "-p",
+        "hold=85s",
+        "--raw",
     ),
 }
 
@@ -61,6 +71,15 @@ class Ratio:
     least: float
 
 
+@cache
+def kernel_of(checkout: Path) -> str:
+    """Returns the path of the lab kernel that a checkout's own sources make, the last line that build.sh
+    prints.
+    """
+    last = reads(str(checkout / "images" / "kernel" / "build.sh")).splitlines()[-1]
+    return last.removeprefix("kernel: ").rpartition(" (")[0]
+
+
 def turn(checkout: Path, words: Sequence[str]) -> Turn:
     """Runs a checkout once, in a control group of its own that counts its CPU time."""
     machine = cgroup.this_machine()
@@ -75,7 +94,11 @@ def turn(checkout: Path, words: Sequence[str]) -> Turn:
                 ["sh", "-ec", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh", *vnet],
                 stdout=sys.stderr,
                 cwd=checkout,
-                env={**os.environ, "VNET_STATE_DIR": f"{place}/state"},
+                env={
+                    **os.environ,
+                    "VNET_STATE_DIR": f"{place}/state",
+                    "VNET_UML_KERNEL": kernel_of(checkout),
+                },
             ).returncode
             wall = time.monotonic() - start
             used = (group / USAGE[machine.version]).read_text().split()
