@@ -1,7 +1,7 @@
-"""Compares the CPU time of this checkout with another's, in turns: of a bring-up, and of a whole run in
-virtual time.
+"""Compares the CPU time of this checkout with another's, in turns: of a bring-up and of whole runs in virtual
+time, and of a run of 350 clients on the machine's own kernel.
 
-    python bench/against.py CHECKOUT [--pairs N] [--out FILE]
+    python bench/against.py CHECKOUT [--pairs N] [--case PART] [--out FILE]
 
 CHECKOUT is a directory of another commit in which `make setup kernel` has run; each of the two runs the
 kernel that its own sources make, and both the cases of this commit. Each pair is a run of both,
@@ -33,21 +33,19 @@ from orchestrator.lab import cgroup
 
 END_S = 30.0
 USAGE = {1: "cpuacct.usage", 2: "cpu.stat"}
+VIRTUAL = ("--time", "virtual")
+SCENARIO = "topologies/mqtt-many-to-one.yaml"
 # The arguments of `vnet run` for each case. `--raw` leaves out tables and page.
 CASES = {
-    "bring-up: a pair": ("topologies/pair.yaml", "-p", "hold=1s", "--raw"),
+    "bring-up: a pair": ("topologies/pair.yaml", *VIRTUAL, "-p", "hold=1s", "--raw"),
     "a whole run: 20 clients, 10 s": (
-        "topologies/mqtt-many-to-one.yaml",
-        *("-p", "clients=20", "-p", "hold=10s", "-p", "connect_interval=50ms"),
+        *(SCENARIO, *VIRTUAL, "-p", "clients=20", "-p", "hold=10s", "-p", "connect_interval=50ms"),
     ),
+    "a whole run: 350 clients, 155 s": (SCENARIO, *VIRTUAL, "-p", "clients=350", "-p", "hold=85s"),
     "a run without tables: 350 clients, 155 s": (
-        "topologies/mqtt-many-to-one.yaml",
-        "-p",
-        "clients=350",
-        "-p",
-        "hold=85s",
-        "--raw",
+        *(SCENARIO, *VIRTUAL, "-p", "clients=350", "-p", "hold=85s", "--raw"),
     ),
+    "a whole run in real time: 350 clients, 17 s": ("bench/mqtt.yaml", "--kernel", "host"),
 }
 
 
@@ -86,7 +84,7 @@ def turn(checkout: Path, words: Sequence[str]) -> Turn:
     (root,) = machine.roots(("cpuacct",))
     group = root / f"bench-against-{os.getpid()}"
     with tempfile.TemporaryDirectory() as place:
-        vnet = [str(checkout / ".venv/bin/vnet"), "run", *words, "--time", "virtual", "--out", f"{place}/out"]
+        vnet = [str(checkout / ".venv/bin/vnet"), "run", *words, "--out", f"{place}/out"]
         group.mkdir()
         try:
             start = time.monotonic()
@@ -146,11 +144,12 @@ def main() -> None:
     )
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--case", default="", help="only the cases whose names contain this")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     as_root()
     rows = []
-    for name, words in CASES.items():
+    for name, words in ((name, words) for name, words in CASES.items() if options.case in name):
         turns = compared(options.checkout.resolve(), words, options.pairs)
         for what in ("cpu_s", "wall_s"):
             found = ratio([(getattr(mine, what), getattr(theirs, what)) for mine, theirs in turns])

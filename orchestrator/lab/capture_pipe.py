@@ -24,60 +24,87 @@ CONNECT_S = 15
 RECEIVE = "umask 077; mkdir -p {place} && set -C && cat > {place}/{name}"
 
 
+class Running:
+    """A running program in a session of its own, whose standard error the loop reads until the program ends;
+    then the loop calls `on_end`.
+    """
+
+    def __init__(
+        self, loop: Loop, argv: Sequence[str], stdin: int, stdout: Any, on_end: Callable[[], None]
+    ) -> None:
+        self._loop, self._on_end, self._read = loop, on_end, b""
+        self.ended = False
+        self.process = subprocess.Popen(
+            list(argv), stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, start_new_session=True
+        )
+        assert self.process.stderr is not None
+        self._stderr = self.process.stderr.fileno()
+        loop.watch(self._stderr, self._readable)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def said(self) -> str:
+        """The text that the program has printed on its standard error so far."""
+        return self._read.decode(errors="replace")
+
+    @property
+    def last_words(self) -> str:
+        """The last three lines of it, in one."""
+        return " / ".join(self.said.strip().splitlines()[-3:])
+
+    def await_end(self, ns: int, what: str) -> None:
+        """Waits until the program has ended; kills it and raises TimedOut if that takes more than `ns`."""
+        try:
+            self._loop.until(self._loop.clock.now_ns() + ns, f"{what} to end", lambda: self.ended)
+        except TimedOut:
+            self.process.kill()
+            raise
+
+    def _readable(self) -> None:
+        if chunk := os.read(self._stderr, 4096):
+            self._read += chunk
+            return
+        self._loop.unwatch(self._stderr)
+        self.process.wait()
+        self.ended = True
+        self._on_end()
+
+
 class Stage:
     """A running program that reads `input`; calls `on_end` with its last words if it fails."""
 
     def __init__(
         self, loop: Loop, what: str, argv: Sequence[str], output: Any, on_end: Callable[[str], None]
     ) -> None:
-        self._loop, self._what, self._on_end = loop, what, on_end
-        self._said, self._ended = b"", False
+        self._what, self._on_end = what, on_end
         try:
-            self._process = subprocess.Popen(
-                list(argv), stdin=subprocess.PIPE, stdout=output, stderr=subprocess.PIPE,
-                start_new_session=True,
-            )  # fmt: skip
+            self._running = Running(loop, argv, subprocess.PIPE, output, self._ended)
         except OSError as error:
             raise LabError(f"{what}: {argv[0]}: {error.strerror}; apt-get install it") from error
-        assert self._process.stdin is not None
-        assert self._process.stderr is not None
-        self.input: IO[bytes] = self._process.stdin
-        self._stderr = self._process.stderr.fileno()
-        loop.watch(self._stderr, self._readable)
+        assert self._running.process.stdin is not None
+        self.input: IO[bytes] = self._running.process.stdin
 
     @property
     def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def said(self) -> str:
-        """The last three lines that it has printed, in one."""
-        return " / ".join(self._said.decode(errors="replace").strip().splitlines()[-3:])
+        return self._running.pid
 
     def await_end(self) -> None:
         """Waits until the program has read and written all, after its input has ended; kills it and raises
         TimedOut if it does not end within 20 s. Raises LabError if it failed.
         """
-        deadline = self._loop.clock.now_ns() + END_NS
-        try:
-            self._loop.until(deadline, f"{self._what} to end", lambda: self._ended)
-        except TimedOut:
-            self._process.kill()
-            raise
-        if self._process.returncode:
+        self._running.await_end(END_NS, self._what)
+        if self._running.process.returncode:
             raise LabError(self._failure())
 
     def _failure(self) -> str:
-        return f"{self._what}: ended with status {self._process.returncode}: {self.said or 'without a word'}"
+        said = self._running.last_words or "without a word"
+        return f"{self._what}: ended with status {self._running.process.returncode}: {said}"
 
-    def _readable(self) -> None:
-        if chunk := os.read(self._stderr, 4096):
-            self._said += chunk
-            return
-        self._loop.unwatch(self._stderr)
-        self._process.wait()
-        self._ended = True
-        if self._process.returncode:
+    def _ended(self) -> None:
+        if self._running.process.returncode:
             self._on_end(self._failure())
 
 

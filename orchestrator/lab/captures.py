@@ -4,7 +4,6 @@ reads its counts.
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from capture import tcpdump
 from contract.plan import Capture
-from orchestrator.lab.capture_pipe import pipe
+from orchestrator.lab.capture_pipe import Running, pipe
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import CaptureProcess
-from orchestrator.lab.errors import LabError, TimedOut
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 from orchestrator.lab.loop import Loop
 
@@ -99,29 +98,19 @@ class TcpdumpCapture:
         *,
         virtual: bool = False,
     ) -> None:
-        self._loop = loop
         self._name = capture.name
         self._on_death = on_death
-        self._said = b""
-        self._ended = self._stopping = False
+        self._stopping = False
         output, self._stages = pipe(loop, capture, file, self._lost)
         try:
-            self._process = subprocess.Popen(
-                command(capture, virtual=virtual),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+            argv = command(capture, virtual=virtual)
+            self._tcpdump = Running(loop, argv, subprocess.DEVNULL, output, self._ended)
         finally:
             output.close()  # tcpdump has it; without tcpdump the programs end
-        assert self._process.stderr is not None
-        self._stderr = self._process.stderr.fileno()
-        loop.watch(self._stderr, self._readable)
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self._tcpdump.pid
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -131,41 +120,26 @@ class TcpdumpCapture:
     @property
     def listening(self) -> bool:
         """Whether tcpdump has reported that it captures."""
-        return tcpdump.listening(self._text)
+        return tcpdump.listening(self._tcpdump.said)
 
     def stop(self) -> dict[str, int]:
         """Ends tcpdump and returns its counts of packets and drops; kills it and raises TimedOut if it does
         not end within 10 s. The capture file stays.
         """
         self._stopping = True
-        if not self._ended:
-            self._process.send_signal(signal.SIGINT)
-            deadline = self._loop.clock.now_ns() + STOP_NS
-            try:
-                self._loop.until(deadline, f"capture {self._name} to end", lambda: self._ended)
-            except TimedOut:
-                self._process.kill()
-                raise
+        if not self._tcpdump.ended:
+            self._tcpdump.process.send_signal(signal.SIGINT)
+            self._tcpdump.await_end(STOP_NS, f"capture {self._name}")
         for stage in self._stages:
             stage.await_end()
-        return counts(self._text)
+        return counts(self._tcpdump.said)
 
     @property
     def last_words(self) -> str:
-        return " / ".join(self._text.strip().splitlines()[-3:])
+        return self._tcpdump.last_words
 
-    @property
-    def _text(self) -> str:
-        return self._said.decode(errors="replace")
-
-    def _readable(self) -> None:
-        if chunk := os.read(self._stderr, 4096):
-            self._said += chunk
-            return
-        self._loop.unwatch(self._stderr)
-        self._process.wait()
-        self._ended = True
-        when = "early" if tcpdump.listening(self._text) else "at once"
+    def _ended(self) -> None:
+        when = "early" if self.listening else "at once"
         self._lost(f"captures.{self._name}: tcpdump ended {when}: {self.last_words}")
 
     def _lost(self, why: str) -> None:

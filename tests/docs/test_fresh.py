@@ -21,17 +21,22 @@ needs_kernel = pytest.mark.skipif(kernel_missing() is not None, reason=str(kerne
 
 WITHIN = 30.0  # seconds of cells that CI runs again
 THERE = sorted(file.parent.name for file in EXAMPLES.glob("*/made.json"))
-CELL = fresh.Cell("a.r1", "a.yaml", {"n": 2}, 1, {}, 3.0, {"raw/nodes.csv": "ab"}, {"cpu": "12"})
+CELL = fresh.Cell("a.r1", "a.yaml", {"n": 2}, 1, {}, 3.0, {"raw/links.csv": "ab"}, {"cpu": "12"})
 
 
 def test_other_files_and_figures_differ_and_a_new_metric_does_not() -> None:
-    assert CELL.differing({"raw/nodes.csv": "ab"}, {"cpu": "12", "new": "34"}) == []
-    assert CELL.differing({"raw/nodes.csv": "cd", "pcap/x.pcap": "ef"}, {"cpu": "56"}) == [
+    assert CELL.differing({"raw/links.csv": "ab"}, {"cpu": "12", "new": "34"}) == []
+    assert CELL.differing({"raw/links.csv": "cd", "pcap/x.pcap": "ef"}, {"cpu": "56"}) == [
         "pcap/x.pcap",
-        "raw/nodes.csv",
+        "raw/links.csv",
         "cpu",
     ]
-    assert CELL.differing({}, {}) == ["raw/nodes.csv", "cpu"]
+    assert CELL.differing({}, {}) == ["raw/links.csv", "cpu"]
+
+
+def test_memory_moves_with_each_build_and_makes_no_example_stale() -> None:
+    cell = replace(CELL, files={"raw/nodes.csv": "ab"}, figures={"memory": "12"})
+    assert cell.differing({"raw/nodes.csv": "cd"}, {"memory": "34"}) == []
 
 
 def written(place: Path, name: str, **more: object) -> None:
@@ -55,13 +60,13 @@ def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_stale_are_named_with_their_commit_and_the_remedy(
     examples: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    differing = {3.0: [], 20.0: ["raw/nodes.csv"]}
+    differing = {3.0: [], 20.0: ["raw/links.csv"]}
     monkeypatch.setattr(fresh, "again", lambda cell: fresh.Again(differing[cell.seconds], {"agent": "2"}))
     found = fresh.check(["old", "marked", "cheap", "dear"])
     assert found == [
         "old: stale (made at abc): no cell of it was recorded; make examples EXAMPLES=old",
         "marked: stale (made at abc): it is of before x; make examples EXAMPLES=marked",
-        "dear: stale (made at abc): its cell a.r1, run again, gives other raw/nodes.csv; "
+        "dear: stale (made at abc): its cell a.r1, run again, gives other raw/links.csv; "
         "make examples EXAMPLES=dear",
     ]
     assert "cheap: fresh: a.r1 gives the same again" in capsys.readouterr().out
@@ -70,7 +75,7 @@ def test_the_stale_are_named_with_their_commit_and_the_remedy(
 def test_where_the_packages_differ_a_difference_proves_nothing(
     examples: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    again = fresh.Again(["raw/nodes.csv"], {"agent": "2", "package bash": "5.3"})
+    again = fresh.Again(["raw/links.csv"], {"agent": "2", "package bash": "5.3"})
     monkeypatch.setattr(fresh, "again", lambda cell: again)
     assert fresh.check(["cheap"]) == []
     assert "cheap: cannot tell here: package bash is of another version" in capsys.readouterr().out

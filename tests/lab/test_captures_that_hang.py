@@ -95,12 +95,12 @@ def test_tcpdump_that_ignores_the_signal_is_killed(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(captures, "command", lambda _, virtual: [sys.executable, "-S", "-c", STUBBORN])
     loop, died = Loop(MonotonicClock()), list[str]()
     process = captures.TcpdumpCapture(loop, POINT, tmp_path / "late.pcap", died.append)
-    loop.until(loop.clock.now_ns() + 20 * SECOND, "the script", lambda: bool(process._said))
+    loop.until(loop.clock.now_ns() + 20 * SECOND, "the script", lambda: bool(process._tcpdump.said))
     monkeypatch.setattr(captures, "STOP_NS", 0)
     with pytest.raises(TimedOut, match="capture late to end"):
         process.stop()
-    loop.until(loop.clock.now_ns() + 20 * SECOND, "its end", lambda: process._ended)
-    assert process._process.returncode == -signal.SIGKILL and died == []
+    loop.until(loop.clock.now_ns() + 20 * SECOND, "its end", lambda: process._tcpdump.ended)
+    assert process._tcpdump.process.returncode == -signal.SIGKILL and died == []
 
 
 def test_one_capture_that_fails_does_not_keep_the_others_from_ending() -> None:
