@@ -20,6 +20,9 @@ from orchestrator.lab.operations import Mounts, Sandbox
 
 DISK_BYTES = 512 << 20  # per node: its directory, /tmp, /run, /var/tmp, /dev/shm together
 DISK_SHARE = 4  # these files take memory: at most a quarter of it
+RING_BYTES = 64 << 20  # per node: rings of packet sockets, which no control group counts
+LEAST_RING_BYTES = 4 << 20  # tcpdump takes 2 MiB
+RING_SHARE = 8  # all nodes together: at most an eighth of the memory
 PROCESSES = 1024  # per node, including threads
 NODE_SHARE = 2  # a node may use half of the host's memory
 LAB_SHARE = 0.75  # all nodes together: three quarters of its memory and processes
@@ -36,6 +39,7 @@ class Bounds:
     processes: int
     lab_memory_bytes: int
     lab_processes: int
+    ring_bytes: int  # of all nodes together: rings of packet sockets
 
 
 def bounds(memory_bytes: int, processes: int) -> Bounds:
@@ -46,6 +50,7 @@ def bounds(memory_bytes: int, processes: int) -> Bounds:
         PROCESSES,
         int(memory_bytes * LAB_SHARE),
         int(processes * LAB_SHARE),
+        memory_bytes // RING_SHARE,
     )
 
 
@@ -137,6 +142,10 @@ class NodeLimits:
         default.
         """
         return node.disk_limit_bytes or self.limits.disk_bytes
+
+    def ring_bytes(self, nodes: int) -> int:
+        """Returns the most bytes that the rings of all packet sockets of one of `nodes` nodes may take."""
+        return min(RING_BYTES, max(LEAST_RING_BYTES, self.limits.ring_bytes // max(nodes, 1)))
 
     def reached(self, node: Node) -> list[str]:
         """Returns a text for each limit (memory, processes) that the node has reached; empty if none, or if

@@ -108,12 +108,15 @@ class LightDriver:
         return pids
 
     def _wanted(self, node: Node) -> operations.NewNode:
-        return {
+        wanted: operations.NewNode = {
             "name": node.name, "netns": node.netns, "hostname": node.hostname,
             "cgroup_procs": self._own_groups.procs(node),
             "ipv6": speaks_ipv6(node.interfaces, self._ipv6), "mounts": sandbox.mounts(node),
             "disk_bytes": self._node_limits.disk_bytes(node),
         }  # fmt: skip
+        if not self._at.virtual:  # there the lab has a kernel of its own, and each system call costs time
+            wanted["ring_bytes"] = self._node_limits.ring_bytes(len(self._at.plan.nodes))
+        return wanted
 
     def _sandbox(self) -> operations.Sandbox:
         state_root = self._at.state.directory.parent

@@ -49,6 +49,7 @@ class NewNode(TypedDict):
     ipv6: bool
     mounts: NotRequired[Mounts]
     disk_bytes: NotRequired[int]  # the most that it may write; default: the sandbox's value
+    ring_bytes: NotRequired[int]  # of all its packet sockets' rings together; default: no limit
 
 
 class Created(TypedDict):

@@ -102,6 +102,9 @@ fn in_child(
         None => enter_namespaces(spec).map(|()| None),
     };
     let (socket, ready) = keep_only(socket, ready);
+    if let (Some(bytes), Some(_)) = (spec.ring_bytes, sandbox) {
+        node::rings::limit(bytes);
+    }
     let code = node::run(&spec.name, directories, socket, ready);
     // SAFETY: leaves at once: the launcher's state, copied by the fork, must not be dropped here.
     unsafe { libc::_exit(code) }

@@ -1,6 +1,7 @@
 //! Starts and ends programs. Each program has its own session and no inherited signal mask, and ends with the
 //! agent.
 
+use super::rings;
 use crate::os;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -28,8 +29,11 @@ pub fn spawn(command: &mut Command, tty: bool) -> io::Result<i32> {
             Ok(())
         });
     }
+    let passage = rings::install(command)?;
     // The node's loop reaps the child by its pid.
-    command.spawn().map(|child| child.id() as i32)
+    let pid = command.spawn()?.id() as i32;
+    rings::started(passage);
+    Ok(pid)
 }
 
 /// Sends a signal to the process group of the program `pid`, or to it alone if there is no such group; only

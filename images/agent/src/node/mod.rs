@@ -7,6 +7,7 @@ mod configure;
 mod events;
 mod exec;
 mod requests;
+pub mod rings;
 mod software;
 mod stack;
 
@@ -116,6 +117,7 @@ enum Owner {
     Exec(usize),
     Role(usize),
     Frames,
+    Rings,
 }
 
 impl Node {
@@ -197,6 +199,9 @@ impl Node {
         self.frames
             .fds()
             .for_each(|fd| add(fd, false, Owner::Frames));
+        for fd in rings::fds() {
+            add(fd, false, Owner::Rings);
+        }
         (fds, owners)
     }
 
@@ -234,6 +239,7 @@ impl Node {
                     self.answer(&id, answer);
                 }
             }
+            Owner::Rings => rings::on_ready(fd, revents),
         }
         true
     }

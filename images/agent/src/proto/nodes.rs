@@ -56,6 +56,10 @@ pub struct CreateNode {
     /// The most bytes that the node may write; None: the sandbox's value.
     #[serde(default)]
     pub disk_bytes: Option<u64>,
+    /// The most bytes that the rings of all packet sockets of the node's programs may take together; None: no
+    /// limit.
+    #[serde(default)]
+    pub ring_bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
