@@ -137,9 +137,8 @@ def write(path: Path, text: str, durable: bool = False) -> None:
 
 
 def hollow(about: os.stat_result) -> bool:
-    """Returns whether a file has more than 1 GiB of which less than a 1,000th is on the disk.
-
-    Nothing that a run writes is so; reading it would take hours, and cost who made it nothing.
+    """Returns whether a file has more than 1 GiB of which less than a 1,000th is on the disk. No run writes
+    such a file; to read it would take hours, and to make it costs nothing.
     """
     return about.st_size > _HOLLOW_BYTES and about.st_blocks * 512 * 1000 < about.st_size
 

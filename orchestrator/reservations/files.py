@@ -1,5 +1,5 @@
-"""Writes and reads the small files of the directory that all accounts share: JSON, whole or not at all, owned
-by the account whose they are.
+"""Writes and reads the small JSON files of the directory that all accounts share. Each is written whole or
+not at all, and belongs to the account that it is about.
 """
 
 from __future__ import annotations

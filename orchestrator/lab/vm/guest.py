@@ -71,8 +71,8 @@ class Guest:
         return self.up and self._has_channel
 
     def unfit(self, op: str) -> str:
-        """Returns the error text for a request `op` that the machine cannot take, with the command that boots
-        it.
+        """Returns the error text for a request `op` that the machine cannot take. The text names the
+        machine's state, and the command with which the user boots the machine.
         """
         remedy = "`vnet restart` boots it anew" if self.connected else "`vnet start` boots it"
         return f"nodes.{self.name}: {op}: it is {self.state}; {remedy}"
