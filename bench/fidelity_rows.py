@@ -33,7 +33,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure, what it is compared with, and the largest difference relative to the other one."""
+    """A figure: its values in real and in virtual time, and the largest difference allowed."""
 
     key: str
     figure: str

@@ -42,5 +42,5 @@ def read(path: Path) -> tuple[int, dict[str, Any]]:
             raise ValueError
         data = json.loads(file.read(LONGEST_BYTES + 1))
     if not isinstance(data, dict):
-        raise ValueError  # of one class for every unusable content
+        raise ValueError  # one class of error for every unusable content
     return about.st_uid, data

@@ -37,7 +37,7 @@ _REMEDIES = {
 class Topology:
     """A checked topology, with parameters substituted, ready to be planned."""
 
-    path: str  # as given, for messages
+    path: str  # the path in messages, as the user gave it
     model: File
     names: Expansion = field(repr=False)
     phases: Phases

@@ -41,7 +41,7 @@ CENTRE = [
     frame(10, BROKER, METER, 1000),
     frame(11, BROKER, METER, 1000, retransmission=True),
     frame(12, UTILITY, "239.192.0.1", 300, app_types=["RDATA"]),  # a multicast counts once; RDATA is a repair
-    frame(12, METER, UTILITY, 60),  # from the other side, whose capture counts it
+    frame(12, METER, UTILITY, 60),  # a packet from the other side, whose capture counts it
     frame(12, None, None, 60),  # no IP packet
 ]
 FIELD = [frame(10.5, METER, BROKER, 66), frame(12, METER, UTILITY, 60), frame(12, BROKER, METER, 1000)]

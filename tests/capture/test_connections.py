@@ -144,7 +144,7 @@ def test_what_was_in_flight_when_something_was_sent_again_is_no_sample(tmp_path:
         write(tmp_path / "a.pcap", talk([*OPENED, one, answers[0], two, two, three, *answers[1:]]))
     )
     assert row["forward_retransmissions"] == 1
-    assert row["forward_rtt_samples"] == 3  # of SYN, one and three
+    assert row["forward_rtt_samples"] == 3  # samples of SYN, one and three
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -89,7 +89,7 @@ def test_vlan_arp_icmp_options_and_padding(tmp_path: Path) -> None:
         ethernet(b"\xaa\xaa\x03" + bytes(40), 43),  # 802.3 with a length
         ethernet(bytes(50), 0x88CC),
         ethernet(ipv4(bytes(30), 47)),
-        ethernet(ipv4(tcp(b"x" * 100, ACK | 0x1C0, 77), total=0)),  # as segmentation offload leaves it
+        ethernet(ipv4(tcp(b"x" * 100, ACK | 0x1C0, 77), total=0)),  # segmentation offload leaves the length 0
     ]
     pcap = write(tmp_path / "a.pcap", [Frame(data, START_NS + n * MS) for n, data in enumerate(frames)])
     ours, counts = assert_agree(

@@ -21,7 +21,7 @@ from faults import CUT, POWER, Disk, Fault
 from orchestrator.lab import cleanup
 
 ROOT = Path(__file__).resolve().parents[2]
-WITHIN_S = 90.0  # of a run that takes 4 s: every wait of ours ends by then, also on a busy machine
+WITHIN_S = 90.0  # time limit of a run that takes 4 s: each wait of vNET ends by then, also on a busy machine
 MARK = "VNET_CHAOS"  # in the environment of everything that a case starts
 BROKEN = "BROKEN"
 NO_FAULT = "no fault"  # the injected fault is one that no kernel makes
@@ -289,7 +289,7 @@ def _left(case: Case) -> str:
         return f"left running: {names}"
     if state.is_dir() and any(state.iterdir()):
         return f"left: {[str(p) for p in state.iterdir()]}"
-    if cleanup.leftovers(case.lab, state):  # which the run could not take away; see cleanup.running_labs
+    if cleanup.leftovers(case.lab, state):  # remains that the run could not remove; see cleanup.running_labs
         case.vnet("down", case.lab, under=("env", "-u", "VNET_STATE_DIR"))
     there = cleanup.leftovers(case.lab, state)
     return f"left: {there}" if there else ""

@@ -121,7 +121,7 @@ class Decoys:
 @pytest.fixture
 def case() -> Iterator[Case]:
     folder = Path(tempfile.mkdtemp(prefix="vd"))
-    yield Case(folder, WITHIN_S if LABS == 1 else None)  # for hours, beside what else the machine does
+    yield Case(folder, WITHIN_S if LABS == 1 else None)  # a case over hours has no time limit
     shutil.rmtree(folder)
 
 

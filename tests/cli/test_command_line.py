@@ -25,7 +25,7 @@ from shipped import MANY_RUNS  # noqa: E402
 
 PAIR = str(TOPOLOGIES / "pair.yaml")
 CAMPAIGN = str(TOPOLOGIES / "mqtt-qos-campaign.yaml")
-NEEDS_NICS = ("mqtt-hil.yaml", "mqtt-hil-light.yaml")  # of `make test-hil`
+NEEDS_NICS = ("mqtt-hil.yaml", "mqtt-hil-light.yaml")  # files of `make test-hil`
 NEEDS_PROGRAMS = ("amqtt.yaml", "amqtt-link-down.yaml")  # docs/hunt.md says how to install them
 HEAVY = ("rich", "pydantic", "polars", "altair", "scipy", "jinja2", "ruamel", "asyncio", "orchestrator.plan")
 

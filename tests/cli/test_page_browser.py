@@ -124,7 +124,7 @@ def test_hostile_words_stay_words(hostile: str, chromium: Callable[..., Page]) -
     assert "token" not in page.url
     page.goto(f"{hostile}/lab/shown")
     expect(page.locator(".box")).to_have_count(2)
-    comes(page.locator(".box.node"), "50 %")  # of its counters
+    comes(page.locator(".box.node"), "50 %")  # share of its counters
     comes(page.locator("#panel"), HOSTILE)
     page.locator(".box.node").press("Enter")
     comes(page.locator("#panel h2").first, "onerror")

@@ -12,7 +12,7 @@ from lab_running import needs_light
 from orchestrator.lab import carriers
 
 pytestmark = [needs_light, pytest.mark.root]
-PAIRS = 300  # for which the kernel's own link watch takes three seconds
+PAIRS = 300  # the kernel's own link watch takes three seconds for these
 SINCE = (6, 8)  # Linux version from which on a request processes the carrier
 
 

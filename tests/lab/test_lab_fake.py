@@ -70,7 +70,7 @@ def test_a_scenario_leaves_a_complete_run_directory(start: Start) -> None:
     manifest = running.manifest
     assert (manifest["state"], manifest["driver"], manifest["suspect"]) == ("complete", "fake", False)
     point = manifest["captures"]["point"]
-    assert point.keys() == {"packets", "received", "dropped_kernel", "dropped_interface"}  # as of tcpdump
+    assert point.keys() == {"packets", "received", "dropped_kernel", "dropped_interface"}  # tcpdump's counts
     assert point["packets"] == point["received"] > 0
     assert manifest["phases"]["hold"][1] - manifest["phases"]["hold"][0] == 1000 * MS
     records = (running.run_dir / "raw" / "messages.csv").read_text().splitlines()

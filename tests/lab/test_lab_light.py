@@ -253,7 +253,7 @@ def test_after_kill_9_at_any_moment_destroy_leaves_nothing_and_touches_nothing_e
         time.sleep(random.Random(seed).uniform(0.02, 2.5))
         running.process.kill()
         running.process.wait()
-        if seed % 2:  # else the launcher ends when its client goes; cleanup must work in both cases
+        if seed % 2:  # otherwise the launcher ends when its client ends; cleanup must work in both cases
             kill_launcher(running)
         removed = cleanup.destroy(lab, running.state_root)
         assert removed.errors == []

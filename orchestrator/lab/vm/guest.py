@@ -38,7 +38,7 @@ class Guest:
     channel: Launcher | None = None
     pid: int | None = None
     down: set[str] = field(default_factory=set)  # ports without a carrier
-    software: dict[str, SoftwareState] = field(default_factory=dict)  # as last seen, for when it is off
+    software: dict[str, SoftwareState] = field(default_factory=dict)  # last known, while it is off
     logs: dict[str, Path] = field(default_factory=dict)  # the guest's log files -> ours
     # Snapshots by name, each with its files' sizes and times of change (store.stamps).
     snapshots: dict[str, dict[str, list[int]]] = field(default_factory=dict)
