@@ -156,7 +156,8 @@ class Quantities:
         values = self._delays()
         requested = self.requested.delay_ns
         sending = queueing.sending_ns(self.requested, spaced_size(self.requested))
-        # A frame that skips the queue has no delay (netem_enqueue), and cannot be left out of a mixture.
+        # A frame that skips the queue arrives without the delay (netem_enqueue). Where the jitter hides which
+        # frames did so, they count in the mean with a delay of 0.
         kept = 1 - expected.reordered(self.requested) if self._mixed() else 1.0
         whole = kept * expected.mean_ns(self.requested) + sending
         if len(values) < FRAMES_PLAIN:
