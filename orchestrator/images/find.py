@@ -64,7 +64,7 @@ def _present(name: str, found: list[Path]) -> Image:
     wanted = found[0].with_name(f"{name}-{input_hash(recipe)}")
     if wanted not in found:
         raise ImageError(
-            f"image {name}: built from other inputs than the present ones; vnet images build {name}"
+            f"image {name}: its build inputs have changed since it was built; vnet images build {name}"
         )
     return read_image(wanted)
 

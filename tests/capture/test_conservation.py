@@ -254,7 +254,7 @@ def test_in_virtual_time_a_wake_is_a_tick_of_idle_time(
 
 
 def test_counters_that_begin_anew_are_left_out(tmp_path: Path) -> None:
-    """Shows that counters are left out after they began anew, as after a qdisc was replaced."""
+    """Shows that counters are left out after a reset, as after a qdisc was replaced."""
     counts = agreeing()
     for second in (4, 5):
         counts.links["forward", second][:2] = [(second - 3) * RATE * FRAME, (second - 3) * RATE]
