@@ -28,18 +28,18 @@ from reports.enough import known_mean
 from reports.metrics.metric import Metric, Of
 
 COMPARISONS, ALLOWED = 200, 16  # 10 are expected at 5 %; more than 16 come in 2 of 100 such series
-MISSED = 5  # % of the intervals of one law
+MISSED = 5  # % of the intervals of one law that may miss the mean
 CLASSES = ("control", "meter", "video")
 TIMES = ("latency_mean", "latency_p50", "latency_p99", "round_trip_p99")
-SCATTER = 0.04  # of a figure between repetitions
-SETTINGS = 3000  # simulated ones of `until`, of each law
+SCATTER = 0.04  # scatter of a figure between repetitions
+SETTINGS = 3000  # number of simulated settings with `until` for each law
 RULE = Enough(Expectation("latency_p99", "metric", "latency_p99", unit="ms"), 0.05, 3, 20)
 
 
 class Plain(Enough):
     """The same rule without a correction for the number of looks."""
 
-    confidence = 0.95  # a property there
+    confidence = 0.95  # a property in Enough
 
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -54,8 +54,8 @@ LAWS: dict[str, Draw] = {
 
 
 def _p99(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Percentiles of n runs, scaled to a mean of 100."""
-    expected = sum(1 / k for k in range(11, 1001))  # of the 990th of 1,000 exponential times
+    """Returns the p99 of n runs, scaled to a mean of 100."""
+    expected = sum(1 / k for k in range(11, 1001))  # mean of the 990th of 1,000 exponential times
     return np.sort(rng.exponential(1, (n, 1000)), axis=1)[:, 989] * 100 / expected
 
 

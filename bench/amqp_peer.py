@@ -19,7 +19,7 @@ def main() -> None:
     channel.queue_bind(queue, "peer", "#")
     properties = pika.BasicProperties(delivery_mode=2)
     began = time.process_time()
-    if side == "publish":  # without confirms: those of its blocking connection wait for each message
+    if side == "publish":  # without confirms, for which pika's blocking connection waits after each message
         for _ in range(count):
             channel.basic_publish("peer", "k", b"x" * SIZE, properties)
     else:

@@ -15,9 +15,9 @@ from pathlib import Path
 import polars as pl
 from commands import reads
 
-FRAME_BYTES = 1250  # of link `mdone`: 1,208 B of payload, 42 B of headers
-MD1_BPS, ARRIVALS_PER_S = 2_500_000, 125  # of link `mdone`: a load of one half
-BURST_BPS = 1_000_000  # of link `burst`
+FRAME_BYTES = 1250  # a frame on link `mdone`: 1,208 B of payload, 42 B of headers
+MD1_BPS, ARRIVALS_PER_S = 2_500_000, 125  # rate and messages of link `mdone`: a load of one half
+BURST_BPS = 1_000_000  # rate of link `burst`
 BURST, BURST_FRAME_BYTES = 20, 1000
 LOSS, ROUND_TRIP_S, RTO_S = 0.01, 0.040, 0.240  # of link `padhye`; Linux's least timeout is 200 ms more
 SEGMENT_BYTES = 1448
@@ -33,7 +33,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure, what it is compared with, and the largest difference relative to the other one."""
+    """A figure: its values in real and in virtual time, and the largest difference allowed."""
 
     key: str
     figure: str

@@ -88,7 +88,7 @@ def main() -> None:
         launcher = Launcher(Path(directory), f"bench{os.getpid()}")
         try:
             launcher.lab_up(["a", "b"])
-            namespaces.bypass_netfilter(launcher.core)  # as every lab has it
+            namespaces.bypass_netfilter(launcher.core)  # every lab does this
             json.dump(rows(launcher, Path(directory)), sys.stdout)
         finally:
             launcher.close()

@@ -26,8 +26,8 @@ from contract.plan import Plan
 
 NODES = 350
 SECONDS = 20
-ALLOWED_SHARE = 0.05  # of a core
-LEAST_FRAMES = 30  # a second
+ALLOWED_SHARE = 0.05  # share of a core
+LEAST_FRAMES = 30  # frames a second
 WATCHED_S = 8
 CHROMIUM = "/usr/bin/chromium"
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")

@@ -33,7 +33,7 @@ from orchestrator.topology import Topology, TopologyError, load, load_campaign
 Loaded = TypeVar("Loaded")
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = ("topologies/*.yaml", "topologies/papers/*.yaml", "topologies/atlas/*.yaml")
-SMALL = {"clients": 10, "publishers": 10, "meters": 10}  # of the files that have such a parameter
+SMALL = {"clients": 10, "publishers": 10, "meters": 10}  # small values for files that have such a parameter
 HOLD_NS = 100_000_000
 MOST = 4
 

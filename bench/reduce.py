@@ -23,7 +23,7 @@ from commands import ROOT, tool
 Bytes = npt.NDArray[np.uint8]
 
 CLIENTS = 350
-ROUNDS = 1100  # of 4 packets a client: 1.54 million packets
+ROUNDS = 1100  # rounds of 4 packets a client: 1.54 million packets
 SLICE = 150_000  # packets for tshark
 TURNS = 3
 START_NS = 1_700_000_000_000_000_000

@@ -191,7 +191,7 @@ def main() -> None:
         try:
             pid = launcher.create(["a", "b"])["a"]
             launcher.wire(["a", "b"])
-            namespaces.bypass_netfilter(launcher.core)  # as every lab has it
+            namespaces.bypass_netfilter(launcher.core)  # every lab does this
             json.dump(rows(launcher, pid), sys.stdout)
         finally:
             launcher.close()

@@ -31,7 +31,7 @@ BENCH = Path(__file__).parent
 MANY = int(os.environ.get("VNET_BENCH_VMS", "40"))
 WIDTH = 2 * (os.cpu_count() or 1)
 PATIENCE_S = 300.0
-IDLE_S = 10.0  # before memory is read: guests give back what they have freed every two seconds
+IDLE_S = 10.0  # seconds before memory is read: guests give back what they have freed every two seconds
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,11 @@ def packed(pcap: Path) -> Path:
 
 @contextmanager
 def plain(pcap: Path) -> Iterator[tuple[Path, str]]:
-    """Yields the path of the capture file, unpacked beside its compressed form if only that exists and
-    removed afterwards, and zstd's words if that form is damaged or cut ("" if not); then the file has what
-    comes before. Raises CaptureError if zstd cannot run.
+    """Yields the path of the capture file and zstd's error text ("" if there is none).
+
+    If only the compressed form exists, unpacks it beside that form, and removes the unpacked file afterwards.
+    If the compressed form is damaged or cut, the file has the packets before the damage. Raises CaptureError
+    if zstd cannot run.
     """
     if pcap.exists() or not packed(pcap).exists():
         yield pcap, ""

@@ -22,7 +22,7 @@ BUFFER_KIB = 16 * 1024
 SETTLE_NS = 1_200_000_000
 # tcpdump's own maximum; what a capture without `snaplen` gets.
 WHOLE_FRAME = 262_144
-COMPILE_S = 10.0  # for a filter; it takes 10 ms
+COMPILE_S = 10.0  # time limit to compile a filter, which takes 10 ms
 
 
 class CapturePoint(Protocol):

@@ -106,7 +106,7 @@ def _dataclass_builder(cls: Any) -> Callable[[Any], Any]:
     retired: dict[str, str] = getattr(cls, "RETIRED", {})  # names of fields in files of earlier versions
     earlier: Callable[[Any], Any] = getattr(
         cls, "earlier", _unchanged
-    )  # from another form of earlier versions
+    )  # converts the form of earlier versions
 
     def build_one(data: Any) -> Any:
         data = earlier(data)

@@ -173,7 +173,7 @@ def copy(run_dir: Path, text: str) -> None:
     from contract import seal  # imported here, since the lab's kernel never seals a run
 
     seal.lift(run_dir, NAME)
-    regular.write(path, text, durable=True)  # nothing else has what it says
+    regular.write(path, text, durable=True)  # no other file holds this content
     seal.renew(run_dir, [NAME])
 
 

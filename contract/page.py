@@ -106,7 +106,7 @@ def _item(text: str, indent: str) -> list[str]:
 def _text(kind: type) -> str:
     """Returns the docstring of a class as one paragraph; "" for one that Python generated."""
     said = " ".join((kind.__dict__.get("__doc__") or "").split())
-    return "" if said.startswith(f"{kind.__name__}(") else said  # that `dataclass` makes of the fields
+    return "" if said.startswith(f"{kind.__name__}(") else said  # `dataclass` wrote it from the fields
 
 
 def fields(kind: Any, skip: Sequence[str] = ()) -> Iterator[str]:

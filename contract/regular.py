@@ -19,7 +19,7 @@ from typing import IO, Any
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # errors of writing only
-MOST_BYTES = 1 << 28  # of a file that is read as a whole; the plan of 1,000 nodes has 2**23
+MOST_BYTES = 1 << 28  # limit of a file that is read as a whole; the plan of 1,000 nodes has 2**23
 _HOLLOW_BYTES = 1 << 30  # a larger file that holds less than a 1,000th of it on the disk is a hole
 _DEEPEST = 16  # directories; a run has 4
 _KINDS = {
@@ -137,9 +137,8 @@ def write(path: Path, text: str, durable: bool = False) -> None:
 
 
 def hollow(about: os.stat_result) -> bool:
-    """Returns whether a file has more than 1 GiB of which less than a 1,000th is on the disk.
-
-    Nothing that a run writes is so; reading it would take hours, and cost who made it nothing.
+    """Returns whether a file has more than 1 GiB of which less than a 1,000th is on the disk. No run writes
+    such a file; to read it would take hours, and to make it costs nothing.
     """
     return about.st_size > _HOLLOW_BYTES and about.st_blocks * 512 * 1000 < about.st_size
 

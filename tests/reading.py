@@ -24,7 +24,7 @@ TEXTS, PAGES = 20, 2
 MOST_TERSE = 5  # words; shorter comments, such as names of sections, cannot be judged
 CODE_LINES = 25  # shown after an item with --code
 NOT_OURS = ("docs/examples/", "tests/goldens/")
-BUILT = ("target", "results", "build", "dist", "fuzz/target", "fuzz/artifacts")  # as .gitignore has them
+BUILT = ("target", "results", "build", "dist", "fuzz/target", "fuzz/artifacts")  # the entries of .gitignore
 MARKS = re.compile(r"^\s*(///?!?|#)\s?")
 
 

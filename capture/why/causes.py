@@ -34,7 +34,7 @@ from contract.plan import WAYS, Flow, Impairment, Plan
 from contract.verdict import HOLDS
 
 LEAST_SHARE = 0.2  # share of the slowest messages' time from which a cause is named
-LEAST_NS = 1_000_000  # for each of them: less is the machine's ordinary work
+LEAST_NS = 1_000_000  # least time of a cause in each message: less is the machine's ordinary work
 MOST = 0.5  # share of the bytes ahead from which one node's flow is the cause, and not the link's rate
 SLOW = 0.01  # share of a class's messages that are its slowest
 IN_NODE = (LATE, SOCKET, PROGRAM, RECEIVER)

@@ -16,7 +16,7 @@ VXLAN_PORT = 4789  # RFC 7348, 5
 class Host:
     """A machine that carries a part of the lab; None is an unknown value."""
 
-    name: str  # as in the inventory
+    name: str  # the name in the inventory
     machine: str = ""  # `ssh://[USER@]HOST[:PORT][/KERNEL]`; "" is this machine
     address: str = ""  # address in the underlay for the other hosts; "": the host reports it
     cores: float | None = None

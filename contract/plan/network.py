@@ -16,7 +16,7 @@ from .queues import Discipline
 # iproute2's). netem sends a packet at once if it would leave before its arrival.
 REACH = {"uniform": 1.0, "normal": 4.0, "pareto": 1.0, "paretonormal": 1.503}
 
-WAYS = ("forward", "reverse")  # of a link
+WAYS = ("forward", "reverse")  # directions of a link
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +211,13 @@ class Link:
 @dataclass(frozen=True, slots=True)
 class Capture:
     name: str
-    at: str  # as the file says: "segment lan", "link wan", "node broker"
+    at: str  # the place in the file's words: "segment lan", "link wan", "node broker"
     netns: str
     device: str
     snaplen: int
     filter: str
     keep: bool  # keep the pcap after reduction
-    host: str = ""  # of the plan's hosts
+    host: str = ""  # one of the plan's hosts
     limit_bytes: int = field(default=0, metadata=RARE)  # size of its file at which it ends; 0: none
     to: str = field(default="", metadata=RARE)  # ssh://HOST/DIRECTORY in place of the run directory
     compress: str = field(default="", metadata=RARE)  # "zstd", or "" for a plain file

@@ -32,7 +32,7 @@ class Vm:
     image: str  # name of a built image, or the absolute path of the user's own
     memory_bytes: int
     vcpus: int = 1
-    boot_deadline_ns: int = 120_000_000_000  # from its start to its agent's first answer
+    boot_deadline_ns: int = 120_000_000_000  # time limit from a VM's start to its agent's first answer
     cloud_init: dict[str, Any] = field(default_factory=dict)  # merged into the user-data of a disk image
     disk_bytes: int = field(default=0, metadata=RARE)  # size of its disk; 0: that of the image
     netem: bool = False  # a bridge with two ports that carries a link's impairments
@@ -67,7 +67,7 @@ class Node:
     image: str = ""  # archive of a container image; its files replace the machine's in a light node
     image_digest: str = ""  # SHA-256 of its configuration
     image_root: str = ""  # directory of the unpacked image for the lab process; set at launch
-    host: str = ""  # of the plan's hosts
+    host: str = ""  # one of the plan's hosts
     neighbours: tuple[Neighbour, ...] = ()  # set from the start, since address lookups would lose messages
 
 
@@ -111,7 +111,7 @@ class Step:
     netns: str  # namespace in which the tool runs
     text: str
     reason: str
-    host: str = ""  # of the plan's hosts
+    host: str = ""  # one of the plan's hosts
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Trace:
     Without `repeat` the last state stays.
     """
 
-    file: str  # as the topology names it
+    file: str  # the name in the topology
     sha256: str  # SHA-256 of the file
     states: tuple[State, ...]
     length_ns: int

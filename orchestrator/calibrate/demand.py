@@ -1,4 +1,4 @@
-"""Compares the load that a plan asks for with what a calibration says that the machine carries."""
+"""Compares the load that a plan needs with the load that the machine carried in its calibration."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _peak(flow: Flow) -> float:
 
 
 def notes(plan: Plan, known: Calibration) -> Iterator[Note]:
-    """Yields a note for each quantity of which the plan asks for more than the machine carried faithfully."""
+    """Yields a note for each quantity of which the plan needs more than the machine carried faithfully."""
     asked = demand(plan)
     pairs = (
         (asked.packets_per_s, known.packets_per_s, "packets/s", 1.0),

@@ -11,7 +11,7 @@ from orchestrator.calibrate.ladder import SETTLE_S, Ladder
 
 LATE_NS = 1_000_000  # a message that leaves or arrives so late shows the machine, not the network
 SHARE = 0.01  # share of a step's messages above which the machine determines the 99th percentile
-EDGE_S = 0.2  # at the begin of a step: what waits from the step before
+EDGE_S = 0.2  # time at the beginning of a step that does not count, as messages of the step before may wait
 HEADERS_BITS = 8 * 42  # Ethernet, IPv4, UDP
 TIMER_QUANTILE = 0.99
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SMALL_BYTES, LARGE_BYTES = 64, 1400  # payloads for many packets and for many bits
-FACTOR = 1.5  # from one step to the next: the limit is known to half of it
+FACTOR = 1.5  # load of a step divided by that of the step before, and so the accuracy of the limit
 STEPS = 14
 PAIRS = 4  # pairs of sender and receiver that load the machine together
 

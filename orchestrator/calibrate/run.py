@@ -1,4 +1,4 @@
-"""Runs the ladders of a calibration under one kernel, and makes the calibration of them."""
+"""Runs the ladders of a calibration under one kernel, and computes the calibration from their results."""
 
 from __future__ import annotations
 

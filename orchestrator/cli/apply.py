@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contract.plan import Impairment, Node, Plan
 
 SIDES = ("forward", "reverse")
-SETTINGS = ("hostname", "cpu_limit_mhz", "cpu_limit_cores")  # of `set`; beside them the MTU
+SETTINGS = ("hostname", "cpu_limit_mhz", "cpu_limit_cores")  # keys of the operation `set` beside the MTU
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,7 @@ class _Reader:
         self._kinds[theirs] = kind
         if kind in BRIDGES:
             self._network.lans[name] = Lan(name, origin=self._origin(path))
-            inside = {"network-mode"} if "|" in theirs else set()  # of the node after "|"
+            inside = {"network-mode"} if "|" in theirs else set()  # keys of the node after "|"
             self._left_out(path, keys, {"kind", "group", "image"} | inside)
             return
         known = _kind_of(kind, image)
@@ -327,7 +327,9 @@ class _Reader:
         self._network.join(Wire((first, second), int(mtu) if mtu else None, origin=self._origin(path)))
 
     def _brief(self, path: tuple[str | int, ...], keys: dict[str, Any], number: int) -> dict[str, Any]:
-        """Returns the addresses that a link gives to its end `number` by a list of one for each end."""
+        """Returns the addresses of the link's end `number`, by family, from lists with one address for each
+        end.
+        """
         found: dict[str, Any] = {}
         for family in ("ipv4", "ipv6"):
             given = keys.get(family) or []

@@ -46,7 +46,7 @@ class _Device:
     """
 
     line: int
-    domains: dict[int, tuple[str, int]] = field(default_factory=dict)  # and the line that states it
+    domains: dict[int, tuple[str, int]] = field(default_factory=dict)  # (domain, line) by interface
     keys: list[tuple[int, str, str]] = field(default_factory=list)
 
 

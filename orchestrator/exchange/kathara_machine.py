@@ -19,7 +19,7 @@ from .startup import Startup
 
 SHARED = "shared.startup"  # each machine runs it before its own script
 SHUTDOWN = "shutdown"
-FOLDER = "shared"  # of the lab: each machine has it as /shared
+FOLDER = "shared"  # the lab's folder: each machine has it as /shared
 _INTERFACES = re.compile(
     r"^(/etc/init\.d/networking (re)?start|(systemctl|service) .*\bnetworking\b|(/sbin/)?ifup (-a|eth\d+))"
 )

@@ -202,7 +202,7 @@ def link_entries(links: Any, path: Place = ("links",)) -> Iterator[tuple[Place, 
 
 
 def _wrong(pattern: str) -> str:
-    """Returns the reason for which a regular expression is refused: it is none, or a name may take it forever
+    """Returns the reason for which a regular expression is refused: it is invalid, or matching may not end
     (more than three repetitions, or a repeated group); "" if there is no reason.
     """
     plain = re.sub(r"\\.|\[\^?\]?[^\]]*\]", "x", pattern)

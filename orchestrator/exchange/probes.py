@@ -1,4 +1,4 @@
-"""Turns tests of an imported file that one machine reaches another into programs and expectations."""
+"""Converts an imported file's tests, that one machine reaches another, to pings and expectations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contract.plan import Plan
 
 from .network import Network, Probe
 
-SECONDS = 8  # a ping lasts as long, within the hold of an imported lab (writing.HOLD)
+SECONDS = 8  # length of a ping, within the hold of an imported lab (writing.HOLD)
 
 
 def pings_of(network: Network, plan: Plan, machine: str) -> dict[str, object]:

@@ -9,7 +9,7 @@ from orchestrator.hunt.drawing import Lesson, Space
 from orchestrator.hunt.model import Outcome, Trial, kind_of
 
 RANDOM_ROUNDS = 2  # the first rounds draw at random, since no outcome is known
-PARENTS = 32  # most trials of which variants are drawn: those that showed most
+PARENTS = 32  # most trials that are kept to draw variants of; those that showed most stay
 BONUS = 1.0  # weight of the uncertainty of a kind that was tried little (UCB1, Auer et al. 2002)
 
 

@@ -64,7 +64,7 @@ def _present(name: str, found: list[Path]) -> Image:
     wanted = found[0].with_name(f"{name}-{input_hash(recipe)}")
     if wanted not in found:
         raise ImageError(
-            f"image {name}: built from other inputs than the present ones; vnet images build {name}"
+            f"image {name}: its build inputs have changed since it was built; vnet images build {name}"
         )
     return read_image(wanted)
 
@@ -144,7 +144,7 @@ def _with_agent(initrd: Path, agent: Path) -> Path:
     if not whole.exists():
         part = initrd.with_name(f".initrd-{binary}-{os.getpid()}")
         part.write_bytes(initrd.read_bytes() + initramfs.agent_part(agent))
-        part.chmod(0o644)  # as the rest of the image
+        part.chmod(0o644)  # the mode that the rest of the image has
         part.rename(whole)
         for old in initrd.parent.glob("initrd-*"):
             if old != whole and time.time() - old.stat().st_mtime > STALE_S:

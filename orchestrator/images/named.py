@@ -35,11 +35,11 @@ def add(file: Path, name: str) -> Image:
 
 
 def save(disk: Path, name: str, of: str, base: Image) -> Image:
-    """Makes an image of the disk of a machine that is switched off: one file, which rests on no other, with
-    the kernel of `base`, the machine's image, if that is started directly. `of`: the machine, for the
-    description.
+    """Makes an image from the disk of a machine that is switched off. The new disk is one file without a
+    backing file. If `base`, the machine's image, starts its kernel directly, the new image has that kernel.
+    `of`: the machine's name for the description.
 
-    Raises ImageError if the name is taken or no name, or the machine has no disk, or still runs.
+    Raises ImageError if the name is invalid or taken, or the machine has no disk or still runs.
     """
     insist_free(name)
     if base.disk is None or not disk.is_file():
@@ -50,7 +50,7 @@ def save(disk: Path, name: str, of: str, base: Image) -> Image:
 
 
 def insist_free(name: str) -> None:
-    """Raises ImageError if the name is no name of an image, or one has it."""
+    """Raises ImageError if the name is invalid, or if vNET or an image in the cache has it already."""
     if not NAME.fullmatch(name):
         raise ImageError(f'image "{name}": is no name; write a-z, 0-9 and -, first a letter, at most 63')
     if name in recipes() or name in LAB_KERNELS:
@@ -60,8 +60,8 @@ def insist_free(name: str) -> None:
 
 
 def _publish(name: str, like: Image, disk: Path, below: Path | None = None) -> Image:
-    """Copies the disk, which rests on the file `below` unless that is None, and the kernel of `like` into the
-    cache.
+    """Copies the kernel of `like` and the disk into the cache. `below`: the disk's backing file, which is
+    merged into the copy; None if it has none.
     """
     require({"qemu-img": "qemu-utils"})
     root = cache.cache_dir()
@@ -91,8 +91,8 @@ def _publish(name: str, like: Image, disk: Path, below: Path | None = None) -> I
 
 
 def _over(disk: Path, below: Path) -> str:
-    """Returns a disk on the file below it as qemu-img takes it: the disk itself names that file by a path
-    that only its lab has.
+    """Returns the argument by which qemu-img opens a disk with its backing file `below`. The disk itself
+    names this file by a path that exists only in its lab.
     """
     files = [{"driver": "file", "filename": str(path.absolute())} for path in (disk, below)]
     return "json:" + json.dumps(

@@ -41,7 +41,7 @@ class Disk:
 @dataclass(frozen=True, slots=True)
 class Contents:
     packages: tuple[str, ...]
-    accounts: tuple[str, ...]  # that its programs change to
+    accounts: tuple[str, ...]  # accounts to which its programs change
     programs: dict[str, str]  # path below /usr in the guest: path in the package
     members: dict[str, tuple[str, ...]]  # accounts by a group that they are in beside their own
     libraries: tuple[str, ...]  # directories in the packages, beside those of the system

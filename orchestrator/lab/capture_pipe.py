@@ -1,5 +1,5 @@
-"""Runs what a capture's packets go through after tcpdump: zstd, which compresses them, and ssh, which sends
-them to another machine as they are written.
+"""Runs the programs that process a capture's packets after tcpdump: zstd, which compresses them, and ssh,
+which sends them to another machine as they are written.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError, TimedOut
 from orchestrator.lab.loop import Loop
 
-END_NS = 20 * SECOND  # what is in the pipes and on the way
+END_NS = 20 * SECOND  # time to process what is still in the pipes or on the way
 CONNECT_S = 15
-# The file must not be there: nothing is written over.
+# The shell command fails if the file exists, so that it overwrites nothing.
 RECEIVE = "umask 077; mkdir -p {place} && set -C && cat > {place}/{name}"
 
 
@@ -135,8 +135,9 @@ def file_name(capture: Capture) -> str:
 
 
 def sending(capture: Capture, file: Path) -> list[str]:
-    """Returns the command that writes its input to LAB.RUN.FILE in the directory of a capture's `to` on that
-    machine. `file` is where the capture would be in its run directory. ssh asks nobody; VNET_SSH replaces it.
+    """Returns the ssh command that writes its input to LAB.RUN.FILE in the directory that a capture's `to`
+    names on the other machine. `file` is the path that the capture would have in its run directory. ssh never
+    prompts; VNET_SSH replaces it.
     """
     url = urlsplit(capture.to)
     run = file.parent.parent

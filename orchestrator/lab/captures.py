@@ -143,7 +143,7 @@ class TcpdumpCapture:
         self._lost(f"captures.{self._name}: tcpdump ended {when}: {self.last_words}")
 
     def _lost(self, why: str) -> None:
-        """Tells the first reason of an early end; the others follow from it."""
+        """Reports the reason of an early end once; later reasons follow from the first."""
         if not self._stopping:
             self._stopping = True
             self._on_death(why)

@@ -19,7 +19,7 @@ WANTED = ("cpu", "cpuacct", "memory", "pids")
 MARK = "user.vnet"  # an extended attribute that vNET sets on vnet/LAB
 EMPTY_S = 10.0  # until killed processes have left their group
 POLL_S = 0.01
-MOST_BYTES = 1 << 20  # of a counter file
+MOST_BYTES = 1 << 20  # limit of a counter file
 
 
 @dataclass(frozen=True, slots=True)

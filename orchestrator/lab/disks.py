@@ -1,9 +1,11 @@
-"""Counts what light nodes had disks read and write, by /proc/PID/io of their processes (proc(5)).
+"""Counts the bytes that light nodes read from disks and write to them, by /proc/PID/io of their processes
+(proc(5)).
 
-The kernel adds the counts of a process that ended to those of the one that waited for it (kernel/exit.c), so
-the processes of the end have them all. A kernel without the file (CONFIG_TASK_IO_ACCOUNTING; the lab kernel
-is one) counts nothing, and no file is written. A file system in memory (tmpfs) is no disk: what a node writes
-there counts nothing, so each line says whether the node's own files are in memory.
+The kernel adds the counts of a process that ended to those of the process that waited for it (kernel/exit.c),
+so the processes that live at the end of the run have the counts of all. A kernel without the file
+(CONFIG_TASK_IO_ACCOUNTING; the lab kernel is one) counts nothing, and no file is written. A file system in
+memory (tmpfs) is no disk: what a node writes there is not counted, so each line says whether the node's own
+files are in memory.
 """
 
 from __future__ import annotations
@@ -54,8 +56,8 @@ def _pids(members: str) -> list[str]:
 
 
 def io_of(file: Path) -> tuple[int, int] | None:
-    """Returns the bytes that a process had disks read and write; (0, 0) for one that has just ended, None if
-    they may not be read.
+    """Returns the bytes that a process read from disks and wrote to them; (0, 0) for a process that has just
+    ended, None if they may not be read.
     """
     try:
         fields = dict(line.split(": ") for line in text_of(file).splitlines())

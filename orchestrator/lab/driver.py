@@ -38,17 +38,17 @@ class Driver(Protocol):
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]: ...  # pids by node
     def apply(self, step: Step) -> None: ...
     def change(self, step: Step, device: str) -> list[dict[str, Any]]: ...  # tc: the new qdiscs of `device`
-    def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]: ...  # as read back
-    def devices(self, netns: str) -> list[dict[str, Any]]: ...  # as `ip -j -d link`
-    def qdiscs(self, netns: str) -> list[dict[str, Any]]: ...  # as `tc -j qdisc`
-    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]: ...  # by node, the applied limits
+    def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]: ...  # read back
+    def devices(self, netns: str) -> list[dict[str, Any]]: ...  # in the form of `ip -j -d link`
+    def qdiscs(self, netns: str) -> list[dict[str, Any]]: ...  # in the form of `tc -j qdisc`
+    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]: ...  # the applied limits by node
     def counters(self, node: Node) -> Counters: ...
     def call(
         self, request: Operation[Answer], *, patience_ns: int = PATIENCE_NS
-    ) -> Answer: ...  # an operation of agents
+    ) -> Answer: ...  # sends an operation to agents
     def submit(
         self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None
-    ) -> int: ...  # the same without waiting: the answer as it came, for `request.read`
+    ) -> int: ...  # `call` without waiting; `on_answer` gets the message, for `request.read`
     def capture(
         self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None
     ) -> CaptureProcess: ...  # without `on_death`, its early end ends the lab

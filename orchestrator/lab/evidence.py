@@ -93,7 +93,7 @@ def queue_drops(path: Path, lossy: set[tuple[str, str]]) -> list[Warning]:
         if len(values) >= 9 and values[0].isdigit():
             first.setdefault((values[1], values[2]), int(values[5]))
             last[values[1], values[2]] = int(values[5])
-    # A counter that is below its first value began anew, with a new queue.
+    # A counter below its first value belongs to a new queue and started at 0.
     dropped = {way: last[way] - first[way] if last[way] >= first[way] else last[way] for way in last}
     return [
         Warning(

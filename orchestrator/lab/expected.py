@@ -90,27 +90,31 @@ def copies(i: Impairment) -> float:
 
 
 def judged_copies(i: Impairment) -> float:
-    """Returns of how many copies of a frame the share with a flipped bit is: one, or more if they count."""
+    """Returns the number of copies of a frame to which its share of flipped bits refers: one, or the mean
+    number of copies where copies and flipped bits mix.
+    """
     return max(1.0, copies(i)) if _mingled(i) else 1.0
 
 
 def counted_twice(i: Impairment) -> float:
-    """Returns by how much more frames a probe counts as received, as a share of all, than arrive: it cannot
-    recognise the copy of a frame with a flipped bit, and counts both.
+    """Returns the share of frames that a probe counts once too often: it cannot recognise the copy of a frame
+    with a flipped bit, and counts both.
     """
     flipped = _corrupt(i) if _mingled(i) else 0.0
     return _twice(i) * flipped * (2 - flipped - UNSEEN / spaced_size(i))
 
 
 def _mingled(i: Impairment) -> bool:
-    """Returns whether copies and flipped bits together change each other's share by more than a fiftieth, a
-    tenth of the tolerance; below, each is taken alone.
+    """Returns whether copies and flipped bits change each other's share by more than a fiftieth, which is a
+    tenth of the tolerance. If not, each share is computed alone.
     """
     return min(_duplicate(i), _corrupt(i)) > 0 and max(_duplicate(i), _corrupt(i)) > MINGLED
 
 
 def _twice(i: Impairment) -> float:
-    """Returns the share of frames of which both copies pass the loss: netem draws for the copy next."""
+    """Returns the share of frames of which both copies pass the loss; netem draws for the copy right after
+    the frame.
+    """
     if i.gemodel is None:
         return _duplicate(i) * spared_twice(i.loss, i.loss_correlation)
     p, r, bad_loss, good_loss = i.gemodel
@@ -150,8 +154,8 @@ FIRST = {
 
 
 def overtaking(i: Impairment) -> float:
-    """Returns the share of frames of which the earlier of two copies arrives, whatever their order; 0 where
-    netem keeps packets in order, or without jitter.
+    """Returns the share of frames that arrive twice, so that the earlier copy determines the delay; 0 without
+    jitter, or where netem keeps packets in order.
     """
     ordered = i.rate_bps or i.netem_stays or i.slot is not None
     return 0.0 if ordered or not i.jitter_ns else duplicated(i)
@@ -167,7 +171,9 @@ def mean_ns(i: Impairment) -> float:
 
 
 def jitter_ns(i: Impairment) -> float:
-    """Returns the standard deviation (ns) of the delays that frames have, of a uniform law in its jitters."""
+    """Returns the standard deviation (ns) of the delays that frames have; for a uniform law, the jitter to
+    which this deviation belongs.
+    """
     _, deviation = TABLES.get(i.distribution, (0.0, 1.0))
     if (twice := overtaking(i)) and i.distribution in FIRST:
         fall, one, first = FIRST[i.distribution]

@@ -32,7 +32,7 @@ from orchestrator.lab.train import OFFER_FACTOR, offered_bps, paced, too_lossy, 
 
 Results = Mapping[tuple[str, str], Seen]
 UNBOUNDED_NS = 10**6 * SECOND
-AHEAD = 1.5  # each direction offers so many times the rate
+AHEAD = 1.5  # rate that each direction offers, in rates of the link
 LONGER = 4  # length of a train, in trains of one direction, since two directions share the rate
 FINER = 3  # the error of the measured rate is at most this part of the tolerance, if time allows
 

@@ -52,7 +52,7 @@ def decides(whole_ns: int, most_ns: int) -> str:
     """Returns the remedy for an undecided quantity that takes `whole_ns` to decide, of which `most_ns` were
     allowed.
     """
-    if whole_ns <= most_ns:  # it was looked at as often as a proof looks at most
+    if whole_ns <= most_ns:  # the proof has made all its attempts
         return "it lies near the edge of the tolerance: another seed may decide"
     return f"a longer proof decides: `proof: {{at_most: {math.ceil(whole_ns / 1e9)} s}}`"
 

@@ -18,7 +18,7 @@ Counted = dict[str, dict[str, int]]  # by node, by counter as `nstat` names it
 STACKS_HEADER = "node,counter,value\n"
 PEAKS_FILE = "peaks.csv"  # in raw/
 PEAKS_HEADER = "t_ns,node,memory_bytes\n"
-# Beside memory.usage_in_bytes (version 1) and memory.current (version 2, since Linux 5.19).
+# These files stand beside memory.usage_in_bytes (version 1) and memory.current (version 2, since Linux 5.19).
 PEAKS = ("memory.max_usage_in_bytes", "memory.peak")
 
 

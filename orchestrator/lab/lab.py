@@ -51,7 +51,7 @@ class Lab:
     started: dict[tuple[str, str], Software] = field(default_factory=dict)
     pids: dict[str, int] = field(default_factory=dict)
     ready: bool = False
-    in_scenario: bool = False  # from the start of its software to the end of its drain
+    in_scenario: bool = False  # true from the start of its software to the end of its drain
     sampling: bool = False  # a scenario takes samples, until the lab ends
     watched: bool = False  # sampled only because a client of the control socket requested samples
     serving: bool = False  # the lab only serves requests

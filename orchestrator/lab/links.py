@@ -192,7 +192,7 @@ def in_core(lab: Lab, link: Link) -> list[str]:
     """
     if not link.through_core:
         return []
-    ways = (link.forward, link.reverse) if link.forward.enter is None else ()  # else a bridge VM's
+    ways = (link.forward, link.reverse) if link.forward.enter is None else ()  # otherwise a bridge VM does
     nodes = [node for name in (link.a, link.b) if (node := lab.nodes.get(name)) is not None]
     cards = [card for node in nodes for card in node.interfaces if card.segment == link.name]
     ends = [device for card in cards for device in (card.port, card.bridge) if device]

@@ -23,7 +23,7 @@ from orchestrator.lab.rtnetlink import IFLA_IFALIAS, REQUEST, RTM_GETLINK, attri
 
 NETNS = Path("/run/netns")
 PREFIX = "vnet-"
-MARK = "vnet"  # as images/agent/src/launch/netns.rs writes it
+MARK = "vnet"  # images/agent/src/launch/netns.rs writes the same text
 LOOPBACK = 1  # index of lo in every network namespace
 
 

@@ -42,7 +42,7 @@ def changes(node: Node, one: Announcement, name_of: NameOf) -> Iterator[Change]:
     kernel's own IPv4 routes.
     """
     cards = {card.name: card for card in node.interfaces}
-    if one.kind in (NEWLINK, DELLINK) and one.body[0] == socket.AF_UNSPEC:  # else a bridge's view of a port
+    if one.kind in (NEWLINK, DELLINK) and one.body[0] == socket.AF_UNSPEC:  # others: a bridge's ports
         yield from _link(cards, one)
     elif one.body[0] not in FAMILIES:
         return

@@ -156,7 +156,8 @@ class Quantities:
         values = self._delays()
         requested = self.requested.delay_ns
         sending = queueing.sending_ns(self.requested, spaced_size(self.requested))
-        # A frame that skips the queue has no delay (netem_enqueue), and cannot be left out of a mixture.
+        # A frame that skips the queue arrives without the delay (netem_enqueue). Where the jitter hides which
+        # frames did so, they count in the mean with a delay of 0.
         kept = 1 - expected.reordered(self.requested) if self._mixed() else 1.0
         whole = kept * expected.mean_ns(self.requested) + sending
         if len(values) < FRAMES_PLAIN:
@@ -226,11 +227,15 @@ class Quantities:
         return 1.0, intervals.deviation_interval(values, self.z, i.delay_correlation)
 
     def _for_mean(self, deviation: float, tolerance: float) -> int:
-        """Returns how many frames a mean takes whose values have at most this deviation, at least ENOUGH."""
+        """Returns the number of frames, at least ENOUGH, whose mean delay is precise enough if single delays
+        deviate by at most `deviation`.
+        """
         return self._frames(deviation / tolerance if tolerance else 0.0)
 
     def _for_spread(self, tolerance: float) -> int:
-        """Returns how many frames the jitter takes, at least ENOUGH; its interval is `_spread`'s."""
+        """Returns the number of frames, at least ENOUGH, after which the interval of the jitter (see
+        `_spread`) is narrow enough.
+        """
         i, law = self.requested, self.requested.distribution
         if self.within.tolerances.exact and law in DEVIATION_TO_JITTER:
             error = {"uniform": math.sqrt(0.2), "normal": math.sqrt(0.5)}[law]
@@ -239,8 +244,8 @@ class Quantities:
         return self._frames(error * i.jitter_ns / tolerance if tolerance else 0.0)
 
     def _frames(self, error: float) -> int:
-        """Returns the number of frames for an error of one standard deviation, in tolerances, of one
-        frame.
+        """Returns the number of frames, at least ENOUGH, that make the interval narrow enough. `error`: the
+        standard error with a single frame, divided by the tolerance.
         """
         memory = self.requested.delay_correlation
         return max(ENOUGH, math.ceil((self.z * error / ROOM) ** 2 * (1 + memory) / max(1e-3, 1 - memory)))
@@ -335,8 +340,8 @@ class Quantities:
         return replace(line, needs=needs) if line.verdict == "cannot tell" else line
 
     def _hidden(self, quantity: str) -> Proven:
-        """Returns a judgement `cannot tell` for a spread in which frames that skipped the queue stand, or
-        the earlier ones of two copies.
+        """Returns a judgement `cannot tell`: the delays include frames that skipped the queue, or the earlier
+        of two copies, and the jitter hides which these are.
         """
         which = "skipped the queue" if self._mixed() else "overtook their copies"
         why = f"frames that {which} are among the delays, and the jitter hides which"

@@ -29,9 +29,9 @@ from orchestrator.queueing import QUEUE_KINDS
 
 SIOCGIFNAME = 0x8910  # linux/sockios.h
 _TC = re.compile(r"\btc\b")
-MOVES = "least_bps"  # in the plan of a program that changes the rates of its link's classes
-# Queues that devices have by themselves (tun has pfifo_fast), and hooks, which hold nothing; with those of
-# Kinds of queue that some kernels give by themselves.
+MOVES = "least_bps"  # key in the plan of a program that changes the rates of its link's classes
+# Queues that the kernel gives to devices (tun has pfifo_fast), and hooks, which hold no packets. Kinds of
+# queue with `by_itself` count, too.
 DEFAULTS = ("noqueue", "pfifo_fast", "mq", "clsact", "ingress")
 DEFAULT = Path("/proc/sys/net/core/default_qdisc")
 Queue = tuple[str, int, int, bytes]  # kind, handle, parent, options as the kernel has them

@@ -153,7 +153,7 @@ def _once(
         try:
             sock.sendto(_echo(dialect, found[i].identity, number), (way.address, 0))
         except OSError:
-            waiting.discard((i, number))  # no route: said by the answer that is missing
+            waiting.discard((i, number))  # there is no route; the missing answer shows that
         _take(ways, sockets, SPACING_S, sent, waiting, found)
         alone = time.monotonic_ns() + way.alone_ns
         while (i, number) in waiting and time.monotonic_ns() < alone:

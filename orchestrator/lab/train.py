@@ -100,7 +100,7 @@ def paced(requested: Impairment, arrivals: Sequence[int], train: Seen) -> tuple[
     bits, steps, span = train_size(requested) * 8 * SECOND, len(arrivals) - 1, arrivals[-1] - arrivals[0]
     if not _unseen(train) and not requested.corrupt:
         rate = steps * bits / span
-        return rate, rate / steps  # where the window cuts a frame
+        return rate, rate / steps  # one frame of error, as the two ends of the window may cut a frame
     found = _line(requested, arrivals, train)
     rate = bits / found.spacing_ns
     return rate, rate * (2 * found.late_ns / (span / 2) + found.holes + found.spacing_ns / span)

@@ -18,14 +18,14 @@ from contract.plan import Direction, Flow, Impairment, Neighbour, Node, Plan
 from .netem import FRAME_BYTES
 from .paths import Hop, Paths
 
-FRAMES = 64  # that arrive during resolution: two thirds of what the kernel keeps
-SHORT_NS = 10**6  # within this no queue fills
+FRAMES = 64  # frames during a resolution from which on some may be lost: two thirds of what the kernel keeps
+SHORT_NS = 10**6  # within this time no queue fills
 LONG_NS = 500 * 10**6  # half of the second after which the kernel repeats the request
-RETRY_NS = 10**9  # after which the kernel repeats the request
+RETRY_NS = 10**9  # time after which the kernel repeats the request
 LOSSY = 0.2  # loss of requests and answers; three in a row are then lost once in a hundred times
 HEADERS_BYTES = 48  # headers of IPv6 and UDP
-ASKED_BYTES = 60  # a frame of ARP
-Asked = tuple[str, str]  # a node, and a neighbour's address
+ASKED_BYTES = 60  # length of a frame of ARP
+Asked = tuple[str, str]  # a node, and the neighbour's address that it resolves
 
 
 def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, ...]]:

@@ -23,8 +23,8 @@ from .vms import has_disk
 NODE_BYTES = 1_000_000
 CAPTURE_BYTES = 20_000_000  # tcpdump with its buffers: 19.5 MB
 LAB_BYTES = 70_000_000  # at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
-NODE_FILES = 1  # that the launcher opens for each node: the node's socket
-SAMPLED_FILES = 2  # that its sampler, a separate process, opens for each node: CPU time and memory
+NODE_FILES = 1  # files that the launcher opens for each node: the node's socket
+SAMPLED_FILES = 2  # files that its sampler, another process, opens for each node: CPU time and memory
 OWN_FILES = 64
 
 _PCAP_HEADER_BYTES = 24

@@ -91,7 +91,7 @@ class _Costs:
         delay, cost = self._hop(a, b)
         if self._routing.by == "delay":
             return (delay << HOP_BITS) + 1
-        if self._routing.ecmp:  # as in a routing daemon, nothing else decides
+        if self._routing.ecmp:  # equal routes: nothing else decides, as in a routing daemon
             return 1 if self._routing.by == "hops" else cost
         if self._routing.by == "hops":
             return (1 << 2 * HOP_BITS) + delay // 1000

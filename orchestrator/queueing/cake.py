@@ -21,7 +21,7 @@ LEAST_PACKET_BYTES = 256  # a struct sk_buff with its data takes more than 500
 ISOLATIONS = (
     "flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"
 )  # fmt: skip
-TINS = {  # from the lowest priority on, as tc-cake(8) names them
+TINS = {  # tins from the lowest priority on, as tc-cake(8) names them
     "besteffort": ("all",),
     "diffserv3": ("bulk", "best effort", "voice"),
     "diffserv4": ("bulk", "best effort", "video", "voice"),

@@ -68,8 +68,9 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """The bands of a kind of queue. `keys`: those that each band has besides pcp, dscp, port and limit, by
-    the names of the plan's fields; `model`: the name of a band's model in the schema; `most`: of bands.
+    """The bands of a kind of queue. `keys`: the keys of each band besides pcp, dscp, port and limit, by the
+    names of the plan's fields; `model`: the name of a band's model in the schema; `most`: the largest number
+    of bands.
     """
 
     model: str
@@ -107,7 +108,7 @@ class QueueKind:
     # Tried by tests; where the kind can change its settings in place, tc changes the first to the second.
     examples: tuple[Discipline, Discipline]
 
-    # The file and the plan
+    # Methods that convert the file's settings to the plan, and check them
 
     def planned(self, settings: dict[str, Any], bands: tuple[Band, ...], rate_bps: int) -> Discipline:
         """Returns the plan's queue. settings: values of the file by names of the plan's fields, None where
@@ -116,7 +117,7 @@ class QueueKind:
         return Discipline(self.kind, settings, bands)
 
     def faults(self, wanted: Impairment) -> Iterator[Fault]:
-        """Yields the mistakes in settings or bands that have their form. A rate of 0 is none of them."""
+        """Yields the mistakes in settings or bands whose form is correct. A rate of 0 is no mistake here."""
         yield from ()
 
     def trace_faults(self, wanted: Impairment, slowest_bps: int, least_bps: int) -> Iterator[Fault]:
@@ -160,7 +161,7 @@ class QueueKind:
         return (Part(self.kind, QUEUE),)
 
     def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
-        """Returns (field, requested, read) for each value that tc shows otherwise."""
+        """Returns (field, requested, read) for each value that differs in tc's output."""
         raise NotImplementedError
 
     def packets(self, wanted: Impairment) -> int:

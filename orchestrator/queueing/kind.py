@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from contract.plan import Impairment
 
-Entry = dict[str, Any]  # one qdisc, class or filter that tc shows
+Entry = dict[str, Any]  # one qdisc, class or filter in the output of tc
 Mismatch = tuple[str, object, object]  # field, requested value, value read back
 
 

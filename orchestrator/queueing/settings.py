@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from contract.plan import Discipline, Impairment
 
 MOST = 2**31 - 1
-REQUIRED = "required"  # as the default of a key: the file must name it
+REQUIRED = "required"  # a key with this default must stand in the file
 Form = Literal["duration", "size", "share", "rate", "count", "flag", "choice"]
 T = TypeVar("T")
 

@@ -1,5 +1,5 @@
-"""Writes and reads the small files of the directory that all accounts share: JSON, whole or not at all, owned
-by the account whose they are.
+"""Writes and reads the small JSON files of the directory that all accounts share. Each is written whole or
+not at all, and belongs to the account that it is about.
 """
 
 from __future__ import annotations
@@ -42,5 +42,5 @@ def read(path: Path) -> tuple[int, dict[str, Any]]:
             raise ValueError
         data = json.loads(file.read(LONGEST_BYTES + 1))
     if not isinstance(data, dict):
-        raise ValueError  # of one class for every unusable content
+        raise ValueError  # one class of error for every unusable content
     return about.st_uid, data

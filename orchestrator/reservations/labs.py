@@ -1,5 +1,5 @@
-"""Holds a lab against the reservations of other accounts and its account's quota, before anything of it is
-made.
+"""Compares a lab with the reservations of other accounts and with its account's quota, before anything of the
+lab is made.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def held_by_others(root: Path) -> list[Reservation]:
 
 
 def needed(plan: Plan, reserved: Collection[str]) -> Amount:
-    """Returns what a lab needs beside the reservations of others: cores, memory in bytes, and of the keys
-    `reserved` those of NICs that its uses can mean: a use by vendor:device could take any of them.
+    """Returns what a lab needs: cores, memory in bytes and, of the NICs with the keys `reserved`, those that
+    it may use; one that asks for vendor:device may use any such NIC.
     """
     total = sum((demand(node, (), None) for node in plan.nodes), NOTHING)
     return Amount(max(1.0, total.cores), total.memory_bytes, _nics(plan, reserved))

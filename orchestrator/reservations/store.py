@@ -50,7 +50,7 @@ def machine() -> Amount:
 
 
 def read(root: Path) -> tuple[list[Reservation], list[str]]:
-    """Returns the reservations in a directory, by start, and a sentence for each file that is none. Both are
+    """Returns the reservations in a directory, by start, and a sentence for each other file. Both are
     empty if there is no directory; raises ReservationError if it holds more than MOST files.
     """
     try:

@@ -39,7 +39,7 @@ PATTERNS = (
     "report/tables/*",
 )
 EXCEPT = frozenset({"host.parquet"})
-PROGRAMS = ("tcpdump", "ip", "tc")  # that every lab uses; each software names further ones
+PROGRAMS = ("tcpdump", "ip", "tc")  # programs of every lab; each kind of software names further ones
 CODE = (
     "contract",
     "orchestrator/lab",

@@ -165,8 +165,9 @@ class Traffic:
 
 
 def client_costs(memory_bytes: int, flows: Sequence[Flow], traffic: Traffic) -> Costs:
-    """Returns an upper estimate of a client's costs: its packets at a point that all its messages pass on
-    the way to and from the broker. `memory_bytes` is what the broker holds because of the client.
+    """Returns an upper estimate of a client's costs. The packets are counted at a capture point that sees
+    each message twice: on the way to the broker and on the way from it. `memory_bytes` is the memory that the
+    broker needs for the client.
     """
     connection_packets, connection_bytes = traffic.connection
     packets: list[tuple[float, int]] = [(connection_packets, TCP_HEADERS_BYTES + connection_bytes)]

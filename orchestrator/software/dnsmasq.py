@@ -17,7 +17,7 @@ PROGRAM = Program(
 )
 # Lines of every configuration (dnsmasq(8)): dnsmasq is root in its node and logs like all other programs.
 COMMON = ("user=root", "group=root", "pid-file=", "log-facility=-")
-SERVES = "started, version"  # as dnsmasq writes it when its sockets are bound
+SERVES = "started, version"  # dnsmasq writes this when its sockets are bound
 
 
 def server(placed: Placed, lines: Sequence[str]) -> Process:

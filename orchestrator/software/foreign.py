@@ -15,8 +15,8 @@ class Daemons:
     configuration is.
     """
 
-    devices: tuple[str, ...]  # names of devices that run them
-    protocols: Mapping[str, str]  # their services and modules -> vNET's key
+    devices: tuple[str, ...]  # names that other tools give to devices that run these daemons
+    protocols: Mapping[str, str]  # other tools' services and modules -> vNET's key
     software: Callable[[Mapping[str, Any]], dict[str, Any]]  # protocols by vNET's keys -> the software's keys
     starts: Callable[[str], bool]  # returns whether a command starts the daemons
     # folder of configurations in a machine's directory -> first line of such a file
@@ -28,7 +28,7 @@ class Daemons:
 class Foreign:
     """Converts a program of another tool's topology into software of this kind."""
 
-    recognises: Callable[[str], bool]  # a container's image, or a kind's name
+    recognises: Callable[[str], bool]  # takes a container's image, or a kind's name
     file: str  # path of the configuration in a container: "/etc/..."
     addresses: Callable[[str], Mapping[str, list[str]]]  # addresses in a configuration, by interface
     # (configuration, interfaces there -> here, addresses there -> here) -> the software's keys

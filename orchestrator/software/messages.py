@@ -20,7 +20,7 @@ from .sending import Sending, check_sending, make_flow
 PATTERNS: tuple[Pattern, ...] = ("request", "push", "stream")
 TITLES = {"Request": "request", "Push": "push", "Stream": "stream"}  # sections of the reference page
 PAYLOAD = "bytes"  # the agent's generator: a header with flow, number and time, and padding
-SMALLEST_BYTES = 28  # that header
+SMALLEST_BYTES = 28  # length of that header
 
 
 class Push(Sending, Encoded):

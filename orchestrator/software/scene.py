@@ -40,7 +40,7 @@ class Scene:
     seed: int
     parameters: Mapping[str, Any]
     group_of: Mapping[str, str]  # every node; a single node's group is itself
-    index_of: Mapping[str, int]  # from 1 within its group
+    index_of: Mapping[str, int]  # index of a node within its group, from 1
     groups: Mapping[str, tuple[str, ...]]
     placed: Mapping[str, tuple[Placed, ...]]  # by node, in the file's order
     interfaces: Mapping[str, tuple[Interface, ...]]

@@ -25,7 +25,7 @@ class Expansion:
     links: dict[str, tuple[str, ...]]  # link of the file -> links of the lab
     link_node: dict[str, str]  # lab's access link -> its node
     wires: dict[str, tuple[str, str]]  # link between two nodes -> the nodes
-    media: tuple[str, ...]  # segments that are one medium, each the name of a link of the lab
+    media: tuple[str, ...]  # half-duplex segments; each is also a link of the lab by this name
 
 
 def expand(model: File) -> Expansion:

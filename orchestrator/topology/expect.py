@@ -16,7 +16,7 @@ from ..language.source import Document, Path
 
 
 def _amount(value: Any) -> str | int | float | None:
-    """Reads a bound as written; its metric tells its unit."""
+    """Reads a bound as written; the metric determines its unit."""
     if isinstance(value, bool) or not isinstance(value, str | int | float | None):
         raise units.UnitError("is no amount", 'write for example "500 ms", or 5 for a count')
     return value

@@ -37,7 +37,7 @@ _REMEDIES = {
 class Topology:
     """A checked topology, with parameters substituted, ready to be planned."""
 
-    path: str  # as given, for messages
+    path: str  # the path in messages, as the user gave it
     model: File
     names: Expansion = field(repr=False)
     phases: Phases
@@ -191,9 +191,11 @@ def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
 
 
 def _forgotten(links: Any, written: Any, place: Path) -> bool:
-    """Removes one key of a link, such as an impairment, if the mistake is inside it; returns whether it did.
+    """Removes from a link the one key that holds the mistake, such as `forward`; returns whether the link has
+    that key.
 
-    A second mistake in an already removed key counts as removed: the key is looked up in `written`.
+    The key is looked up in the link as `written`, so a second mistake in a key that is removed already also
+    counts as removed.
     """
     link = links.get(place[1]) if isinstance(links, dict) else None
     if not isinstance(link, dict) or place[2] not in written[place[1]]:

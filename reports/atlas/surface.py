@@ -88,7 +88,7 @@ class Surface:
         return float(self.offs(place[None, :])[0])
 
     def offs(self, places: Floats) -> Floats:
-        """Returns the half-width `off` for each row of `places` (n x axes)."""
+        """Returns the half-width of the interval at each row of `places` (n x axes)."""
         return _level(self.errors, cdist(places, self.points))
 
     def estimate(self, place: Floats) -> Estimate:

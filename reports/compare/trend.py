@@ -23,7 +23,7 @@ from reports.sections.section import environment
 
 MARK = b"vNET trend</title>"
 MOST = 26  # dates of one page: a comparison has as many letters
-WIDTH, HEIGHT, EDGE = 220.0, 44.0, 4.0  # of a line's drawing, px
+WIDTH, HEIGHT, EDGE = 220.0, 44.0, 4.0  # size of a line's drawing, px
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def check(crate: Path) -> Checked:
                 f"{crate}: {NAME}: is not one of vNET's ({error!r}); `vnet crate` makes one"
             ) from error
         differing = list(_files(directory, listed))
-        if not differing:  # else the verdicts would be of other measurements
+        if not differing:  # otherwise the verdicts would belong to other measurements
             differing = list(_verdicts(study_of(directory), stated))
     return Checked(len(listed), len(stated), tuple(differing))
 

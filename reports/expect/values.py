@@ -213,7 +213,7 @@ def _recoveries(run: Run, one: Expectation) -> list[Value] | str:
             named.get(name) for name in ("interruption", "interruption_before", "interruption_until")
         )
         if pause is None:
-            if named["interruption_lost"].value:  # and no arrival after which they were missed
+            if named["interruption_lost"].value:  # no message arrived afterwards, so no pause ends
                 why = "messages were lost, and none arrived around the event"
                 found.append(Value(of.words, math.nan, None, None, "s", False, 0, why))
             continue

@@ -93,7 +93,7 @@ def test_good_lines_pass_in_order_and_those_of_an_account_that_goes_on(one: Laun
         one.do("start", node="n", software=program(script, expect="exited"))
         events(one, "exited", count)
     assert records(one) == [*good, good[0], *good[2:], "D,5,1,3,missing"]
-    (event,) = events(one, "records", 1)  # started again, it repeats itself
+    (event,) = events(one, "records", 1)  # the restarted program records message 0 again
     assert (event["node"], event["software"], event["line"]) == ("n", "prog", 6)
     assert event["text"] == good[1] and event["rule"] == "message 0 of flow 5 has its S record already"
 

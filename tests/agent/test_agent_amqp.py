@@ -56,7 +56,7 @@ def test_pika_takes_and_gives_every_message_and_tshark_knows_every_frame(
                 item("amqp", "c", spec(consume=CONSUME)),
             ]
             begin(launcher, items)
-            told = [json.loads(line) for line in relay.stdout]  # it ends once it has had them all
+            told = [json.loads(line) for line in relay.stdout]  # the relay ends after the last message
         deadline = time.monotonic() + 60
         while launcher.do("pending")["totals"]["received"] < COUNT and time.monotonic() < deadline:
             time.sleep(0.1)

@@ -101,7 +101,7 @@ def test_events_of_libiec61850_are_taken(launcher: Launcher) -> None:
     time.sleep(0.4)
     launcher.do("finish")
     got = [(int(row[2]), row[6]) for row in records(launcher.directory, "R")]
-    # Its stNum begins with 1 and is raised before the first event, whose sqNum is 0.
+    # libiec61850 begins with stNum 1 and raises it before the first event, whose sqNum is 0.
     assert got == [(seq, copy) for seq in range(20) for copy in ("0", "1", "1")]
     connections = [row[2] for row in records(launcher.directory, "C") if row[5:] == ["a"]]
     assert connections == ["connected", "disconnected"], "300 ms without a message"

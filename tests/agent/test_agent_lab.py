@@ -208,7 +208,7 @@ def test_wires_between_nodes_count_at_both(launcher: Launcher) -> None:
     ]
     links = [{"link": "l", "direction": "forward", "netns": a, "device": "eth1"}]
     launcher.do("sample", interval_ns=100_000_000, dir=str(launcher.directory), nodes=nodes, links=links)
-    for address in ("10.78.0.2", "10.77.0.2"):  # 20 datagrams by the wire, 20 by the segment
+    for address in ("10.78.0.2", "10.77.0.2"):  # 20 datagrams over the wire, 20 over the segment
         code = (
             f"import socket; s=socket.socket(2,2); [s.sendto(b'x'*1000,('{address}',9)) for _ in range(20)]"
         )
@@ -235,7 +235,7 @@ def test_frames_prove_a_link_in_both_directions(launcher: Launcher) -> None:
     launcher.lab_up(["a", "b"])
     node, port = (launcher.netns("a"), "eth0"), (launcher.core, "p0")
     other, other_port = (launcher.netns("b"), "eth0"), (launcher.core, "p1")
-    # 100 frames of 1,000 bytes at once through 1 Mbit/s with room for 10: most must be lost, the rest late.
+    # 100 frames of 1,000 bytes at once, at 1 Mbit/s with room for 10: most are lost, the others come late.
     narrow(launcher, "p1", "burst", "2k", "limit", "10k")
     probes = [
         probe(launcher, "forward", node, port),

@@ -69,12 +69,13 @@ def test_tshark_and_libiec61850_read_what_the_publisher_sends(launcher: Launcher
         assert int(count) == number
         assert [int(value) for value in values.split(",")] == pytest.approx(expected, abs=1)
 
-    # It misses what comes while its Python wakes up at the first; what it reads must be right.
+    # libiec61850 misses frames that arrive while its Python thread starts at the first one; those that it
+    # reads must be right.
     messages = [json.loads(line) for line in heard.splitlines()]
     counts = [m["smp_cnt"] for m in messages]
     assert counts == sorted(set(counts)) and counts[-1] == COUNT - 1 and len(counts) > COUNT // 2
     assert {(m["sv_id"], m["conf_rev"]) for m in messages} == {("MU01", 1)}
-    # It reads qualities as numbers too: every second one.
+    # It reads qualities as numbers, too; values and qualities alternate.
     assert [m["values"][0] for m in messages] == pytest.approx([sine(141_421, n, 0) for n in counts], abs=1)
 
 
@@ -84,7 +85,7 @@ def test_frames_of_libiec61850_are_taken(launcher: Launcher) -> None:
     sender = peer(launcher, "a", "send-sv", "eth0", str(COUNT))
     launcher.do(
         "go", t0_ns=clock_ns(launcher) - time.monotonic_ns()
-    )  # long ago: the second counts from the machine's own start
+    )  # t0 is the machine's boot, so that the second of smpCnt begins as the peer's does
     said, _ = sender.communicate("", timeout=30)
     assert json.loads(said) == {"sent": COUNT}
     assert launcher.do("finish")["totals"]["received"] == COUNT

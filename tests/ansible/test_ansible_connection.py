@@ -40,7 +40,7 @@ KERNELS = [
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_commands_and_files(controller: Controller, kernel: str) -> None:
-    sent = random.Random(3).randbytes(300_001)  # several chunks and a rest
+    sent = random.Random(3).randbytes(300_001)  # several full chunks and an incomplete one
     (controller.cwd / "sent").write_bytes(sent)
     controller.vnet("up", "site.yaml", "--kernel", kernel)
     played = controller.play(THROUGH, "-e", f"here={controller.cwd}", lab=SITE_LAB)

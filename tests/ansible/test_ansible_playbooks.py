@@ -25,7 +25,7 @@ def test_deploy_and_collect_twice(controller: Controller) -> None:
     arguments = [word for pattern in PATTERNS for word in ("-e", pattern)] + ["-e", json.dumps(extra)]
     controller.vnet("up", "site.yaml", "--kernel", "host")
     first = controller.play(PLAYBOOKS / "deploy.yml", *arguments, lab=SITE_LAB)
-    assert first.changed() >= 5, first.text  # broker configured and started, a directory and file a node
+    assert first.changed() >= 5, first.text  # the broker's settings and start, a directory and a file a node
     again = controller.play(PLAYBOOKS / "deploy.yml", *arguments, lab=SITE_LAB)
     assert again.changed() == 0, again.text
     said = controller.vnet("exec", SITE_LAB, "server", "--", "cat", "/proc/net/tcp").stdout
@@ -38,7 +38,7 @@ def test_deploy_and_collect_twice(controller: Controller) -> None:
     assert "New client connected from 10.31.0." in log
 
     controller.vnet("down", SITE_LAB)
-    assert str(controller.state) not in _command_lines()  # what deploy has started ended with its node
+    assert str(controller.state) not in _command_lines()  # programs end with their node
 
 
 @pytest.mark.parametrize("playbook", ["deploy.yml", "collect.yml"])
@@ -77,7 +77,7 @@ def test_a_server_is_made_ready_once(controller: Controller, bare_server: int) -
     inventory.write_text(json.dumps({"lab_hosts": {"hosts": {"server": variables}}}))
     packages = {"lab_host_package_sets": [], "lab_host_more_packages": ["hostname", "frr", "mosquitto"]}
     small = packages | {"lab_host_hugepages": 64}
-    started = inside / "etc/systemd/system/multi-user.target.wants"  # with the server
+    started = inside / "etc/systemd/system/multi-user.target.wants"  # units that start with the server
     before = {link.name for link in started.iterdir()}
     assert "frr.service" in before
 

@@ -114,6 +114,6 @@ def test_a_daemon_that_came_is_left_to_labs(environment: dict[str, str]) -> None
     done = packages(environment, 5, "bash mosquitto")
     assert done.returncode == 0, done.stderr
     assert (tools / "asked").read_text() == "--quiet disable mosquitto.service\n"
-    (tools / "dpkg-query").write_text("#!/bin/sh\nprintf installed\n")  # they were there before
+    (tools / "dpkg-query").write_text("#!/bin/sh\nprintf installed\n")  # every package is installed already
     assert packages(environment, 5, "bash mosquitto").returncode == 0
     assert (tools / "asked").read_text() == "--quiet disable mosquitto.service\n"

@@ -52,7 +52,7 @@ class Place:
         return process
 
     def end(self) -> None:
-        """Interrupts what a test that failed has left running, so that it takes down its lab."""
+        """Interrupts each process that a failed test left running, so that the process takes down its lab."""
         for process in self.started:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)

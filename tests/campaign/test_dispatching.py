@@ -30,7 +30,7 @@ class Sparse(_Spread):
     def _hear(self) -> None:
         if not self._flights:
             self.waited += 1
-            self._stopped = self.waited == 3  # as by Ctrl-C
+            self._stopped = self.waited == 3  # stopped as by Ctrl-C
             return
         number, _ = self._flights.popitem()
         self.ran.append(number)

@@ -149,7 +149,7 @@ def test_why_jobs_wait_is_said_once_and_lost_ones_are_submitted_again(
     (tmp_path / "w-11.err").write_text("one\nno such account\n")
     states.clear()
     now[0] = 18.0
-    jobs.look()  # a worker is there: the campaign goes on without the other
+    jobs.look()  # one worker is connected, so the campaign goes on without the other
     assert said[1:] == [
         "job 11 of Slurm ended before its worker came; its log ends with\none\nno such account"
     ]
@@ -300,7 +300,7 @@ def test_a_straggler_is_named_once() -> None:
     for wall_s in (10.0, 12.0):
         stragglers.took(result(wall_s))
     now[0] = 1000.0
-    assert stragglers.late(flight) is None  # of two others nothing is usual
+    assert stragglers.late(flight) is None  # two complete cells are too few for a median
     stragglers.took(result(11.0))
     now[0] = 132.0
     assert stragglers.late(flight) is None

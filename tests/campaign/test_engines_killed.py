@@ -20,7 +20,7 @@ import pytest
 from orchestrator.kernel.uml.binaries import find_binaries
 
 PROJECT = Path(__file__).resolve().parents[2]
-WAIT_S = 240  # for anything: beside other work a start may take minutes
+WAIT_S = 240  # for each wait: beside other work a start may take minutes
 PAIR = PROJECT / "topologies" / "pair.yaml"
 PAGES = ("--dashboard-address", "127.0.0.1:0")
 CAMPAIGN = f"""\
@@ -118,7 +118,7 @@ def test_the_command_and_the_scheduler_are_killed_and_the_campaign_goes_on(machi
     said = second.communicate(timeout=WAIT_S)[1]
     assert second.returncode == 3, said
     assert "the scheduler is gone; the journal keeps the finished runs" in said and "goes on" in said
-    worker.communicate(timeout=WAIT_S)  # it ends itself, and with it the lab
+    worker.communicate(timeout=WAIT_S)  # the worker ends by itself and ends the lab
     machines.start()
     third = machines.command()
     said = third.communicate(timeout=WAIT_S)[1]

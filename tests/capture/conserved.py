@@ -21,8 +21,8 @@ ZERO = {"impairment": {}, "shared": None}
 
 @dataclass
 class Counts:
-    """The changes that a test makes: rows of samples, (subject, time in s) -> counters; packets captured;
-    records.
+    """The counts of a run, which a test changes before `written` writes them: samples of nodes and links as
+    (name, time in s) -> counters, captured packets, and message records.
     """
 
     nodes: dict[tuple[str, int], list[int]]  # cpu_ns, rx_bytes, rx_packets, tx_bytes, tx_packets, memory
@@ -30,7 +30,7 @@ class Counts:
     arrived: list[int] = field(default_factory=list)  # numbers of messages
     captured: list[int] = field(default_factory=list)
     totals: dict[str, int] = field(default_factory=dict)
-    received: int = RATE * SECONDS  # by the kernel's filter
+    received: int = RATE * SECONDS  # packets that the kernel's filter passed to the capture
     processes_ns: dict[str, int] = field(default_factory=lambda: {"a": 40_000, "b": 90_000})
     forwarded: int = 0
     captured_late: dict[int, float] = field(default_factory=dict)  # seconds, by number

@@ -134,7 +134,7 @@ def test_a_syn_sent_again_counts_from_the_last(tmp_path: Path) -> None:
     assert (row["syn_synack_ns"], row["synack_ack_ns"]) == (12 * MS, 13 * MS)
     assert (
         row["forward_retransmissions"] == 1 and row["forward_rtt_samples"] == 0
-    )  # whose answer it was is open
+    )  # which of the two SYNs was answered is unknown
 
 
 def test_what_was_in_flight_when_something_was_sent_again_is_no_sample(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_what_was_in_flight_when_something_was_sent_again_is_no_sample(tmp_path:
         write(tmp_path / "a.pcap", talk([*OPENED, one, answers[0], two, two, three, *answers[1:]]))
     )
     assert row["forward_retransmissions"] == 1
-    assert row["forward_rtt_samples"] == 3  # of SYN, one and three
+    assert row["forward_rtt_samples"] == 3  # samples of SYN, one and three
 
 
 @pytest.mark.parametrize("seed", range(4))

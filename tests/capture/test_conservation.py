@@ -29,12 +29,12 @@ def failing(run: Path) -> set[str]:
 def test_nothing_is_found_where_counts_agree(tmp_path: Path) -> None:
     found = checked(written(tmp_path, agreeing()))
     verdicts = {name: check["verdict"] for name, check in found.items()}
-    # No stacks, peaks or memory are written, and no phases; tests/chaos/test_liars.py has them.
+    # These checks need stacks, peaks or phases, which the run lacks; tests/chaos/test_liars.py covers them.
     untold = {"memory-sampled", "node-memory", "link-drops", "link-stack", "phases-planned"}
     assert verdicts == {name: "cannot tell" if name in untold else "holds" for name in verdicts}
-    # Every node that has a link has only that; the segment has two ports; no filter.
+    # Not in this run: a node with an uncounted interface, a segment of more than two ports, a capture filter.
     without = {"node-some-links", "link-most-frames", "capture-filtered", "capture-matches"}
-    # The plan has no impairment, stream or UDP role, and no stack sent a segment again.
+    # Nor has the plan an impairment, a stream or a UDP role, and no stack retransmitted a segment.
     without |= {"link-full", "proof-planned", "proof-words", "link-backlog", "link-loss", "message-delay"}
     without |= {"datagrams-sent", "datagrams-received", "stack-repeats"}
     without |= {"transfer-ends", "transfer-times", "transfer-nodes"}
@@ -98,7 +98,7 @@ def more_cpu_than_there_is(counts: Counts) -> None:
 
 
 def link_took_more_than_came(counts: Counts) -> None:
-    counts.links["reverse", SECONDS][2] = 3  # says that it dropped three, and nobody sent any
+    counts.links["reverse", SECONDS][2] = 3  # the link claims three drops, but nobody sent a frame
 
 
 def dropped_by_a_link_uncounted(counts: Counts) -> None:
@@ -254,7 +254,7 @@ def test_in_virtual_time_a_wake_is_a_tick_of_idle_time(
 
 
 def test_counters_that_begin_anew_are_left_out(tmp_path: Path) -> None:
-    """Shows that counters are left out after they began anew, as after a qdisc was replaced."""
+    """Shows that counters are left out after a reset, as after a qdisc was replaced."""
     counts = agreeing()
     for second in (4, 5):
         counts.links["forward", second][:2] = [(second - 3) * RATE * FRAME, (second - 3) * RATE]
@@ -323,7 +323,7 @@ def test_a_capture_sees_a_message_when_the_delays_before_it_are_over(tmp_path: P
     found = checked(with_link(written(tmp_path / "early", late), delay_ns=700_000))["capture-times"]
     assert found["verdict"] == "fails"
     assert "b, a.meter until its capture: 500,000 against 700,000 ns" in found["text"]
-    # One in a hundred may be captured again after its receipt; of 50, none may.
+    # One message in a hundred may be captured only after its receipt; with 50 messages, none may.
     late.captured_late[7] = 0.02
     found = checked(with_link(written(tmp_path / "one", late), delay_ns=500_000))["capture-times"]
     assert "b, a.meter after its capture: -19,000,000 against 0 ns" in found["text"]
@@ -373,7 +373,7 @@ def test_figures_of_the_summary_are_held_against_the_tables(
     run = written(tmp_path, agreeing())
     reduce_run(run)
     report(run)
-    names = {rule.name for rule in registry.SUMMARY} - {"summary-goodput"}  # no bulk transfer
+    names = {rule.name for rule in registry.SUMMARY} - {"summary-goodput"}  # the run has no bulk transfer
     good = {c["name"]: c["verdict"] for c in manifest.read(run)["checks"]}
     assert names <= set(good) and good["summary-counts"] == "holds" and not manifest.read(run)["suspect"]
     right = counts

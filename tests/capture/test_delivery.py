@@ -100,11 +100,11 @@ def test_where_nothing_is_promised_losses_are_counted_and_nothing_is_judged(tmp_
 
 def test_a_request_is_kept_when_its_reply_is_back(tmp_path: Path) -> None:
     lines = [sent(0, 1, 1), received(0, 1, "s", 1.1), received(0, 1, "s", 1.2, leg=1)]
-    lines += [sent(0, 2, 2, "unsettled"), received(0, 2, "s", 2.1)]  # its reply may be on its way
+    lines += [sent(0, 2, 2, "unsettled"), received(0, 2, "s", 2.1)]  # the reply may still be on its way
     verdict = judged(tmp_path / "a", lines, pattern="request")
     assert verdict.holds is True and (verdict.expected, verdict.lost, verdict.unsettled) == (2, 0, 1)
     lossy = judged(tmp_path / "b", [*lines, sent(0, 3, 3, "unsettled")], NOTHING, pattern="request")
-    # Nothing will ever bring either; one is lost on its way there.
+    # Nothing sends these two again: of message 3 the request is lost, of message 2 only the reply.
     assert (lossy.expected, lossy.lost, lossy.unanswered, lossy.unsettled) == (3, 1, 2, 2)
     wrong = judged(tmp_path / "c", [sent(0, 1, 1), received(0, 1, "s", 1.1)], pattern="request")
     assert wrong.holds is False and wrong.offending == (("p.meter", 1, "s", "unanswered"),)

@@ -34,7 +34,7 @@ ONCE = (
     "stalled_ns",
     "cores",
     "stopped",
-)  # of each second; the rest are counters
+)  # these are values of one second; the others are counters
 
 
 def judged(
@@ -76,7 +76,7 @@ def codes(found: dict[str, Any]) -> list[str]:
 
 
 def verdicts(found: dict[str, Any]) -> dict[str, str]:
-    names = tuple(f"{name} (" for name in disturbance.RULES)  # others are of what was counted
+    names = tuple(f"{name} (" for name in disturbance.RULES)  # without the conservation checks
     return {c["name"]: c["verdict"] for c in found["checks"] if c["name"].startswith(names)}
 
 

@@ -47,7 +47,7 @@ def theirs(pcap: Path) -> Found:
     """
     options = ("ip.defragment", "ipv6.defragment", "tcp.desegment_tcp_streams")
     off = [part for option in options for part in ("-o", f"{option}:FALSE")]
-    # That dissector takes any zeros for its own.
+    # tshark's dissector `tapa` accepts any payload of zeros.
     argv = ["tshark", "-n", "-r", str(pcap), *off, "--disable-protocol", "tapa", "-q", "-z", "io,phs"]
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     found: Found = {}
@@ -111,7 +111,7 @@ def of_each_kind(port: int = 40_000) -> list[bytes]:
         ethernet(samples(), 0x88BA),
         ethernet(samples(2), 0x88BA, (0x8100, 0x8000)),
         ethernet(event(), 0x88B8, (0x8100, 0x8005)),
-        ethernet(samples()[:-9], 0x88BA),  # its lengths say more than there is
+        ethernet(samples()[:-9], 0x88BA),  # its length fields exceed the frame
         ethernet(event()[:30], 0x88B8),
         ethernet(ipv4(udp(PHASORS, (5000, 4713)), 17)),
         ethernet(ipv4(udp(CONFIGURATION, (4713, 5000)), 17)),

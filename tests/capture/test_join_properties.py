@@ -100,7 +100,7 @@ def runs(draw: st.DrawFn) -> Run:
     for message in sent:
         for receiver in sorted(RECEIVERS):
             for leg in draw(legs):
-                # the file's place breaks no tie: no two arrivals are at the same time
+                # all arrivals have different times, so the order of the file decides nothing
                 at_ns = message.scheduled_ns + draw(st.integers(1, 40)) * MS + len(arrived) + 10
                 arrived.append(Arrived(message.flow, message.seq, receiver, leg, at_ns))
     ready = draw(st.dictionaries(st.sampled_from(sorted(RECEIVERS)), times))
@@ -161,9 +161,10 @@ def overtaken(run: Run, message: Sent, receiver: str) -> bool:
 
 
 def broke(run: Run, message: Sent, receiver: str, planned: dict[str, Any]) -> bool:
-    """`failed` is no good-bye: it counts wherever it stands. A request is on its sender's connection, too.
+    """Returns whether a session that the message depends on broke after it. `failed` counts as a break even
+    as the last record. A request also depends on its sender's connection.
 
-    What was published and never settled is forgotten with its sender's session, whenever that ends.
+    A published message that never settled depends on its sender's session for as long as the session lasts.
     """
     at_ns = max(message.sent_ns or 0, message.settled_ns or 0)
     bound = [(receiver, PATIENCE_NS)]

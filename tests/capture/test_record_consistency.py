@@ -56,7 +56,7 @@ def test_records_that_agree_say_nothing(tmp_path: Path) -> None:
         said(1, 1, **asked), received(1, 1, "b", 1.004), received(1, 1, "b", 1.009, leg=1),
         said(1, 2, sent=T0 + S + 50 * MS), received(2, 1, "b", 1.01), received(2, 1, "c", 1.06),
         said(2, 2, sent=0, attempts=0, outcome="unsent"), received(2, 2, "b", 2.1),  # c refused it
-        said(3), received(0, 3, "b", 3.1), received(0, 3, "b", 3.2, copy=1),  # as GOOSE and MQTT mark it
+        said(3), received(0, 3, "b", 3.1), received(0, 3, "b", 3.2, copy=1),  # GOOSE and MQTT mark a copy
     ]  # fmt: skip
     assert reduced(tmp_path, lines) == []
 

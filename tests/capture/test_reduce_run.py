@@ -61,7 +61,7 @@ def test_replies_are_counted_by_who_answered(tmp_path: Path) -> None:
     flows = [flow("p1", ("both", guarantee()), pattern="request", deadline_s=0.5)]
     lines = [sent(0, 0, 1), sent(0, 1, 2)]
     lines += [received(0, 0, "s1", 1.1), received(0, 0, "s2", 1.1), received(0, 0, "s2", 1.25, leg=1)]
-    lines += [received(0, 1, "s2", 2.25, leg=1)]  # whose own record is lost
+    lines += [received(0, 1, "s2", 2.25, leg=1)]  # the request's own arrival record is lost
     rows = joined(tmp_path, plan(nodes, flows, {"both": ["s1", "s2"]}), lines)
     assert {at: row["late"] for at, row in rows.items()} == {
         (0, "s1"): True, (0, "s2"): False, (1, "s1"): True, (1, "s2"): False,
@@ -150,7 +150,7 @@ def test_spans_are_a_table_where_programs_said_some(tmp_path: Path) -> None:
 def test_a_cut_last_line_is_left_out_and_said(tmp_path: Path) -> None:
     run = run_dir(tmp_path / "run", PAIR)
     whole = session("s", "subscribed", 0) + sent(0, 1, 1)
-    cut = "R,0,1,s,0,17900"  # would still be a number
+    cut = "R,0,1,s,0,17900"  # the cut time would still parse as a number
     (run / "raw" / "messages.csv").write_text(whole + cut)
     done = reduce_run(run)
     assert pl.read_parquet(run / "messages.parquet")["received_ns"].to_list() == [None]
@@ -162,7 +162,7 @@ def test_absent_files_are_said_once_however_often_it_is_reduced(tmp_path: Path) 
     reduce_run(run)
     first = warned(run)
     reduce_run(run)
-    assert first.count("reduce-absent") == 4 and warned(run) == first  # nodes, host, messages, pcap
+    assert first.count("reduce-absent") == 4 and warned(run) == first  # absent: nodes, host, messages, pcap
 
 
 def test_lines_of_another_kind_are_counted(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_what_is_not_the_ports_protocol_is_unknown(tmp_path: Path, port: int, da
 def test_a_gap_in_a_body_is_skipped_and_one_in_a_head_is_not(tmp_path: Path) -> None:
     first, last = response(b"x" * 3000), response(b"y")
     steps = [(False, at, first[at : at + 1000]) for at in range(0, len(first), 1000)]
-    # The request acknowledges what the capture lacks, so that it was not lost on the way.
+    # The request acknowledges the bytes that the capture lacks, so the receiver has them.
     frames = stream([*steps, (True, 0, request()), (False, len(first), last)], port=80)
     table = ours(write(tmp_path / "a.pcap", frames[:4] + frames[5:]), "http")
     assert table["app_types"].to_list()[-2:] == [["GET"], ["200", "200"]]

@@ -89,12 +89,12 @@ def test_vlan_arp_icmp_options_and_padding(tmp_path: Path) -> None:
         ethernet(b"\xaa\xaa\x03" + bytes(40), 43),  # 802.3 with a length
         ethernet(bytes(50), 0x88CC),
         ethernet(ipv4(bytes(30), 47)),
-        ethernet(ipv4(tcp(b"x" * 100, ACK | 0x1C0, 77), total=0)),  # as segmentation offload leaves it
+        ethernet(ipv4(tcp(b"x" * 100, ACK | 0x1C0, 77), total=0)),  # segmentation offload leaves the length 0
     ]
     pcap = write(tmp_path / "a.pcap", [Frame(data, START_NS + n * MS) for n, data in enumerate(frames)])
     ours, counts = assert_agree(
         pcap, tmp_path / "a.parquet", without=("app_types",)
-    )  # no beginning: see below
+    )  # these streams lack their beginning; the next tests compare app_types
     assert [row["vlan"] for row in ours[:3]] == [100, 300, 5] and counts.unknown == 2
 
 
@@ -102,7 +102,7 @@ def test_ipv6_and_its_extension_headers(tmp_path: Path) -> None:
     plain = tcp(b"data", ACK | PSH)
     hop = bytes([6, 0, 1, 4, 0, 0, 0, 0])
     routed = bytes([60, 2, 4, 0]) + bytes(20) + bytes([6, 0, 1, 4, 0, 0, 0, 0])
-    whole = struct.pack("!BBHI", 6, 0, 0, 9)  # an "atomic" fragment is a whole packet
+    whole = struct.pack("!BBHI", 6, 0, 0, 9)  # a whole packet with a fragment header ("atomic")
     frames = [
         ethernet(ipv6(plain), 0x86DD),
         ethernet(ipv6(hop + plain, 0), 0x86DD),

@@ -216,7 +216,7 @@ def test_a_full_disk_leaves_no_table(tmp_path: Path) -> None:
     pcap = write(tmp_path / "a.pcap", mixed(2000))
 
     def small_files() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # so that writing fails, as on a full disk
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # makes a write fail, as on a full disk
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
     argv = [reducer(), pcap, tmp_path / "a.parquet"]

@@ -45,7 +45,7 @@ def test_a_flooded_frame_may_be_as_long_as_the_mtu_permits(
     [
         (2000, 1500, (0, 0)),  # longer than the interface takes
         (9014, 9000, (FRAMES, FRAMES * 7000)),  # all are the stack's own, and 2,000 bytes of each are missing
-        (9014, 9000, (FRAMES - 1, (FRAMES - 1) * 7000)),  # one was flooded, which explains one alone
+        (9014, 9000, (FRAMES - 1, (FRAMES - 1) * 7000)),  # one flooded frame explains one missing frame only
     ],
 )
 def test_flooding_explains_no_other_bytes(

@@ -21,7 +21,7 @@ from faults import CUT, POWER, Disk, Fault
 from orchestrator.lab import cleanup
 
 ROOT = Path(__file__).resolve().parents[2]
-WITHIN_S = 90.0  # of a run that takes 4 s: every wait of ours ends by then, also on a busy machine
+WITHIN_S = 90.0  # time limit of a run that takes 4 s: each wait of vNET ends by then, also on a busy machine
 MARK = "VNET_CHAOS"  # in the environment of everything that a case starts
 BROKEN = "BROKEN"
 NO_FAULT = "no fault"  # the injected fault is one that no kernel makes
@@ -40,8 +40,8 @@ class Case:
     """A directory of its own for one command under one fault."""
 
     base: Path
-    within_s: float | None = WITHIN_S  # of each command
-    more: tuple[tuple[str, str], ...] = ()  # of its environment
+    within_s: float | None = WITHIN_S  # the longest time of each command
+    more: tuple[tuple[str, str], ...] = ()  # further environment variables
 
     @property
     def environment(self) -> dict[str, str]:
@@ -106,12 +106,12 @@ class Scene:
     prepare: Callable[[Case], None]
     arguments: tuple[str, ...]
     holds: Callable[[Case, Path], str]
-    bears: Callable[[Fault], bool] = lambda fault: fault.name != CUT  # what it can be put under
-    why_not: Callable[[], str] = lambda: ""  # of this machine
-    more: tuple[tuple[str, str], ...] = ()  # of its environment
+    bears: Callable[[Fault], bool] = lambda fault: fault.name != CUT  # whether it can run under the fault
+    why_not: Callable[[], str] = lambda: ""  # why this machine cannot run it; "": it can
+    more: tuple[tuple[str, str], ...] = ()  # further environment variables
 
 
-# ---- a run by the fake driver
+# ---- functions for scenes of a run by the fake driver
 
 
 def pair(case: Case) -> None:
@@ -127,7 +127,7 @@ def reports(case: Case, results: Path) -> str:
     return ""
 
 
-# ---- a run of real nodes
+# ---- functions for scenes of a run of real nodes
 
 REAL = """\
 name: NAME
@@ -152,7 +152,7 @@ def _no_real() -> str:
     return "" if (ROOT / "target/release/vnet-agent").exists() else "no agent (make setup)"
 
 
-# ---- a campaign of two cells, which is gone on with
+# ---- functions for scenes of a campaign of two cells, which is resumed
 
 CELLS = {"pair.delay-1ms.r1", "pair.delay-5ms.r1"}
 CAMPAIGN = """\
@@ -187,7 +187,7 @@ def _resumes(case: Case, results: Path) -> str:
     return ""
 
 
-# ---- the tables and the page of a run that is there
+# ---- functions for scenes that make tables and page of an existing run
 
 
 def _finished(case: Case) -> None:
@@ -289,7 +289,7 @@ def _left(case: Case) -> str:
         return f"left running: {names}"
     if state.is_dir() and any(state.iterdir()):
         return f"left: {[str(p) for p in state.iterdir()]}"
-    if cleanup.leftovers(case.lab, state):  # which the run could not take away; see cleanup.running_labs
+    if cleanup.leftovers(case.lab, state):  # remains that the run could not remove; see cleanup.running_labs
         case.vnet("down", case.lab, under=("env", "-u", "VNET_STATE_DIR"))
     there = cleanup.leftovers(case.lab, state)
     return f"left: {there}" if there else ""

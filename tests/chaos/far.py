@@ -38,7 +38,7 @@ def far_run(folder: Path) -> Iterator[Scene]:
 
     def prepare(case: Case) -> None:
         pair(case)
-        machine.more[MARK] = str(case.base)  # what runs there is the case's too
+        machine.more[MARK] = str(case.base)  # processes on that machine belong to the case, too
         machine.stop()
         machine.start()
 

@@ -23,24 +23,24 @@ FAILING: dict[str, tuple[tuple[str, ...], int]] = {
     "execve": (("ENOENT", "ENOMEM"), 4), "pipe2": (("EMFILE",), 4), "socket": (("EMFILE", "EPERM"), 2),
     "bind": (("EADDRINUSE",), 1), "flock": (("ENOLCK", "EINTR"), 1), "unlink": (("EPERM",), 2),
     "rmdir": (("EBUSY",), 2), "ftruncate": (("ENOSPC", "EIO"), 2), "fsync": (("EIO",), 4),
-    "write": (("EINTR",), 200), "read": (("EINTR",), 700),  # of disks that fail: see Disk
+    "write": (("EINTR",), 200), "read": (("EINTR",), 700),  # Disk makes these calls fail in other ways
     "sendto": (("ECONNRESET", "EINTR", "ENOBUFS"), 40),
     "recvfrom": (("ECONNRESET", "EINTR"), 40), "connect": (("ECONNREFUSED", "EAGAIN"), 3),
 }  # fmt: skip
 KILLED = {"write": 200, "read": 700, "openat": 900, "mkdir": 24, "rename": 10, "close": 700, "poll": 30}
 FAILS, STAYS, KILLS = "fails", "fails from here on", "kills its process"
 FULL, READ_ONLY, POWER = "disk full", "disk read only in the middle", "power cut"
-DISK_KIB = {FULL: 900, READ_ONLY: 1 << 16, POWER: 1 << 15}  # of `disk full`: the most that a run writes
+DISK_KIB = {FULL: 900, READ_ONLY: 1 << 16, POWER: 1 << 15}  # at most; a run writes 900 KiB
 STOPS, ENDS = "a process stopped for 30 s", "a process killed"
 STOPPED_S = 30.0
 CUT = "ssh connection cut"
 SHORT = "short reads and writes"
 CLOCK, HOUR_S = "the clock set by an hour", 3600
-CLOCK_MS = (500, 5000)  # of a command in a guest, whose kernel is slower
-MESSAGES = 70  # of the longest connection of a run
+CLOCK_MS = (500, 5000)  # time after which the clock is set in a guest, whose kernel is slower
+MESSAGES = 70  # messages of a run's longest connection
 MEMORY = "memory of a control group used up"
-MEMORY_MIB = (16, 320)  # what nothing starts with, and what all of it fits into
-LONG_MS = 4000  # what a run takes
+MEMORY_MIB = (16, 320)  # with the first nothing starts, the second is enough for all
+LONG_MS = 4000  # duration of a run
 
 
 class Found(Protocol):
@@ -91,7 +91,7 @@ class Call:
         what = f"error={self.error or FAILING[self.call][0][0]}" if failing else "signal=KILL"
         when = f"{self.number}{'+' * (self.kind == STAYS)}"
         inject = ("-e", f"trace={self.call}", "-e", f"inject={self.call}:{what}:when={when}")
-        fast = ("--seccomp-bpf",) if failing else ()  # which delivers no signals
+        fast = ("--seccomp-bpf",) if failing else ()  # this option cannot deliver signals
         return ("strace", "-f", *fast, "-qqq", "-o", "/dev/null", *inject)
 
     def meanwhile(self, processes: Found) -> Callable[[], None]:
@@ -314,7 +314,7 @@ def faults(seed: int) -> Iterator[Fault]:
     while True:
         for call, (errors, most) in FAILING.items():
             error = rng.choice(errors)
-            kind = FAILS if error == "EINTR" else rng.choice((FAILS, STAYS))  # who is interrupted tries again
+            kind = FAILS if error == "EINTR" else rng.choice((FAILS, STAYS))  # callers repeat it
             yield Call(call, kind, rng.randint(1, most), error)
         for call, most in KILLED.items():
             yield Call(call, KILLS, rng.randint(1, most))

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-CALLS, LENGTH, HEAD = 4096, 512, 32  # of `struct shared` in full.c
+CALLS, LENGTH, HEAD = 4096, 512, 32  # sizes in `struct shared` of full.c
 
 
 @cache

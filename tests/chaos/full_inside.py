@@ -29,9 +29,9 @@ LOADED = (
     "orchestrator.cli.run",
     "orchestrator.cli.campaign",
 )
-WITHIN_S = 400  # of a command that takes a second on an idle machine
+WITHIN_S = 400  # time limit of a command that takes a second on an idle machine
 PASSED = ("LD_PRELOAD", "VNET_FULL_TOP", "VNET_FULL_SHARED")
-HEAD = struct.Struct("=QQQ")  # of full.c: the count, the call that fails, whether the disk stays full
+HEAD = struct.Struct("=QQQ")  # header of full.c: the count, the call that fails, whether the disk stays full
 
 
 class Inheriting(subprocess.Popen[bytes]):

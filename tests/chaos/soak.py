@@ -76,7 +76,7 @@ class Soak:
         for lab in self.labs:
             (self.case.base / f"{lab.name}.yaml").write_text(TOPOLOGY.replace("NAME", lab.name))
 
-    # ---- steps: each does something and knows what must come of it
+    # ---- steps: each changes a lab and checks the expected outcome
 
     def step(self) -> None:
         lab = self.rng.choice(self.labs)
@@ -148,7 +148,7 @@ class Soak:
         self.insist(not there, f"left: {there}")
         lab.up = lab.dead = False
 
-    # ---- what is held against it
+    # ---- checks
 
     def ask(self, wanted: int | None, *arguments: str) -> str:
         """Returns the output of the command; insists on the status `wanted`, or on any other than

@@ -51,8 +51,8 @@ EVENTS = (
     "kill: client2, for: 30 s",
     "run: 'head -c 1000000 /dev/zero > /tmp/x; rm /tmp/x', on: client1",
 )
-SAME = 0.01  # of an hour's figures: as much may differ from the second hour's
-GROWN_BYTES = 256 << 10  # of a node's memory over all hours
+SAME = 0.01  # largest difference from the second hour, as a share of a figure
+GROWN_BYTES = 256 << 10  # largest growth of a node's memory over all hours
 
 
 def topology(hours: int, seed: int) -> str:

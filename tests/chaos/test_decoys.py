@@ -121,7 +121,7 @@ class Decoys:
 @pytest.fixture
 def case() -> Iterator[Case]:
     folder = Path(tempfile.mkdtemp(prefix="vd"))
-    yield Case(folder, WITHIN_S if LABS == 1 else None)  # for hours, beside what else the machine does
+    yield Case(folder, WITHIN_S if LABS == 1 else None)  # a case over hours has no time limit
     shutil.rmtree(folder)
 
 
@@ -156,8 +156,8 @@ def test_who_has_exactly_our_names_without_our_marks_is_let_be(case: Case) -> No
 
 
 def test_look_alikes_stay_as_they_are(case: Case) -> None:
-    """Shows that decoys stay unchanged over many labs; one that a busy machine refuses (`make chaos`) is
-    counted and skipped.
+    """Shows that decoys stay unchanged over many labs. Under `make chaos`, a lab that a busy machine refuses
+    is counted and skipped.
     """
     lab = f"decoy{os.getpid()}"
     (case.base / "lab.yaml").write_text(TOPOLOGY.replace("LAB", lab))

@@ -38,7 +38,8 @@ def folder() -> Iterator[Path]:
     ("scene", "fault", "outcomes"),
     [
         ("run", Call("rename", FAILS, 1), "failed"),
-        # The manifest, when the scenario begins; a socket. The one above fails in the same way.
+        # The call writes the manifest at the scenario's start, or binds a socket; both fail like the case
+        # above.
         pytest.param("run", Call("rename", FAILS, 4), "failed", marks=pytest.mark.sweep),
         pytest.param("run", Call("bind", FAILS, 1), "failed", marks=pytest.mark.sweep),
         ("run", Call("rename", KILLS, 1), "failed killed"),
@@ -47,7 +48,8 @@ def folder() -> Iterator[Path]:
         pytest.param("run", Memory(60), "killed", marks=mounts),
         pytest.param("real run", Short(1), "done", marks=compiles),
         ("campaign", Call("rename", KILLS, 6), "done failed killed"),
-        # At a time that a busy machine moves; the one above is killed at the same place each time.
+        # On a busy machine this moment falls elsewhere in the run; the case above always kills at the same
+        # place.
         pytest.param("campaign", Signal(ENDS, 1200, 1), "done failed killed", marks=pytest.mark.sweep),
         ("report", Call("mkdir", FAILS, 1), "done failed"),
         ("real run", Call("sendto", FAILS, 3), "done failed"),

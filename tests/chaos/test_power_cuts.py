@@ -24,7 +24,7 @@ from orchestrator.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIR = str(ROOT / "topologies/pair.yaml")
-AGAIN = (20, 60, 100)  # of the cuts of a second report: here the figures are made again
+AGAIN = (20, 60, 100)  # numbers of the cuts of a second report after which the figures are made again
 REFUSED, MARKED, GOOD = "refused", "marked", "good"
 FAKE = ("--kernel", "fake", "-p", "hold=1 s")
 

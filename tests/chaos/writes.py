@@ -80,7 +80,7 @@ class Recorder:
             self.sizes[name] = self.places[name] = 0
         if "O_WRONLY" in arguments or "O_RDWR" in arguments:
             self.reading.discard((descriptor, name))
-            self.places.setdefault(name, 0)  # a place is of who opened it; ours have one writer or append
+            self.places.setdefault(name, 0)  # the place of the file's only writer
             self.appends |= {name} if "O_APPEND" in arguments else set()
         else:
             self.reading.add((descriptor, name))

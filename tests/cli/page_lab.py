@@ -41,8 +41,8 @@ class StandIn(socketserver.ThreadingUnixStreamServer):
         self.run_dir = run_dir
         self.asked: list[dict[str, Any]] = []
         self.open = 0
-        self.dies = False  # at the next request
-        self.goes_on = threading.Event()  # cleared: it stands still
+        self.dies = False  # whether the lab dies at the next request
+        self.goes_on = threading.Event()  # while it is cleared, the lab answers nothing
         self.goes_on.set()
         super().__init__(str(state_dir / "control.sock"), Client)
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()

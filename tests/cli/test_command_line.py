@@ -25,7 +25,7 @@ from shipped import MANY_RUNS  # noqa: E402
 
 PAIR = str(TOPOLOGIES / "pair.yaml")
 CAMPAIGN = str(TOPOLOGIES / "mqtt-qos-campaign.yaml")
-NEEDS_NICS = ("mqtt-hil.yaml", "mqtt-hil-light.yaml")  # of the nested machine of `make test-hil`, by default
+NEEDS_NICS = ("mqtt-hil.yaml", "mqtt-hil-light.yaml")  # files of `make test-hil`
 NEEDS_PROGRAMS = ("amqtt.yaml", "amqtt-link-down.yaml")  # docs/hunt.md says how to install them
 HEAVY = ("rich", "pydantic", "polars", "altair", "scipy", "jinja2", "ruamel", "asyncio", "orchestrator.plan")
 
@@ -275,12 +275,12 @@ def test_a_lab_that_this_machine_cannot_hold_is_refused_before_it_is_made(vnet: 
     )
     limited = [*("prlimit", "--nofile=1024:1024"), *vnet.argv()]
     env = vnet.env | {"PYTHONPATH": str(TOPOLOGIES.parent)}
-    asked = [*limited, "run", "many.yaml", "--kernel", "host"]  # unasked, a lab kernel has limits of its own
+    asked = [*limited, "run", "many.yaml", "--kernel", "host"]  # `auto` could take a lab kernel
     done = subprocess.run(asked, cwd=vnet.cwd, env=env, capture_output=True, text=True)
     assert done.returncode == 3, done.stderr
     assert "many.yaml: open files: 1064: this machine allows 1024; raise the hard limit" in done.stderr
     assert not vnet.labs()
-    vnet("check", "many.yaml")  # nothing but the limit was in its way
+    vnet("check", "many.yaml")  # the file is correct apart from that limit
 
 
 def test_results_that_cannot_be_written_are_refused_by_place_and_remedy(vnet: Any) -> None:

@@ -64,7 +64,7 @@ def run(line: CommandLine, kernel: str, group: Path, disturb: Disturb) -> dict[s
     """Returns the manifest of a run in a control group that is disturbed in its hold."""
     (line.cwd / "lab.yaml").write_text(FILE)
     process = line.start("run", "lab.yaml", "--kernel", kernel, "--json")
-    (group / "cgroup.procs").write_text(str(process.pid))  # and so all that it starts
+    (group / "cgroup.procs").write_text(str(process.pid))  # moves the process, and so all that it starts
     progress = line.cwd / "results" / LAB
     deadline = time.monotonic() + 90
     while '"hold"' not in "".join(f.read_text() for f in progress.glob("*/raw/progress.jsonl")):
@@ -110,7 +110,7 @@ def throttle(group: Path) -> None:
 def test_a_stopped_sender_foreign_queues_and_a_quota_mark_a_run(vnet: CommandLine, quota: Path) -> None:
     def disturb(_: CommandLine) -> None:
         for node, queue in (("p", "tbf rate 10mbit burst 5kb latency 9ms"), ("b", "pfifo limit 7")):
-            words = f"tc -n vnet-{LAB}.{node} qdisc add dev eth0 root {queue}"  # as root of the node may
+            words = f"tc -n vnet-{LAB}.{node} qdisc add dev eth0 root {queue}"  # root of the node may run it
             subprocess.run(words.split(), check=True)
         stopped(in_namespace("p"), 1.2)
         throttle(quota)

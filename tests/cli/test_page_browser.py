@@ -56,8 +56,8 @@ links:
     both: {rate: 8 Mbit/s, queue: {htb: {voice: {dscp: EF, rate: 2 Mbit/s}, rest: {rate: 4 Mbit/s}}}}
 run: {hold: 1 s}
 """
-SMALL: Any = {"width": 350, "height": 225}  # a window of 1400 by 900 at four times the size
-WIDTH = "document.documentElement.scrollWidth"  # beyond the window: something to scroll sideways for
+SMALL: Any = {"width": 350, "height": 225}  # a window of 1400 by 900 pixels with all enlarged four times
+WIDTH = "document.documentElement.scrollWidth"  # wider than the window: the page scrolls sideways
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_hostile_words_stay_words(hostile: str, chromium: Callable[..., Page]) -
     assert "token" not in page.url
     page.goto(f"{hostile}/lab/shown")
     expect(page.locator(".box")).to_have_count(2)
-    comes(page.locator(".box.node"), "50 %")  # of its counters
+    comes(page.locator(".box.node"), "50 %")  # share of its counters
     comes(page.locator("#panel"), HOSTILE)
     page.locator(".box.node").press("Enter")
     comes(page.locator("#panel h2").first, "onerror")
@@ -160,7 +160,7 @@ def test_what_was_seen_can_be_looked_at_again(
     comes(moment, "1.0 s before the newest")
     sampled(4, 1_600_000_000)
     comes(moment, "2.0 s before the newest")
-    comes(node, "50 %")  # what is looked at stays
+    comes(node, "50 %")  # a past moment stays on the map
     page.get_by_role("button", name="newest").click()
     comes(node, "90 %")
     page.set_viewport_size(SMALL)
@@ -195,7 +195,7 @@ def test_a_campaign_from_its_start_to_the_replay_of_a_run(
     with held(vnet.cwd / "results" / "trial"):
         page.get_by_role("button", name="stop").click()
         comes(page.locator("#act"), "Stopping")
-    page.get_by_role("button", name=re.compile("^(start|resume)$")).click()  # no cell may have begun yet
+    page.get_by_role("button", name=re.compile("^(start|resume)$")).click()  # "start" if no cell has begun
     comes(page.locator("#state"), "3 of 3 complete")
     comes(page.locator("#matrix"), "lost 0")
     comes(page.locator("#about"), "report")
@@ -240,7 +240,7 @@ def press(page: Page, name: str) -> None:
 
 def change(page: Page, name: str, *effects: str | re.Pattern[str]) -> None:
     """Presses a button of the panel by keys, and waits for the confirmation and the effects."""
-    press(page, name)  # at once this says "…"
+    press(page, name)  # the status first shows "…"
     comes(page.locator("#panel [role=status]"), "Done, read back")
     for effect in effects:
         comes(page.locator("#panel"), effect)
@@ -299,8 +299,8 @@ def test_everything_works_by_keys_and_at_four_times_the_size(
     page.get_by_label("class of its queue").select_option("voice")
     page.get_by_label("guaranteed").fill("9 Mbit/s")
     press(page, "apply")
-    comes(page.locator("#panel [role=status] .bad"), "9 Mbit/s")  # more than there is
-    expect(page.get_by_label("guaranteed")).to_have_value("9 Mbit/s")  # what was refused stays to be mended
+    comes(page.locator("#panel [role=status] .bad"), "9 Mbit/s")  # the link has less
+    expect(page.get_by_label("guaranteed")).to_have_value("9 Mbit/s")  # a refused value stays in the form
     page.get_by_label("guaranteed").fill("3 Mbit/s")
     change(page, "apply", re.compile(r"queue: \{htb: \{voice: \{rate: 3 Mbit/s"))
     change(page, "cut", "This link is down.", "link-down: wan}")

@@ -83,7 +83,7 @@ def test_a_capture_is_turned_on_and_offered_as_a_capture_point(lab: StandIn, cli
 
 
 def test_a_capture_is_downloaded_as_far_as_it_is(lab: StandIn, client: TestClient) -> None:
-    data = bytes(range(256)) * 3000  # three parts
+    data = bytes(range(256)) * 3000  # the page reads it in three parts
     (lab.run_dir / "pcap").mkdir(exist_ok=True)
     (lab.run_dir / "pcap" / "wan.pcap").write_bytes(data)
     answer = client.get("/api/lab/shown/capture/wan")

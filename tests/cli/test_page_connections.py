@@ -31,7 +31,8 @@ for one in held:
 print("all", flush=True)
 sys.stdin.read()
 """
-# Reads a port, asks there, and prints the first line of the answer.
+# A client: reads the server's port from its input, sends a request there, and prints the first line of the
+# answer.
 ONE = """
 import socket, sys
 one = socket.create_connection(("127.0.0.1", int(sys.stdin.readline())), timeout=20)
@@ -137,7 +138,7 @@ def test_more_clients_than_descriptors_end_nothing(talk: bool, caplog: pytest.Lo
     alone prints a traceback for each and accepts nobody for a second.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    crowd = [process(CROWD) for _ in range(2)]  # with descriptors of their own
+    crowd = [process(CROWD) for _ in range(2)]  # processes with descriptors of their own
     last = process(ONE)
 
     async def test(port: int) -> None:

@@ -72,7 +72,7 @@ def test_flows_join_what_was_sent_with_what_arrived() -> None:
 
 def test_a_message_that_is_not_there_in_time_is_lost_at_each_receiver_that_lacks_it() -> None:
     flows = Flows({"0": Known("a.meter", "meter", owed=2), "1": Known("b.meter", "meter", owed=1)})
-    flows.feed([])  # from the file's beginning on
+    flows.feed([])  # reads from the beginning of the file
     late = LOST_NS + 5000
     found = flows.feed(
         [
@@ -82,8 +82,8 @@ def test_a_message_that_is_not_there_in_time_is_lost_at_each_receiver_that_lacks
             "S,0,2,10,2000,2001,2600,1,sent",
             "R,0,2,one,0,2500,0",
             "R,0,2,two,0,2500,0",
-            "S,1,1,10,3000,3001,0,1,unsettled",  # failed, which is not lost
-            f"S,1,2,10,{late},{late},{late},1,sent",  # still on its way
+            "S,1,1,10,3000,3001,0,1,unsettled",  # failed, but that is no loss
+            f"S,1,2,10,{late},{late},{late},1,sent",  # may still arrive
         ]
     )
     assert (found["meter"]["judged"], found["meter"]["lost"], found["meter"]["unsettled"]) == (4, 1, 1)

@@ -89,7 +89,7 @@ def test_a_lab_from_its_start_to_its_death(
     comes(panel, "impair: wan, both: {delay: 50 ms")
     typed(page, "ping -n -c 2 server | sed -n 's/^rtt[^=]*= \\([0-9]*\\).*/now \\1 ms/p'")
     comes(page.locator("#terminal"), re.compile(r"now \d{3,} ms"))
-    comes(page.locator("#map"), re.compile(r"kbit/s · [1-9]"))  # of the link's rate
+    comes(page.locator("#map"), re.compile(r"kbit/s · [1-9]"))  # share of the link's rate
     picture(page, "shell")
     typed(page, "exit")
     comes(page.locator("#terminal"), "ended with status 0")
@@ -112,9 +112,9 @@ def test_a_lab_from_its_start_to_its_death(
     panel.get_by_role("button", name="log", exact=True).click()
     comes(panel, re.compile("mosquitto version .* running", re.DOTALL))
     panel.get_by_role("button", name="close", exact=True).click()
-    for button in ("stop", "start", "restart"):  # of the node
+    for button in ("stop", "start", "restart"):  # acts on the node
         press(page, button)
-    for button in ("stop", "start", "restart"):  # of its program
+    for button in ("stop", "start", "restart"):  # acts on the node's program
         panel.locator("td").get_by_role("button", name=button, exact=True).click()
         comes(panel.get_by_role("status").first, "Done, read back")
     press(page, "add")

@@ -254,7 +254,7 @@ def test_a_queue_of_a_plugin_is_set_and_read_back_in_a_lab_kernel(vnet: CommandL
     install(tmp_path / "site", "short-queue", {"vnet.queues": {"short": "QUEUE_KIND"}}, SHORT)
     (tmp_path / "t.yaml").write_text(QUEUE.replace("LIMIT", "20"))
     vnet("run", "t.yaml", "--kernel", "uml", "--time", "real", "--raw", "--out", "good")
-    wrong = SHORT.replace('"pfifo limit {', '"pfifo limit 1{')  # 120, not 20
+    wrong = SHORT.replace('"pfifo limit {', '"pfifo limit 1{')  # sets a limit of 120 instead of 20
     assert wrong != SHORT
     (tmp_path / "site" / "short_queue.py").write_text(wrong)
     said = vnet("run", "t.yaml", "--kernel", "uml", "--time", "real", "--raw", "--out", "bad", status=1)

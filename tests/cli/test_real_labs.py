@@ -50,7 +50,7 @@ def lab(vnet: Any) -> Iterator[Any]:
 
 def test_a_labs_life(lab: Any) -> None:
     assert lab("exec", LAB, "meter1", "--", "hostname").stdout == "meter1\n"
-    said = lab("exec", LAB, "meter", "--", "hostname").stdout  # as it comes, each line behind its node
+    said = lab("exec", LAB, "meter", "--", "hostname").stdout  # lines as they arrive, behind their node
     assert sorted(said.splitlines()) == ["meter1  meter1", "meter2  meter2", "meter3  meter3"]
     assert lab("exec", LAB, "server", "--", "sh", "-c", "exit 3", status=3).stdout == ""
     failed = lab("exec", LAB, "meter[1-2]", "--", "sh", "-c", "[ $(hostname) = meter1 ]", status=1)

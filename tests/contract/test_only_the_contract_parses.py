@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "capture", "reports", "vnet", "bench")
 FILES = (rundir.PLAN, rundir.MANIFEST, rundir.PROOF, rundir.VERDICTS, seal.NAME, "events.jsonl")
 CALLS = ("loads(", "from_json(", "read_json(")
-NAMES = {"PLAN", "MANIFEST", "PROOF", "VERDICTS"}  # of rundir
+NAMES = {"PLAN", "MANIFEST", "PROOF", "VERDICTS"}  # constants of contract.rundir
 ALLOWED = {
     "vnet/run.py:manifest",  # the Python API gives users the manifest as the file has it
     "orchestrator/images/oci/archive.py:_docker",  # Docker's manifest.json

@@ -23,7 +23,7 @@ RUN = [name for name, entry in ENTRIES.items() if not {"campaign", "instead"} & 
 
 def test_every_topology_that_ships_is_in_it() -> None:
     shipped = {path.relative_to(ROOT / "topologies") for path in (ROOT / "topologies").rglob("*.yaml")}
-    of_campaigns = {Path("papers/profiles"), Path("mqtt-conformance"), Path("hunt")}  # their pages list them
+    of_campaigns = {Path("papers/profiles"), Path("mqtt-conformance"), Path("hunt")}  # on campaigns' pages
     alone = [path for path in shipped if not of_campaigns & set(path.parents)]
     assert {str(path.with_suffix("")) for path in alone} == set(ENTRIES)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs/glossary.md"
 MOST = 60
-# Decided once (issue 37); every package follows them.
+# Words that are decided; every package uses them.
 DECIDED = (
     "build, populate",
     "control socket",

@@ -70,7 +70,7 @@ STILL = (
     "atlas show",
     "images export",
 )
-# Those of them that cannot run here.
+# Lines of these commands that cannot run here, with the reason.
 NOT_HERE = {
     "--hosts": "hosts of an inventory",
     "FILE": "stands for a file",
@@ -122,7 +122,7 @@ def test_a_line_of_vnet_is_taken(where: str, line: str) -> None:
     if isinstance(file, Path) and file.parts[0] == "topologies" and where.split(":")[0] != GALLERY:
         if not context.command_path.startswith("vnet campaign"):
             load(ROOT / file, given)
-        elif given:  # all its cells are read: seconds
+        elif given:  # reads all its cells, which takes seconds
             load_campaign(ROOT / file, given)
         assert (ROOT / file).is_file()
 
@@ -139,7 +139,7 @@ def unknown_words(text: str) -> list[str]:
     """
     command: click.Command = vnet
     words = VNET.sub("", " ".join(text.split())).split(" -- ")[0].split()
-    ends = ("COMMAND", "NAME", "--help")  # NAME: of a plug-in's importer
+    ends = ("COMMAND", "NAME", "--help")  # NAME is the importer of a plug-in
     while isinstance(command, click.Group) and words and words[0] not in ends and not alone(command, words):
         found = command.get_command(click.Context(command), words[0])
         if found is None:

@@ -17,7 +17,7 @@ from printed import ROOT, Block, blocks
 sys.path.insert(0, str(ROOT / "tests/virtual"))
 from virtual_place import kernel_missing
 
-RUN = "results/mqtt-many-to-one/20260921T120000"  # as printed
+RUN = "results/mqtt-many-to-one/20260921T120000"  # the run directory in the printed code
 NEEDS_KERNEL = pytest.mark.skipif(kernel_missing() is not None, reason=str(kernel_missing()))
 
 

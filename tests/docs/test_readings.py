@@ -41,7 +41,7 @@ def test_its_parameters_are_of_its_files(reading: readings.Reading) -> None:
         known = YAML(typ="safe").load(file.read_text(encoding="utf-8"))["parameters"]
         for name, value in (one.split("=") for one in set_to):
             assert name in known and value in known[name].get("choices", [value])
-            assert str(known[name]["default"]) != value  # else it is the reading that was adopted
+            assert str(known[name]["default"]) != value  # otherwise it is the adopted reading
 
 
 def test_each_is_of_a_study_and_states_its_hours() -> None:

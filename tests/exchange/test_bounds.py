@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-CPU_S, MEMORY = 60, 3 << 30  # of a slow machine that runs other tests beside
+CPU_S, MEMORY = 60, 3 << 30  # enough for a slow machine that also runs other tests
 RUN = """
 import sys
 from pathlib import Path

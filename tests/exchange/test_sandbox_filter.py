@@ -48,7 +48,7 @@ def test_no_call_makes_a_process(machine: str) -> None:
     assert answer(program, clone, audit) == EPERM and answer(program, clone3, audit) == ENOSYS
     assert {answer(program, number, audit) for number in forks} <= {EPERM}
     assert answer(program, 0, audit ^ 1) == EPERM
-    for number in (*forks, clone, clone3):  # of x32, with which the same kernel makes processes
+    for number in (*forks, clone, clone3):  # calls of x32, by which the same kernel makes processes
         assert answer(program, X32 + number, audit) == ENOSYS
 
 

@@ -101,7 +101,7 @@ def test_the_longest_burst_is_the_queue_and_what_left_meanwhile(
     passed = trials.filter((pl.col("test") == "back-to-back") & (pl.col("verdict") == "passed"))
     best = passed.sort("sent").row(-1, named=True)
     meanwhile = shaped_fps(512, RATE) * (best["tx_last_ns"] - best["tx_first_ns"]) / 1e9
-    assert best["sent"] <= QUEUE + meanwhile + 3  # one in transmission, one on either side of a rounding
+    assert best["sent"] <= QUEUE + meanwhile + 3  # 1 frame in transmission, 1 for rounding at each end
 
 
 def test_an_overload_comes_out_at_the_rate_of_the_link(trials: pl.DataFrame) -> None:

@@ -63,7 +63,7 @@ def test_the_port_of_the_ssh_session_is_refused(tmp_path: Path) -> None:
 
 
 def test_scenario_1_over_the_cable_under_host_netem() -> None:
-    name = Ports.name_of(PORT_A)  # by interface name this once; it has an address and a route to keep
+    name = Ports.name_of(PORT_A)  # by its interface name, once; the lab must restore its address and route
     ip("addr", "add", "198.51.100.1/24", "dev", name)
     ip("link", "set", "dev", name, "up")
     ip("route", "add", "203.0.113.0/24", "via", "198.51.100.9", "dev", name, "proto", "static")
@@ -88,7 +88,7 @@ def test_scenario_1_over_the_cable_under_host_netem() -> None:
 
 
 def test_interaction_models_through_the_cable() -> None:
-    holds = {"udp": "10s", "router-dealer": "10s", "pub-sub": "60s", "pgm": "60s"}  # those publish each 45 s
+    holds = {"udp": "10s", "router-dealer": "10s", "pub-sub": "60s", "pgm": "60s"}  # these publish every 45 s
     for model, hold in holds.items():
         done = vnet(
             "run", f"topologies/papers/interaction-{model}.yaml", "-p", f"nics={PORT_A} {PORT_B}",

@@ -69,7 +69,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
     monkeypatch.setattr(Trials, "_executed", executed)
     monkeypatch.setattr("orchestrator.hunt.hunt.report", lambda _: None)  # the runs have no records
-    monkeypatch.setattr(checking, "prepare", lambda *_: None)  # it looks for the lab kernel
+    monkeypatch.setattr(checking, "prepare", lambda *_: None)  # would look for the lab kernel
     (tmp_path / "small.yaml").write_text(FILE)
     return Settings(tmp_path / "small.yaml", {}, tmp_path / "out")
 

@@ -80,7 +80,7 @@ def test_an_image_that_is_not_built_is_refused_with_the_command(own_cache: Path)
 
 def test_an_image_of_other_inputs_is_refused(own_cache: Path, tmp_path: Path) -> None:
     put(OURS, "0" * 16)
-    with pytest.raises(ImageError, match="built from other inputs"):
+    with pytest.raises(ImageError, match="its build inputs have changed"):
         locate(OURS, agent(tmp_path))
     put(OURS, input_hash(recipes()[OURS]))
     assert locate(OURS, agent(tmp_path)).made["inputs"] == input_hash(recipes()[OURS])

@@ -56,8 +56,8 @@ def path(name: str) -> Wanted:
 
 def test_a_program_brings_its_package_and_what_that_depends_on(debian: Debian) -> None:
     assert packages(debian, command("serverd")) == {"server", "mawk", "libc6"}
-    assert packages(debian, path("/sbin/serverd")) == {"server", "mawk", "libc6"}  # by its other name
-    assert packages(debian, base=["dash"]) == {"dash", "libc6"}  # installers are no part of it
+    assert packages(debian, path("/sbin/serverd")) == {"server", "mawk", "libc6"}  # the file's other path
+    assert packages(debian, base=["dash"]) == {"dash", "libc6"}  # without packages that only install others
 
 
 def test_what_else_is_installed_changes_nothing(debian: Debian) -> None:
@@ -76,7 +76,7 @@ def test_a_name_with_alternatives_is_the_closures_own(debian: Debian) -> None:
     (debian.root / "usr/bin/awk").symlink_to("/etc/alternatives/awk")
     (debian.root / "usr/bin/gawk").chmod(0o755)
     assert packages(debian, command("serverd"), program("/usr/bin/awk")) == {"server", "mawk", "libc6"}
-    assert packages(debian, path("/usr/bin/awk")) == {"gawk"}  # Debian's first choice
+    assert packages(debian, path("/usr/bin/awk")) == {"gawk"}  # the alternative of highest priority
     there = entries(debian, {"mawk"})
     links = {e.path: e.data.decode() for e in generated.alternatives(debian.database, there)}
     assert links == {"etc/alternatives/awk": "/usr/bin/mawk", "usr/bin/awk": "/etc/alternatives/awk"}
@@ -187,7 +187,7 @@ def test_a_package_brings_what_its_installation_makes(debian: Debian) -> None:
     assert found["etc/nginx/sites-enabled/default"].data == available.encode()
     assert found["var/www/html/index.nginx-debian.html"].source == there[page[1:]].source
     assert "var/lib/redis" in found and made({"server"}, there) == {}
-    assert made({"nginx-common"}, {}) == {}  # nothing points to a file that is not there
+    assert made({"nginx-common"}, {}) == {}  # no link to a file that the root lacks
 
 
 def test_the_loaders_cache_is_what_ldconfig_reads(tmp_path: Path) -> None:
@@ -251,4 +251,4 @@ def test_a_lab_has_memory_for_its_root_while_it_is_unpacked(lab: int, archives: 
     kernel = 32 << 20
     assert (memory - (archives << 20) - kernel) // 2 >= archives << 20
     assert memory >= (lab + archives) << 20
-    assert memory == with_root(lab << 20, (archives + 1) << 20)  # a package's new version changes nothing
+    assert memory == with_root(lab << 20, (archives + 1) << 20)  # a package 1 MiB larger needs no more

@@ -77,7 +77,7 @@ def test_two_clients_share_the_line_and_get_their_own_answers(tmp_path):
     assert [client.recv(99) for client in clients] == [b"to 0\n", b"to 1\n"]
     peers[0].close()
     _turn(selector)
-    assert clients[0].recv(99) == b""  # the lab's end of a connection closes the client's
+    assert clients[0].recv(99) == b""  # when the lab closes a connection, the client's is closed
     clients[1].close()
     _turn(selector)
     assert peers[1].recv(99) == b""
@@ -99,7 +99,7 @@ def test_a_client_may_leave_in_the_moment_when_the_lab_writes_to_it(tmp_path):
     theirs.sendall(b'{"c": 7, "line": "hello"}\n')
     _turn(calls)
     peer = lab.accept()[0]
-    theirs.sendall(b'{"c": 7, "eof": true}\n')  # ready first, so it is served first
+    theirs.sendall(b'{"c": 7, "eof": true}\n')  # this line is ready first, so the loop serves it first
     peer.sendall(b"too late\n")
     _turn(calls)
     assert not inside.clients

@@ -14,7 +14,7 @@ from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.kernel.virtual.root.closed import ClosedRoot
 
 MIB = 1 << 20
-PLAN = plan(nodes=(node(),))  # 518 MiB with its node
+PLAN = plan(nodes=(node(),))  # a lab of 518 MiB, its node included
 
 
 class Given(VirtualKernel):

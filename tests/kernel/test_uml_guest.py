@@ -143,7 +143,7 @@ def test_requests_of_any_size_and_several_clients_go_through(launch):
 def test_results_and_status_come_out(launch):
     lab = kernel_that("exit", launch.run_dir).start(launch)
     assert lab.wait(60) == 5
-    error, end = lab.events()  # it left without a word
+    error, end = lab.events()  # the guest ended without a message
     assert "the lab process ended with status 5 before its work was done" in error["text"]
     assert "the payload leaves\n" in error["text"]
     assert end == {"event": "end", "status": 5}
@@ -200,7 +200,7 @@ def test_kill_9_of_the_owner_takes_the_guest_along(launch):
     lab.process.wait()
     until("the guest's end", lambda: not guest.alive)
     until("the end of its threads", lambda: session_members(guest.pid, binary) == [])
-    assert launch.state_dir.exists()  # nobody was left to remove it
+    assert launch.state_dir.exists()  # the owner, which removes it, was killed
     cleanup_uml(launch.state_dir)
     assert not launch.state_dir.exists()
 
@@ -239,7 +239,7 @@ def test_kill_9_of_the_guest_is_told(launch):
     assert "the guest ended by itself" in follow(lab, "end")["error"]["text"]
     assert lab.wait(30) == 1
     assert session_members(guest.pid, binary) == []
-    assert "the guest ended by itself" in read_lab(launch.state_dir)["died"]  # for who asks later
+    assert "the guest ended by itself" in read_lab(launch.state_dir)["died"]  # later commands read the reason
     cleanup_uml(launch.state_dir)
     assert not launch.state_dir.exists()
 
@@ -257,7 +257,7 @@ def test_a_run_ends_with_the_command_that_wanted_it(launch):
     run = Launch(launch.plan, launch.run_dir, launch.state_dir, launch.agent, scenario=True)
     lab = kernel_that("wait").start(run)
     follow(lab, "ready")
-    lab.process.stdin.close()  # what the end of this process would do
+    lab.process.stdin.close()  # has the same effect as the end of this process
     assert list(lab.events())[-1] == {"event": "end", "status": 7}
     assert lab.wait(30) == 7
 

@@ -22,7 +22,7 @@ from orchestrator.kernel.uml.binaries import cache_dir
 from orchestrator.kernel.virtual.kernel import VirtualKernel
 
 PROJECT = Path(__file__).resolve().parents[2]
-FEWER = {"count: 10": "count: 2", "hold: 5 s, drain: 5 s": "hold: 2 s, drain: 2 s"}  # of golden-qos
+FEWER = {"count: 10": "count: 2", "hold: 5 s, drain: 5 s": "hold: 2 s, drain: 2 s"}  # changes of golden-qos
 NOBODY = 65534
 KERNEL = VirtualKernel().binary
 TIME_AND_BYTES = ("pcap/broker.pcap", "raw/messages.csv", "raw/nodes.csv", "proof.json", "summary.json")

@@ -1,4 +1,4 @@
-"""Tests that the kernel has processed the carriers of forwarding interfaces at once if each is asked for."""
+"""Tests that the kernel processes the carrier of an interface at once if the lab requests the interface."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lab_running import needs_light
 from orchestrator.lab import carriers
 
 pytestmark = [needs_light, pytest.mark.root]
-PAIRS = 300  # the link watch by itself takes three seconds for so many
-SINCE = (6, 8)  # of Linux: one that is asked for is dealt with
+PAIRS = 300  # the kernel's own link watch takes three seconds for these
+SINCE = (6, 8)  # Linux version from which on a request processes the carrier
 
 
 @pytest.fixture

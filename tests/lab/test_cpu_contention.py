@@ -37,13 +37,13 @@ def test_groups_of_version_2_up_to_the_mount(tmp_path: Path) -> None:
     mounts = f"30 1 0:9 / {tree} rw - cgroup2 cgroup2 rw\n"
     groups = cpu_contention.chain(proc(tmp_path / "proc", "0::/a/b\n", mounts))
     assert groups == [tree / "a/b", tree / "a", tree]
-    (tree / "cpu.stat").write_text("usage_usec 5\n")  # of the root, which has no quota
+    (tree / "cpu.stat").write_text("usage_usec 5\n")  # the root group, which has no quota
     (tree / "a/cpu.stat").write_text(V2)
     throttling = cpu_contention.Throttling(lambda: groups)
     assert throttling.read() == (0, 0, 0), "what was before is not of the run"
     (tree / "a/cpu.stat").write_text(V2.replace("7", "9").replace("250", "350"))
     assert throttling.read() == (2, 0, 100_000)
-    groups[0] = tree / "c"  # the process was moved to a group that had been throttled before
+    groups[0] = tree / "c"  # the process moves to a group that was throttled before
     (tree / "c").mkdir()
     (tree / "c/cpu.stat").write_text("nr_periods 900\nnr_throttled 800\nthrottled_usec 7000\n")
     assert throttling.read() == (2, 0, 100_000)
@@ -169,7 +169,7 @@ def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
     ) as process:
         assert process.stdout is not None and process.stdout.readline() == b"go\n"
         os.kill(process.pid, signal.SIGSTOP)
-        time.sleep(0.5)  # how long it stands still is what is tested
+        time.sleep(0.5)  # the length of the stop is the test's subject
         os.kill(process.pid, signal.SIGCONT)
         process.communicate(b"")
     lines = [dict(zip(path.read_text().splitlines()[0].split(","), row.split(","), strict=True))
@@ -192,7 +192,7 @@ class Processes:
         (self._path / str(pid) / "stat").write_text(f"{pid} ({name}) {state} {parent} 0 0\n")
 
     def end(self, pid: int) -> None:
-        (self._path / str(pid) / "stat").write_text("")  # whoever has it open reads nothing, as in /proc
+        (self._path / str(pid) / "stat").write_text("")  # an open file now reads empty, as in /proc
         (self._path / str(pid) / "stat").unlink()
         (self._path / str(pid)).rmdir()
 
@@ -226,7 +226,7 @@ def test_a_program_that_stood_still_for_less_than_half_a_second_is_found(
     for pid in (2700, 2701, 2702):
         there.say(pid, "S", 2000, "mosquitto")
     stopped = StoppedProcesses(10, each, every, tmp_path)
-    request.addfinalizer(lambda: [os.close(file) for file in stopped._files.values()])  # 512 of them
+    request.addfinalizer(lambda: [os.close(file) for file in stopped._files.values()])  # 512 open files
     assert not any(stopped.look() for _ in range(40))
     for broker in (2700, 2702):
         there.say(broker, "T", 2000, "mosquitto")

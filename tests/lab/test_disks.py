@@ -119,7 +119,7 @@ def test_a_machine_has_its_disks_counts_since_the_first_sample(
         f"1 0 8:1 / / rw - ext4 a rw\n2 1 8:2 / /disks rw - {kind} b rw\n3 1 8:3 / /disk rw - xfs c rw\n"
     )
     disks = MachineDisks(Rising().take, mounts)
-    for read, written in ((1000, 500), (3000, 700), (200, 100)):  # the last after the machine began again
+    for read, written in ((1000, 500), (3000, 700), (200, 100)):  # the third: after a restart
         disks.take("a", stats(read, written))
     disks.write(tmp_path / "disks.vm.csv")
     assert (tmp_path / "disks.vm.csv").read_text() == (

@@ -84,7 +84,7 @@ def test_software_freezes_and_thaws_and_a_frozen_one_stops_in_order(
     def state() -> str:
         return str(call("inspect")["nodes"]["alpha"]["software"]["daemon"]["state"])
 
-    for action in ("freeze", "freeze", "thaw", "thaw", "freeze"):  # a second one changes nothing
+    for action in ("freeze", "freeze", "thaw", "thaw", "freeze"):  # equal repeats change nothing
         assert call("software", action=action, nodes=["alpha"], software="daemon")["ok"]
     assert state() == "ready", "it lives"
     assert call("software", action="stop", nodes=["alpha"], software="daemon")["ok"]

@@ -70,7 +70,7 @@ def test_a_scenario_leaves_a_complete_run_directory(start: Start) -> None:
     manifest = running.manifest
     assert (manifest["state"], manifest["driver"], manifest["suspect"]) == ("complete", "fake", False)
     point = manifest["captures"]["point"]
-    assert point.keys() == {"packets", "received", "dropped_kernel", "dropped_interface"}  # as of tcpdump
+    assert point.keys() == {"packets", "received", "dropped_kernel", "dropped_interface"}  # tcpdump's counts
     assert point["packets"] == point["received"] > 0
     assert manifest["phases"]["hold"][1] - manifest["phases"]["hold"][0] == 1000 * MS
     records = (running.run_dir / "raw" / "messages.csv").read_text().splitlines()
@@ -317,7 +317,7 @@ def test_the_link_of_an_added_node_is_there_proven_and_changed_like_any_other(st
     new = node("grows", 5, "gamma")
     wire = access("grows", "wire-gamma", new, Impairment(delay_ns=7 * MS, limit_packets=50), Impairment())
     plan = make_plan("grows", (new,), (wire,))
-    steps = [dataclasses.asdict(s) for s in plan.steps[1:]]  # without the bridge, which is there
+    steps = [dataclasses.asdict(s) for s in plan.steps[1:]]  # the bridge exists already
     request = {"node": dataclasses.asdict(new), "steps": steps, "links": [dataclasses.asdict(wire)]}
     assert control.call("add", **request)["ok"], running.stderr
     link = control.call("inspect")["links"]["wire-gamma"]

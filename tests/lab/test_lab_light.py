@@ -31,7 +31,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     made: list[Running] = []
 
     def run(plan: Plan, *options: str) -> Running:
-        directory = tmp_path / str(len(made))  # short: a socket is below it
+        directory = tmp_path / str(len(made))  # short, because it contains a socket
         directory.mkdir()
         made.append(Running(plan, directory, *options))
         return made[-1]
@@ -241,7 +241,7 @@ def test_after_kill_9_at_any_moment_destroy_leaves_nothing_and_touches_nothing_e
     start: Start, seed: int
 ) -> None:
     lab = own(f"kill{seed}")
-    bystander = f"vnet-{lab}x"  # a longer name is another lab's
+    bystander = f"vnet-{lab}x"  # this namespace belongs to a lab of a longer name
     subprocess.run(["ip", "netns", "add", bystander], check=True)
     subprocess.run(["ip", "-n", bystander, "link", "set", "lo", "alias", namespaces.MARK], check=True)
     process = subprocess.Popen(["ip", "netns", "exec", bystander, "sleep", "60"])
@@ -253,7 +253,7 @@ def test_after_kill_9_at_any_moment_destroy_leaves_nothing_and_touches_nothing_e
         time.sleep(random.Random(seed).uniform(0.02, 2.5))
         running.process.kill()
         running.process.wait()
-        if seed % 2:  # the launcher ends by itself when its client goes; both must be fine
+        if seed % 2:  # otherwise the launcher ends when its client ends; cleanup must work in both cases
             kill_launcher(running)
         removed = cleanup.destroy(lab, running.state_root)
         assert removed.errors == []

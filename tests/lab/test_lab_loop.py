@@ -47,7 +47,7 @@ def test_a_number_that_is_given_out_again_in_the_turn_is_another_descriptor(
         called.append(mine)
         calls.unregister(other)
         os.close(other)
-        ours, _ = os.pipe()  # the lowest free number: the one just closed
+        ours, _ = os.pipe()  # gets the lowest free number, which is that of the closed one
         assert ours == other
         calls.register(ours, selectors.EVENT_READ, lambda: called.append("another"))
 
@@ -61,7 +61,7 @@ def test_a_number_that_is_given_out_again_in_the_turn_is_another_descriptor(
 def test_a_call_that_waits_serves_the_others_once() -> None:
     loop = Loop(MonotonicClock())
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind("")  # a name of its own
+    listener.bind("")  # the kernel chooses a free name
     listener.listen()
     client = socket.socket(socket.AF_UNIX)
     client.connect(listener.getsockname())
@@ -73,10 +73,8 @@ def test_a_call_that_waits_serves_the_others_once() -> None:
         os.read(read, 1)
         loop.until(loop.clock.now_ns() + 5 * SECOND, "a client", lambda: bool(accepted))
 
-    loop.watch(read, request)  # first: the turn lists it before the listener
-    loop.watch(
-        listener.fileno(), lambda: accepted.append(listener.accept()[0])
-    )  # would block the second time
+    loop.watch(read, request)  # registered first, so the turn lists it before the listener
+    loop.watch(listener.fileno(), lambda: accepted.append(listener.accept()[0]))  # a second call would block
     listener.settimeout(1)
     loop.until(loop.clock.now_ns() + 5 * SECOND, "a client", lambda: bool(accepted))
     assert len(accepted) == 1

@@ -164,7 +164,7 @@ def burst(
     for _ in range(count):
         sent += size * 8e9 / offered_bps
         if len(gone) - bisect.bisect(gone, sent) >= asked.limit_packets:
-            continue  # the queue is full
+            continue  # the queue is full, so netem drops the frame
         due = max(due, sent + asked.delay_ns + draw.uniform(-1, 1) * asked.jitter_ns) + spacing
         gone.append(due)
         arrivals.append(round(due + draw.uniform(0, late_ns)))
@@ -252,7 +252,7 @@ def test_a_queue_that_is_shorter_than_the_jitter_says_so() -> None:
 
 
 @settings(deadline=None)
-@example(rate=2_238_496_080, delay=268_738, part=0, limit=51, seed=0)  # a queue as long as the delay
+@example(rate=2_238_496_080, delay=268_738, part=0, limit=51, seed=0)  # a queue hardly longer than the delay
 @given(
     st.integers(10_000, 10**10),
     st.integers(0, 20 * MS),

@@ -108,5 +108,5 @@ def test_routes_go_with_the_daemons_and_come_with_them(lab: Running) -> None:
     assert way(lab) != ""
     assert call("software", action="kill", nodes=["a"])["ok"]
     assert call("software", action="start", nodes=["a"])["ok"]
-    # Its neighbours still believe in the one before for a moment.
+    # For a moment its neighbours still have the routes of the killed daemon.
     until(20, "the way back", lambda: run(lab, "client", "ping", "-c1", "-W1", server(lab))[0] == 0)

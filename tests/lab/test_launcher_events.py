@@ -19,7 +19,7 @@ from orchestrator.lab.launcher_events import LauncherEvents
         ("drain", "utility", 0, False),
         ("collect", "client", 0, False),
         ("drain", "utility", 1, True),
-        ("drain", "server", 0, True),  # whoever asks it gets no answer any more
+        ("drain", "server", 0, True),  # a server must answer until the end
     ],
 )
 def test_a_sender_may_end_well_after_the_hold(

@@ -91,10 +91,10 @@ def test_a_neighbour_that_a_program_sets_is_named(kind: int, word: str) -> None:
     (NEWLINK, link(UP, CARRIER), 0),  # a cut in the core takes the carrier away
     (NEWLINK, link(UP, UP), PROGRAM),  # set up
     (NEWLINK, link(0, UP, name=b"tun0\0"), PROGRAM),  # a program's own device
-    (DELADDR, address("10.94.0.9"), PROGRAM),  # one that it had added
+    (DELADDR, address("10.94.0.9"), PROGRAM),  # an address that the program had added
     (DELADDR, address("fd00::7", 3), 0),  # the kernel: the interface went down
     (NEWADDR, address("10.8.0.1", 9), PROGRAM),  # on a device of its own
-    (DELROUTE, route("10.97.0.0", 16, kind=6), PROGRAM),  # its own, put back
+    (DELROUTE, route("10.97.0.0", 16, kind=6), PROGRAM),  # a route of its own, put back
     (DELROUTE, route("10.94.0.1", 32, kind=6), PROGRAM),  # also in a subnet of the node
     (NEWROUTE, route("10.94.0.0", 24, KERNEL), 0),  # comes with an address
     (NEWROUTE, route("fd00::", 64, KERNEL), 0),

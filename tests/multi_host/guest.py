@@ -19,7 +19,7 @@ from orchestrator.kernel.protocol import Launch
 from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.project import AGENT
 
-BUILD = Path(__file__).parent / "kernel" / "build.sh"  # of the kernel of hosts that have one of their own
+BUILD = Path(__file__).parent / "kernel" / "build.sh"  # builds the kernel of hosts that have their own
 ROOM_FOR = 240  # nodes: what memory the kernel may take
 CGROUP = Path("/sys/fs/cgroup")
 OWN = ("--net", "--mount", "--pid", "--cgroup", "--fork", "--kill-child", "--mount-proc")

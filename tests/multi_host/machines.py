@@ -22,7 +22,7 @@ from orchestrator.kernel.process import end, session_members
 KERNEL = "VNET_HOST_KERNEL"  # the environment variable that names it: tests/multi_host/kernel/build.sh
 MANAGING, MANAGE = "manage", "198.51.100"
 MEMORY = "1024M"
-OFF_S = 3.7  # of each further clock against the one before it
+OFF_S = 3.7  # offset of each further clock from the one before it
 PR_SET_PDEATHSIG = 1
 ASK = """
 import os, time

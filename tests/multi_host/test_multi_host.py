@@ -28,7 +28,7 @@ MISSING = {
 }
 # The quick tests of each place; the rest by hand: make test-hosts
 QUICK = {"kernel": "over_two_hosts", "namespaces": "part_that_is_killed or cannot_carry or doctor"}
-ASKED = "VNET_TEST_HOSTS"  # which tests instead, as pytest's -k has it
+ASKED = "VNET_TEST_HOSTS"  # names the tests to run instead, in the syntax of pytest's -k
 
 pytestmark = [
     pytest.mark.uml,

@@ -101,7 +101,7 @@ TEXTS = {
     "internal error: qemu unexpectedly closed the monitor: 2026-11-21T23:48:17.851076Z qemu-system-x86_64: "
     '-device {"driver":"vfio-pci","host":"0000:02:01.0","id":"hostdev0","bus":"pci.2","addr":"0x1"}: '
     "vfio 0000:02:01.0: group 6 is not viable Please ensure all devices within the iommu_group are bound to "
-    "their vfio bus driver.": "IOMMU group 6 also holds",  # as libvirt 9.0 and QEMU 7.2 say it
+    "their vfio bus driver.": "IOMMU group 6 also holds",  # the message of libvirt 9.0 and QEMU 7.2
     f"{VFIO}failed to setup container for group 6: Failed to set iommu: Operation not permitted": "x2APIC",
     f"Requested operation is not valid: {NIC}is in use by driver QEMU, domain l2": "machine l2;",
     f"Unmanaged {NIC}must be manually detached from the host": "managed='no'",

@@ -100,7 +100,7 @@ links:
     rest: {rate: 200 kbit/s}}}}, reverse: {rate: 1 Mbit/s}}
 run: {hold: 10 s}
 """
-FRAME_MS = 1518 * 8e-3  # of another class, at 1 Mbit/s
+FRAME_MS = 1518 * 8e-3  # transmission time of a frame of another class at 1 Mbit/s
 
 
 def governed(cooperate: bool, overlay: str = "") -> dict[str, FlowBound]:

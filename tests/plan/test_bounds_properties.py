@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from orchestrator.plan.bounds.analysis import analyse
 from orchestrator.plan.bounds.network import Hop, Server, Stream
 
-PACKETS = 12  # of each stream
+PACKETS = 12  # packets of each stream
 
 
 @dataclass(frozen=True)

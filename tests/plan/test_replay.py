@@ -61,7 +61,7 @@ def test_a_frame_of_an_outage_lasts_until_its_end(trace: Trace, share: float) ->
     end_ns = first.at_ns + first.silent_ns
     at_ns = int(first.at_ns + share * (first.silent_ns - 1))
     active: Moment = every[bisect_right(begins, at_ns) - 1]
-    assume(at_ns < begins[-1])  # what was looked at reaches so far
+    assume(at_ns < begins[-1])  # the examined interval ends before the last begin
     wanted = impairment(BASE, active)
     lasts_ns = BASE.frame_bytes * 8 * 10**9 / wanted.rate_bps
     rounding_ns = lasts_ns / wanted.rate_bps  # to whole bits per second

@@ -31,11 +31,11 @@ from orchestrator.plan.paths import Paths
 from orchestrator.plan.render import render
 from orchestrator.topology.loading import parse
 
-RATE = {"rate": "2 Mbit/s", "backpressure": True}  # for machines whose kernel has no netem
+RATE = {"rate": "2 Mbit/s", "backpressure": True}  # settings for machines whose kernel has no netem
 RATE_BPS = 2_000_000
 FLOOD = {"protocol": "udp", "rate": "4 Mbit/s", "size": "1000 B"}
-LINKS = ("wan", "own", "wire", "field")  # of segments, of a node, of two nodes; a segment's medium
-PAIRS = (("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"))  # who sends over each of them
+LINKS = ("wan", "own", "wire", "field")  # a link of segments, of a node, of two nodes; a segment's medium
+PAIRS = (("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"))  # sender and receiver over each of them
 
 
 def data(**link: Any) -> dict[str, Any]:
@@ -269,7 +269,7 @@ def test_two_floods_share_the_rate_of_one(run: Path, link: str) -> None:
     }
     both = bps.pop("both")
     assert both == pytest.approx(RATE_BPS, rel=0.01)
-    if link == "field":  # which has no directions
+    if link == "field":  # a medium has no directions
         assert not bps
         return
     assert sum(bps.values()) == pytest.approx(RATE_BPS, rel=0.01)  # type: ignore[arg-type]

@@ -115,7 +115,7 @@ def test_classes_get_what_they_are_guaranteed_and_not_more_than_their_ceiling(ru
     assert small > 800_000
     assert large > 2_400_000
     assert capped == pytest.approx(320_000, rel=0.03)
-    assert large / small == pytest.approx(3, rel=0.1)  # what is left is lent in proportion
+    assert large / small == pytest.approx(3, rel=0.1)  # the rest is shared in proportion
     assert small + large + capped == pytest.approx(4_000_000, rel=0.02)
 
 
@@ -160,7 +160,7 @@ def test_each_band_has_counters_of_its_own(run: Path) -> None:
     for of, columns in (
         (prio, ("packets", "bytes", "dropped")),
         (htb, ("packets", "bytes", "dropped")),
-        (cake, ("packets", "dropped")),  # its bytes are of what came
+        (cake, ("packets", "dropped")),  # cake's bytes count arriving packets
     ):
         below = [row for name, row in of.items() if name is not None]
         for column in columns:

@@ -55,7 +55,7 @@ def test_a_machine_there_is_worked_on_from_here(
     import libvirt  # type: ignore[import-untyped]
 
     far.stop()
-    far.state = daemon.states  # whose mounts that daemon sees, as a server's sees all
+    far.state = daemon.states  # that daemon sees these mounts, as a server's daemon sees all of its machine
     far.start()
     query = f"keyfile={far.place}/mine&known_hosts={far.place}/known&{daemon.uri.partition('?')[2]}"
     file = tmp_path / "remote-vm.yaml"

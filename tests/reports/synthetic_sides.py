@@ -11,7 +11,7 @@ from reports.metrics.metric import Metric, Of
 
 CLASSES = ("control", "meter", "video")
 TIMES = ("latency_mean", "latency_p50", "latency_p99", "round_trip_p99")
-SCATTER = 0.04  # of a figure between repetitions
+SCATTER = 0.04  # relative scatter of a figure between repetitions
 
 
 def sample(

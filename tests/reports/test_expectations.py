@@ -200,7 +200,7 @@ def test_the_bootstrap_keeps_correlation() -> None:
         )
         covered += one.low <= 0 <= one.high
         wide += one.high - one.low > 2 * (other.high - other.low)
-    assert wide == 20 and covered >= 16  # of 20 intervals of 95 %, fewer than 16 come once in 400 times
+    assert wide == 20 and covered >= 16  # fewer than 16 of 20 intervals of 95 % hold once in 400 times
 
 
 def test_few_messages_give_no_upper_border_of_a_high_percentile() -> None:

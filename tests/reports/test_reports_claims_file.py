@@ -163,7 +163,7 @@ def test_arithmetic_carries_the_interval() -> None:
         found = parse(text).value(known.get)
         return None if found is None else (found.value, found.half)
 
-    assert value("a + b") == (14, 2) and value("a - b") == (6, 2)  # of one run: they may vary together
+    assert value("a + b") == (14, 2) and value("a - b") == (6, 2)  # both of one run: they may vary together
     assert value("a - b - b") == (2, 3) and value("-(a - b) * 2") == (-12, 4)
     assert value("100 - a") == (90, 1) and value("a / 2 + 3 * b") == (17, 3.5)
     assert value("a * -2") == (-20, 2) and value("(0 - 2) * a") == (-20, 2)  # no width is negative

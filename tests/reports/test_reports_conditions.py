@@ -55,7 +55,7 @@ def test_roles_of_requests_and_of_a_chain() -> None:
         "sender": ("ask1",),
         "client": ("relay",),
     }
-    assert total_clients(run) == 3  # what listens takes no place in the ramp
+    assert total_clients(run) == 3  # listening software has no place in the ramp
 
 
 def test_a_run_without_a_plan_has_no_roles() -> None:
@@ -88,7 +88,7 @@ def test_series_are_named_by_the_levels_that_vary() -> None:
 def test_a_factor_that_is_the_promise_is_called_by_it() -> None:
     runs = [(guaranteed(f"QoS {q}"), {"qos": q, "clients": c}) for q in (0, 1) for c in (5, 10)]
     assert series(runs)[:2] == ["QoS 0, clients 5", "QoS 0, clients 10"]
-    same = [(guaranteed("QoS 0"), {"qos": 0}), (guaranteed("QoS 0"), {"qos": 1})]  # of publications alone
+    same = [(guaranteed("QoS 0"), {"qos": 0}), (guaranteed("QoS 0"), {"qos": 1})]  # publications only
     assert series(same) == ["qos 0", "qos 1"]
 
 

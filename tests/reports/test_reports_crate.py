@@ -104,7 +104,7 @@ def test_a_crate_with_damaged_bytes_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(damaged, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(NAME, "{}" * 50)
     content = bytearray(damaged.read_bytes())
-    begin = 30 + len(NAME)  # of the compressed data, after the entry's header
+    begin = 30 + len(NAME)  # offset of the compressed data, after the entry's header
     content[begin : begin + 2] = b"\xff\xff"
     damaged.write_bytes(content)
     with pytest.raises(CrateError, match=r"damaged.zip: cannot be read \(.*; name a file that"):

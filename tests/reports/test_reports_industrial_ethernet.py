@@ -36,7 +36,7 @@ def crafted(figures: dict[str, float]) -> Evidence:
     return found
 
 
-PRINTED = {  # of tables 1 to 3, ms
+PRINTED = {  # values of tables 1 to 3, ms
     "untagged_alone_mean": 0.700, "untagged_receive_mean": 0.7549, "untagged_transmit_mean": 1.0933,
     "tagged_transmit_mean": 1.0907, "queues_alone_mean": 0.700, "queues_transmit_mean": 0.7148,
     "untagged_transmit_std": 0.0937, "queues_transmit_std": 0.0178, "queues_alone_std": 0.014,

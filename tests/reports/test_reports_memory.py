@@ -81,7 +81,7 @@ def test_one_run_is_held_at_a_time(campaign: Path, monkeypatch: pytest.MonkeyPat
     counting = Counting(monkeypatch)
     scanty = LATENCIES(study_of_campaign(campaign))
     assert scanty.equals(ample) and set(held) == {1}
-    assert [file.name for file in counting.read] == ["messages.parquet"] * 8  # what there is, then the times
+    assert [file.name for file in counting.read] == ["messages.parquet"] * 8  # the counts, then the times
 
 
 def test_what_a_run_more_costs(campaign: Path) -> None:

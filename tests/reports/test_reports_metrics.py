@@ -155,7 +155,7 @@ def test_every_message_is_accounted_for() -> None:
 
 def test_what_was_received_was_expected_and_what_was_answered_was_received() -> None:
     rows = [
-        sent(0, 0, 10, "unsent", "s", 20, 1) | {"sent_ns": None},  # but not to all of its receivers
+        sent(0, 0, 10, "unsent", "s", 20, 1) | {"sent_ns": None},  # sent, but not to all of its receivers
         sent(0, 0, 10, "unsent", "z", None, 0) | {"sent_ns": None},
         sent(0, 1, 30, "settled", "s", None, 0) | {"pattern": "request", "replied_ns": 40},
         sent(0, 2, 50, "unsettled", "s", None, 0) | {"pattern": "request"},
@@ -297,7 +297,7 @@ def test_summary_of_a_whole_run(tmp_path: Path) -> None:
     cpu = find(found, "cpu", Of(nodes="broker"))
     assert cpu is not None and cpu.low is not None and cpu.high is not None
     assert cpu.low < cpu.value < cpu.high
-    assert cpu.value == pytest.approx(100 * 0.001 * 20 * 1.25, rel=0.05)  # as the generator made it
+    assert cpu.value == pytest.approx(100 * 0.001 * 20 * 1.25, rel=0.05)  # the value that the generator made
     assert (cpu.unit, cpu.n) == ("% of a core", 60)
     of = Of(traffic_class=CLASS, guarantee="QoS 1")
     lost, held = find(found, "messages_lost", of), find(found, "guarantee_held", of)

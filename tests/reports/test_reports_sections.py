@@ -258,7 +258,7 @@ def test_addresses_on_the_near_side_of_a_link(anything: Path) -> None:
     assert addresses_behind(plan_of(plan), "uplink") == everyone  # all stand in lan, which is its first end
     access = {"name": "access", "a": "client1", "b": "lan"}
     only = addresses_behind(plan_of({**plan, "links": [*plan["links"], access]}), "access")
-    assert only == {"10.10.0.3"}  # of the second node, since the broker is the first
+    assert only == {"10.10.0.3"}  # the address of the second node, since the broker is the first
 
 
 def test_a_link_between_nodes_has_two_sides() -> None:

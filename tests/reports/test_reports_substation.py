@@ -26,7 +26,7 @@ from reports.study import Study
 PAPER = PAPERS[ROOM]
 CLAIMS = PAPER.claims()
 MS = 1_000_000
-PRINTED = {  # what the text says of figures 3, 5 and 6, us; of figure 7 it says no value
+PRINTED = {  # values in the text on figures 3, 5 and 6, us; the text has none for figure 7
     200: {
         "up_alone": 290, "up_ftp": 850, "down_alone": 310, "down_ftp": 360, "busbar_mean": 250, "busbar": 300,
         "busbar_ftp": 2000,
@@ -143,7 +143,7 @@ def test_delays_count_from_being_sent_apart_by_whether_a_file_passes() -> None:
     assert found["ct-busbar", "alone_delay_max"] == pytest.approx(180)
     assert found["ct-busbar", "alone_delay_mean"] == pytest.approx(175)
     assert found["ct-busbar", "ftp_delay_max"] == pytest.approx(250)
-    assert found["ct-busbar", "ftp_received"] == 50  # one of two
+    assert found["ct-busbar", "ftp_received"] == 50  # one of two, in per cent
     assert found["ct-protection", "alone_delay_max"] == pytest.approx(160)
     assert found["protection-cb", "alone_delay_max"] == pytest.approx(150)
     assert found["busbar-cb", "alone_delay_max"] == pytest.approx(165)

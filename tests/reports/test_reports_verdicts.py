@@ -69,7 +69,7 @@ def test_retired_words_are_nowhere() -> None:
     """Shows that retired words are in no code, page template or docs page; published examples keep theirs."""
     files = [f for top in CODE for end in KINDS for f in (ROOT / top).rglob(f"*.{end}")]
     files += [f for f in (ROOT / "docs").rglob("*.md") if "examples" not in f.parts] + [ROOT / "README.md"]
-    known_here = {ROOT / "docs/contracts/run-directory.md", TRANSLATES}  # which say what was written before
+    known_here = {ROOT / "docs/contracts/run-directory.md", TRANSLATES}  # these explain the older words
     found = {
         f"{file.relative_to(ROOT)}: {match[0]}"
         for file in files
@@ -251,7 +251,7 @@ def test_expectations_are_judged_again_after_a_further_cell(
     monkeypatch.setattr(of_all, "on_conditions", lambda study: iter([now]))
     old = {"of": "expectation", "name": "few lost", "verdict": "holds", "reason": ""}
     (tmp_path / VERDICTS).write_text(json.dumps({"format": 1, "verdicts": [old], "counts": {}}))
-    assert [one.verdict for one in of_all.of_expectations(tmp_path)] == ["holds"]  # of a run
+    assert [one.verdict for one in of_all.of_expectations(tmp_path)] == ["holds"]  # the verdict on a run
     cells = tmp_path / "cells.jsonl"
     cells.write_text("")
     for later_s, word in ((-60, "holds"), (60, "fails")):

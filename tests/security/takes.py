@@ -26,7 +26,7 @@ libc.syscall.restype = ctypes.c_long
 IO_SETUP, ADD_KEY = (206, 248) if platform.machine() == "x86_64" else (0, 217)
 EVENTS = 64
 FAN_REPORT_FID, SHM_LOCK, IPC_RMID, GET_PIPE_SIZE = 0x200, 11, 0, 1032
-PIPE_BYTES = 65536  # of a new pipe, until the user's pages are taken (fs.pipe-user-pages-soft)
+PIPE_BYTES = 65536  # size of a new pipe, until the user's pages are taken (fs.pipe-user-pages-soft)
 HELD: list[object] = []
 SEGMENTS: list[int] = []
 WATCHED: list[str] = []

@@ -45,7 +45,7 @@ def open_to_others(top: Path) -> list[str]:
         try:
             mode = path.lstat().st_mode
         except FileNotFoundError:
-            continue  # it has ended
+            continue  # the process has ended
         above = [one for one in path.parents if one.is_relative_to(top)]
         if stat.S_ISLNK(mode) or any(not one.stat().st_mode & 0o011 for one in above):
             continue
@@ -79,7 +79,7 @@ class Account:
         return said
 
     def check(self) -> None:
-        self.base.chmod(0o755)  # of mkdtemp: closed, which would hide all that is looked for
+        self.base.chmod(0o755)  # mkdtemp's mode would hide the files that the test examines
         for path in self.base.rglob("*.yaml"):
             path.chmod(0o644)
         assert open_to_others(self.base) == []

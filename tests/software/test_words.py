@@ -56,8 +56,8 @@ MODULES = (
     # which kinds send datagrams, segments or bare frames, so that counts of them can be compared
     "capture/conservation/drops.py",
     "capture/conservation/stacks.py",
-    "orchestrator/lab/admission.py",  # which kind's logins are judged
-    "capture/monitors/brokers.py",  # what each broker's log says at a limit
+    "orchestrator/lab/admission.py",  # names the kinds whose logins it judges
+    "capture/monitors/brokers.py",  # reads each broker's log for its limits
 )
 PARTS = ("orchestrator", "capture", "contract", "reports")
 SUFFIXES = {".py", ".rs", ".j2", ".js", ".css", ".md"}

@@ -113,7 +113,7 @@ def test_the_distance_tells_one_law_from_another() -> None:
     same = [draw.choice(wanted) for _ in range(1000)]
     told = shape.critical(1000, 3.0)
     assert shape.distance(same, wanted) < told < 0.06
-    other = [draw.uniform(0, 10e6) for _ in range(1000)]  # of the same mean
+    other = [draw.uniform(0, 10e6) for _ in range(1000)]  # delays of the same mean
     assert shape.distance(other, wanted) > 2 * told
     late = [value + 1e6 for value in same]
     assert shape.distance(late, wanted) > told > shape.distance(late, wanted, tolerance_ns=1e6)

@@ -92,7 +92,7 @@ def test_every_count_of_a_lab_agrees_and_one_that_is_changed_is_found(place: Pla
     kept = [line for line in records if not line.startswith(f"R,{flow},")]
     assert bad_after(run, "messages.csv", kept) == {"message-totals", "message-losses"}
     samples = (run / "raw" / "links.csv").read_text().splitlines()
-    fields = [line.split(",") for line in samples]  # as when a queue's drops were not counted
+    fields = [line.split(",") for line in samples]  # then a queue's drops become 0, as if uncounted
     quiet = [",".join([*f[:5], "0", *f[6:]] if f[1:3] == ["no", "forward"] else f) for f in fields]
     assert bad_after(run, "links.csv", quiet) == {"link-frames", "segment-frames"}
     cpu = [line.replace(line.rpartition(",")[2], str(10**10)) for line in

@@ -29,7 +29,7 @@ QUEUES = {
     ),
     "red": ('"queue": {"red": {"min": "20 kB", "max": "60 kB", "limit": "90 kB"}}', 90),
     "fqcodel": ('"queue": {"fq_codel": {"limit": 150}}', 150),
-    "cake": ('"queue": {"cake": {}}', 375),  # its memory holds more than this flood is too much
+    "cake": ('"queue": {"cake": {}}', 375),  # the flood's surplus, which cake's memory can hold
 }
 EARLY = ("red", "fqcodel", "cake")  # drop before their queue is full
 

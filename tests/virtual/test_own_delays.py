@@ -39,7 +39,7 @@ def test_a_table_of_ones_own_is_proven(place: Place) -> None:
     (place.cwd / "beats.csv").write_text("quantile,delay_ms\n0,5\n0.5,5\n0.6,10\n1,20\n")
     ran = place.run(
         file="bells.yaml", seed=8
-    )  # of the seeds 1 to 19, one (7) draws a mean of 17.3 ms for 14.6
+    )  # among the seeds 1 to 19, one (7) draws a mean of 17.3 ms for 14.6
     proof = json.loads((ran.run_dir / "proof.json").read_text())
     shapes = [one for one in proof if one["quantity"] == "distribution"]
     assert len(shapes) == 2 and {one["verdict"] for one in proof} == {"holds"}, proof

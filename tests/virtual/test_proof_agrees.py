@@ -26,7 +26,7 @@ links:
   wan: {between: [left, right], both: {delay: 15 ms, rate: 20 Mbit/s}}
 run: {hold: 22 s}
 """
-WIRE_BYTES, SEGMENT_BYTES = 1514, 1448  # of a full segment with time stamps
+WIRE_BYTES, SEGMENT_BYTES = 1514, 1448  # lengths of a full segment with time stamps
 
 
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="no iperf3 (make setup installs it)")
@@ -38,7 +38,7 @@ def test_ping_and_iperf3_agree_with_the_proof(place: Place) -> None:
     assert {one["verdict"] for one in lines} == {"holds"}
 
     said = (ran.run_dir / "raw/logs/near.ping.log").read_text()
-    frame_ns = 98 * 8 * 10**9 / 20e6  # of an echo request, whose own transmission the proof's frame had not
+    frame_ns = 98 * 8 * 10**9 / 20e6  # an echo request's transmission time
     found = re.search(r"rtt min/avg/max/mdev = ([\d.]+)/", said)  # the mean has ARP's in it
     assert found is not None, said
     ways = sum(proof[way, "delay"]["measured"] for way in ("forward", "reverse"))

@@ -24,7 +24,7 @@ def test_what_a_measurement_takes(place: Place) -> None:
     messages = pl.read_parquet(run.run_dir / "messages.parquet")
     assert set(messages["class"]) == set(COMBINATIONS) and messages["received_ns"].null_count() == 0
     found = {(m.name, m.of.capture, m.of.layer): m.value for m in efficiency_metrics(read_run(run.run_dir))}
-    assert found["measurement_bytes", "sv", None] == 98  # as table 5 has it
+    assert found["measurement_bytes", "sv", None] == 98  # the value of table 5
     for name, encoding in (("json", "villas-json"), ("protobuf", "protobuf")):
         for protocol, packets in (("mqtt", 2), ("amqp", 3.5)):
             device = f"{protocol}-{name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 from virtual_place import PROJECT, Place
 
-FIN, SYN = 1, 2  # which take a sequence number, as data does (RFC 9293, 3.4)
+FIN, SYN = 1, 2  # these flags take a sequence number, as data does (RFC 9293, 3.4)
 
 
 def test_the_server_sent_again_what_the_capture_saw_it_send_again(place: Place) -> None:

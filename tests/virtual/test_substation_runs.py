@@ -11,7 +11,7 @@ from reports.rundir import read_run
 from reports.study import study_of_run
 
 FEW = ("-p", "samples=40 /s", "-p", "trips=5 /s", "-p", "busbar_trips=10 /s", "-p", "hold=8 s")
-CHEAP = {"VNET_SYSCALL_COST": "100ns"}  # as the files say
+CHEAP = {"VNET_SYSCALL_COST": "100ns"}  # the setting that the files name
 
 
 def delays(place: Place, network: str, *sizes: str) -> dict[tuple[str | None, str], float]:

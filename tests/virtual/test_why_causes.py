@@ -49,7 +49,7 @@ CLEAN = {
 }  # fmt: skip
 PLANTED = 40
 CLEAN_RUNS = 20
-LEAST = 38  # of PLANTED, named first
+LEAST = 38  # least number of PLANTED that must be named first
 CAUSES = {
     "flow": Cause("flow", "s.send"),
     "rate": Cause("rate", "wan"),

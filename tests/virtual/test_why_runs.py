@@ -58,7 +58,7 @@ run: {connect_interval: 100 ms, hold: 4 s, drain: 1 s}
 def opened(place: Place, tmp_path: Path, text: str) -> Run:
     file = tmp_path / "lab.yaml"
     file.write_text(text)
-    return Run(place.run("--lab", "why", file=str(file)).run_dir)  # with tables
+    return Run(place.run("--lab", "why", file=str(file)).run_dir)  # a run with tables
 
 
 def whole(run: Run) -> list[Answer]:

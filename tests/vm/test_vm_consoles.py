@@ -23,7 +23,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_beginning_and_the_end_stay_and_the_writer_goes_on(tmp_path: Path) -> None:
     log = tmp_path / "console.log"
-    with log.open("ab", buffering=0) as qemu:  # as QEMU opens it
+    with log.open("ab", buffering=0) as qemu:  # opened in QEMU's way
         qemu.write(b"Linux 6.1\n" + b"x" * 5000 + b"the end 1\n")
         shorten(log)
         qemu.write(b"next")

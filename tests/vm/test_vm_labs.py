@@ -125,7 +125,7 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
 
     # names: a light node finds the machine
     assert execute(control, "light", "getent", "hosts", "guest")[1].split() == ["10.9.0.1", "guest"]
-    status, said = execute(control, "guest", "ping", "-c", "1", "light")  # and the machine finds it
+    status, said = execute(control, "guest", "ping", "-c", "1", "light")  # the machine finds the name
     assert status == 0, said
 
     # snapshot and return: what happened in between is gone, the agent answers again

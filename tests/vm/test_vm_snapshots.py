@@ -69,7 +69,7 @@ def look(control: Control, name: str) -> dict[str, str]:
     return {
         "host": out(control, name, "hostname").strip(),
         "files": out(control, name, "find /run/vnet /tmp | sort"),
-        "boot": out(control, name, "dmesg | head -n 20"),  # its times are of one boot only
+        "boot": out(control, name, "dmesg | head -n 20"),  # the times of one boot only
         "random": out(control, name, "cat /proc/sys/kernel/random/uuid").strip(),
         "late_s": str(abs(float(out(control, name, "date +%s")) - time.time())),
         "console": out(control, name, "echo said >/dev/console; echo done"),

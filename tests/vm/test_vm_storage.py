@@ -64,7 +64,7 @@ def test_teardown_after_a_crash_removes_disks(
     state.mkdir(parents=True)
     place = storage.make(state)
     (state / "lab.json").write_text("{}")
-    monkeypatch.setenv(storage.VARIABLE, str(tmp_path / "elsewhere"))  # as it is in another shell
+    monkeypatch.setenv(storage.VARIABLE, str(tmp_path / "elsewhere"))  # the setting of another shell
     assert f"directory {place}" in cleanup.leftovers("novm", state.parent)
     assert str(place) in cleanup.destroy("novm", state.parent).directories
     assert not place.exists() and not state.exists()

@@ -141,7 +141,7 @@ def captured(run: vnet.Run, tmp_path: Path) -> vnet.Packets:
 def test_single_packets_are_dissected(captured: vnet.Packets) -> None:
     assert [int(packet.number) for packet in captured.dissect("udp.dstport == 7")] == [1, 3, 5]
     assert len(list(captured.dissect())) == 5
-    first = next(captured.dissect("udp.dstport == 9"))  # and no more is asked for
+    first = next(captured.dissect("udp.dstport == 9"))  # reads no further packet
     assert (first.ip.src, first.udp.dstport) == ("10.0.0.1", "9")
 
 

@@ -16,7 +16,7 @@ from orchestrator.campaign.engines.slurm import jobs
 if TYPE_CHECKING:
     from distributed import Client
 
-REACHED_S = 5  # for the TCP connection; Dask then waits 30 s for the scheduler's answer
+REACHED_S = 5  # time limit of the TCP connection; Dask then waits 30 s for the scheduler's answer
 QUIET = {
     "distributed.scheduler.http.routes": [],  # no web pages, which other users of the machine could open
     "distributed.worker.http.routes": [],

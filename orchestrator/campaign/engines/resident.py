@@ -23,7 +23,7 @@ from typing import IO
 
 from orchestrator.project import CODE_ROOT
 
-FILES = 4  # with each request
+FILES = 4  # descriptors that come with each request
 ASK = b"cell"
 MODULES = ("capture.reduce", "orchestrator.campaign.cell", "orchestrator.kernel.virtual.owner")
 

@@ -29,7 +29,7 @@ from orchestrator.campaign.journal import FINISHED
 from orchestrator.lab.errors import LabError
 from orchestrator.run.directories import make_dir
 
-HARD_S = 60.0  # from the first signal to a cell whose task is cancelled to the second one
+HARD_S = 60.0  # time between the first and the second signal to a cell whose task is cancelled
 RESOURCE = "vnet-lab"  # Dask resource: each worker has one, and each cell needs one
 UNSENT = frozenset({CAPTURES})  # files that stay on the worker's machine
 

@@ -63,7 +63,7 @@ def ip(machine: Machine, words: Sequence[str]) -> int | None:
     command, rest = (plain[1], plain[2:]) if len(plain) > 1 else ("show", [])
     if kind is None:
         return None
-    sets = kind == "link" and command == "s"  # as iproute2 reads it
+    sets = kind == "link" and command == "s"  # for links iproute2 reads `s` as `set`
     if (not sets and "show".startswith(command)) or command in ("list", "ls", "lst", "get", "g"):
         return 0
     return _OBJECTS[kind](machine, command, list(rest))

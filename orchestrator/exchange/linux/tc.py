@@ -43,7 +43,7 @@ def tc(machine: Machine, words: Sequence[str]) -> int | None:
     command, port = plain[1], plain[plain.index("dev") + 1]
     if "delete".startswith(command):
         if "parent" in plain:
-            return None  # of one class
+            return None  # an impairment of one class only
         machine.queues.pop(port, None)
         machine.shaped.discard(port)
         return 0
@@ -63,7 +63,7 @@ def tc(machine: Machine, words: Sequence[str]) -> int | None:
     if "root" in plain[:at] and command == "add" and own:
         return 2  # the qdisc exists already
     if "parent" in plain[:at] and not own:
-        return None  # of one class of traffic
+        return None  # an impairment of one class of traffic only
     if port in machine.shaped and "root" in plain[:at]:
         if command == "change":
             return 2  # the root qdisc is of another kind

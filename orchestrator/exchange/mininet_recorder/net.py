@@ -66,7 +66,7 @@ class Net(Recorded):
         if self.controlled and (name := controller_name(controller)) not in LEARNING:
             leave(f"controller {name}")
         self.classes = {"host": host, "switch": switch, "link": link, "intf": intf}
-        self.custom = False  # as `mn --custom` builds it
+        self.custom = False  # `mn --custom` builds the network itself
         self.built = False
         for key in sorted(keys.keys() - QUIET_KEYS):
             leave(f"Mininet({key}=...) has no counterpart")

@@ -10,7 +10,7 @@ from .said import call_text, change, here, later, leave
 from .stubs import Recorded, quiet, silent
 
 IMPAIRMENTS = ("bw", "delay", "jitter", "loss", "max_queue_size")  # parameters of TCIntf that are imported
-# Keys of a host that carry over, or have no counterpart that matters (names of programs and places).
+# Keys of a Mininet host that the import converts, or may drop without a report: names of programs and places.
 HOST_KEYS = frozenset(["ip", "mac", "defaultRoute", "cpu", "cls", "inNamespace", "dimage"]) - {"dimage"}
 WITHOUT_EFFECT = frozenset(["inNamespace", "isSwitch", "isController", "privateDirs_", "xterm", "hostname"])
 SWITCH_QUIET = frozenset(

@@ -39,7 +39,7 @@ class Interpreter:
     act: Act
     doubt: Report
     variables: dict[str, str] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)  # that the script has written
+    files: dict[str, str] = field(default_factory=dict)  # files that the script has written, by path
     assumed: Report | None = None  # commands taken as successful, since others depend on it
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class Interpreter:
         self.variables.setdefault("?", "0")
         self._steps = self._depth = 0
         self.doubtful = False
-        self.paused = False  # a `sleep` has been since the last change that was said to come after one
+        self.paused = False  # whether a `sleep` ran since the last change that was reported as late
         self.outer: int | None = None  # the line of `sh -c` while its text runs
         self.exported = set(self.variables)  # names of variables that other shells get
         self.opaque: set[str] = set()  # names of variables with attributes, whose values are unknown

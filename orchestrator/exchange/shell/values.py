@@ -34,7 +34,7 @@ def matches(text: str, pattern: str) -> bool | None:
 
 
 def status_of(holds: bool | None) -> Answer:
-    """Returns the answer of a test with this result: status 0 for True, 1 for False, None for None; no
-    output.
+    """Returns the answer of a shell test, which prints nothing: status 0 if it holds, 1 if not, None if
+    unknown.
     """
     return Answer(None if holds is None else int(not holds))

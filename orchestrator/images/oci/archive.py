@@ -18,9 +18,9 @@ from orchestrator.images.oci.bounded import Bounded
 
 MOST_JSON = 4 << 20  # longest manifest or configuration, bytes
 MOST_LAYERS = 512
-MOST_MEMBERS = 4_096  # of the archive itself: settings and layers
-MOST_BYTES = 16 << 30  # of a compressed archive, uncompressed
-# Errors of tarfile and of the decompressors for contents that are none
+MOST_MEMBERS = 4_096  # members of the archive itself: settings and layers
+MOST_BYTES = 16 << 30  # bytes of a compressed archive after decompression
+# Errors that tarfile and the decompressors raise for a file that is no archive.
 BROKEN = (EOFError, tarfile.TarError, zlib.error, ValueError, OverflowError, RecursionError)
 GZIP = b"\x1f\x8b"
 NESTED = 3  # an index may lead to another

@@ -104,7 +104,7 @@ def import_kernel(source: Path, env: Mapping[str, str] = os.environ) -> Carried:
     finally:
         part.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
-            place.rmdir()  # if nothing came of it
+            place.rmdir()  # removes the directory only if it is empty: nothing was installed
     return Carried(place / KERNEL, name, sha256, listed is not None)
 
 

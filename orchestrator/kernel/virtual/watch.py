@@ -22,7 +22,8 @@ ANSWER = re.compile(r"lab-runs: time=(\d+) idle=(\d) machine=(\S+) pid=(\d+) pro
 ANSWER_S = 2.0
 EVERY_S = 1.0
 TAIL_BYTES = 4096
-SPIN, SPIN_LEAST_S = 1 / 20, 2.0  # of stall_s: CPU time that one program may compute at once; 30 s
+# The CPU time that one program may compute without a pause: this share of stall_s, but at least 2 s.
+SPIN, SPIN_LEAST_S = 1 / 20, 2.0
 OUTSIDE = ("progress.jsonl", "owner.log", "console.log")  # not written by the lab
 
 

@@ -28,7 +28,7 @@ from orchestrator.plan.slots import Tables
 
 CLASSES = "t_ns,link,direction,class,bytes,packets,dropped,overlimits,marked,backlog_bytes,backlog_packets"
 CPU_NS = 10_000_003  # CPU time of a node per second; no multiple of a kernel's tick
-OTHER = 1154  # the copy of a frame has the delay of that frame later: a fifth of the law apart, as on average
+OTHER = 1154  # a copy has the delay of the frame 1,154 later: the two differ by a fifth of the range
 FRAMES = (operations.ListenForFrames, operations.SendFrames, operations.CollectFrames)
 
 

@@ -147,7 +147,7 @@ def netem_options(words: list[str]) -> Entry:
 
 def _slot(values: list[str]) -> Entry:
     names, times = ("min-delay", "max-delay"), 2
-    if values[0] == "distribution":  # and its name
+    if values[0] == "distribution":  # the name of the distribution follows
         names, values = ("distribution", "jitter"), values[2:]
     seconds = [scaled(value, TIMES) for value in values[:times]]
     given = dict(zip(values[times::2], map(int, values[times + 1 :: 2]), strict=True))

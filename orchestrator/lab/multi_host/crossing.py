@@ -35,7 +35,7 @@ class Crossing:
     a: str
     b: str
     tunnel: str
-    frame_bytes: int  # that passed, Ethernet's header counted
+    frame_bytes: int  # size of a frame that passed, Ethernet's header counted
     delay_ns: int
     jitter_ns: int
     loss: float

@@ -105,12 +105,14 @@ class Configured(TypedDict):
 
 @dataclass(frozen=True)
 class Configure(Operation[Configured]):
-    """Sets lo and interfaces up; addresses, routes and forwarding as given; segmentation offloads off.
+    """Sets lo and interfaces up; sets addresses, routes and forwarding as given; switches segmentation
+    offloads off.
 
-    tx and rx checksum stay; tso, gso and gro go, and gso_max_segs becomes 1, on `core_devices` too. Answered
-    is what the kernel says afterwards: `nodes` {name: {hostname, interfaces: [{name, address, prefix, mtu,
-    mac, up, offloads: {tso, gso, gro, multi_segment}}]}} and `core_devices` {name: {tso, gso, gro,
-    multi_segment}}. multi_segment: whether gso_max_segs is another number than 1.
+    tx and rx checksum offloads stay on; tso, gso and gro are switched off, and gso_max_segs becomes 1, on
+    `core_devices` too. The answer has the values that the kernel reports afterwards: `nodes` {name:
+    {hostname, interfaces: [{name, address, prefix, mtu, mac, up, offloads: {tso, gso, gro, multi_segment}}]}}
+    and `core_devices` {name: {tso, gso, gro, multi_segment}}. multi_segment: whether gso_max_segs is another
+    number than 1.
     """
 
     op = "configure"
@@ -125,7 +127,7 @@ class NodeSettings(TypedDict):
 
 @dataclass(frozen=True)
 class Set(Operation[NodeSettings]):
-    """Changes a running node; answers what was asked for, as read back."""
+    """Changes a running node; the answer has the changed values as read back."""
 
     op = "set"
     node: str
@@ -142,8 +144,8 @@ class Space(TypedDict):
 class Disk(Operation[Space]):
     """Fills the file systems that a node may write, or gives back their free space.
 
-    Full is a tmpfs of the size that its files take now: what a program frees it may write again. Not the
-    paths of `mounts`, nor machines.
+    To fill one sets its size to what its files take at that moment, so a program may write again what it
+    frees. The paths of `mounts` and virtual machines are not affected.
     """
 
     op = "disk"

@@ -21,7 +21,7 @@ class Start(Operation[Started]):
     op = "start"
     node: str
     software: Mapping[str, Any]  # the plan's
-    log: str | None = None  # else LOGS/NODE.SOFTWARE.log
+    log: str | None = None  # default: LOGS/NODE.SOFTWARE.log
 
 
 class ExitStatus(TypedDict):

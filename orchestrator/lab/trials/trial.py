@@ -38,7 +38,7 @@ class Outcome:
 
     trial: Trial
     sent: int
-    refused: int  # by the queue of the sender's own interface: offered, and lost
+    refused: int  # offered frames that the queue of the sender's own interface dropped
     late_ns: int
     tx_first_ns: int
     tx_last_ns: int

@@ -38,7 +38,7 @@ class Guest:
     channel: Launcher | None = None
     pid: int | None = None
     down: set[str] = field(default_factory=set)  # ports without a carrier
-    software: dict[str, SoftwareState] = field(default_factory=dict)  # as last seen, for when it is off
+    software: dict[str, SoftwareState] = field(default_factory=dict)  # last known, while it is off
     logs: dict[str, Path] = field(default_factory=dict)  # the guest's log files -> ours
     # Snapshots by name, each with its files' sizes and times of change (store.stamps).
     snapshots: dict[str, dict[str, list[int]]] = field(default_factory=dict)
@@ -71,8 +71,8 @@ class Guest:
         return self.up and self._has_channel
 
     def unfit(self, op: str) -> str:
-        """Returns the error text for a request `op` that the machine cannot take, with the command that boots
-        it.
+        """Returns the error text for a request `op` that the machine cannot take. The text names the
+        machine's state, and the command with which the user boots the machine.
         """
         remedy = "`vnet restart` boots it anew" if self.connected else "`vnet start` boots it"
         return f"nodes.{self.name}: {op}: it is {self.state}; {remedy}"

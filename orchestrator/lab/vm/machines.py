@@ -122,7 +122,7 @@ class Machines:
         try:
             domain = begin(0) if self._connection.embedded else self._lent(guest, held, begin)
             for sock in guest.directory.glob("*.sock"):
-                sock.chmod(0o600)  # libvirt's are for everybody who comes so far
+                sock.chmod(0o600)  # libvirt leaves it open to every user who reaches the directory
             return domain
         except self._libvirt.libvirtError as error:
             meaning = explain.explain(said(error))

@@ -20,7 +20,7 @@ from orchestrator.lab.state import replace
 
 KEPT = "kept.json"
 MOST_BYTES = 1 << 20  # largest kept.json, in bytes; it usually has about 200
-OTHER = [-1, -1]  # the stamp of what is no regular file
+OTHER = [-1, -1]  # stamp of an entry that is no regular file
 MARGIN_BYTES = 256 << 20  # left free for what else is written there
 
 

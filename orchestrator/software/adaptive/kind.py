@@ -72,11 +72,11 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
     packets: list[tuple[float, int]] = []
     for flow in sent:
         count, size = expected_messages(flow), flow.payload.bytes
-        if software.spec["use"] == "stream":  # at worst: each segment acknowledged alone
+        if software.spec["use"] == "stream":  # at worst, each segment is acknowledged alone
             packets += [(count, TCP_HEADERS_BYTES + size), (count, TCP_HEADERS_BYTES)]
         else:
             packets.append((_COPIES[software.spec["use"]] * count, UDP_HEADERS_BYTES + size))
-        if probe_ns := software.spec["probe_every_ns"]:  # and each returned
+        if probe_ns := software.spec["probe_every_ns"]:  # the receiver returns each probe
             probes = (flow.stop_ns - flow.start_ns) / probe_ns
             packets.append((2 * probes, UDP_HEADERS_BYTES + HEADER_BYTES))
     return Costs(_MEMORY_BYTES, peers=len(software.spec["to"]), packets=tuple(packets))

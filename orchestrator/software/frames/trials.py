@@ -14,7 +14,7 @@ class Frames:
     """
 
     to: str  # node that receives
-    interface: str  # of this node
+    interface: str  # an interface of this node
     to_interface: str
     sizes: tuple[int, ...]
     tests: tuple[str, ...]  # throughput, latency, frame-loss, back-to-back

@@ -80,7 +80,7 @@ def make_kind(
     """
     build = f"images/brokers/build.sh {name}"
     without = f"topologies with the broker {name} fail in plan"
-    version = ("cat", f"{PLACE}/{name}/version")  # of the build: not all programs print theirs
+    version = ("cat", f"{PLACE}/{name}/version")  # the version of the build: not all programs print theirs
     needed: tuple[Program, ...] = (
         Program(f"{PLACE}/{program}", "", version, without, build, f"{PLACE}/{name}"),
     )

@@ -15,8 +15,9 @@ from .file import NatOptions
 TABLE = "vnet_nat"
 MARK = "vnet: "  # begins each rule's comment, by which the program counts what the kernel has of them
 HERE = Path(__file__).parent
-# Chains: name -> hook and priority (nft(8)). Dropped is before connections are tracked, where an answer
-# still has the outside address and only what was sent to a hidden address itself has that one.
+# Chains: name -> hook and priority (nft(8)). `hidden` drops packets before connection tracking restores
+# inside addresses: an answer still has the outside address there, so only packets that were sent to a hidden
+# address have one.
 CHAINS = {
     "hidden": "type filter hook prerouting priority -300",
     "ports": "type nat hook prerouting priority -100",

@@ -33,7 +33,7 @@ def check(report: Report) -> None:
     _wide_enough(report)
     if not (
         report.model.hosts or report.lost("hosts")
-    ):  # else each host has a bridge of its own, and the planner counts
+    ):  # otherwise each host has a bridge of its own, and the planner counts
         _ports(report)
 
 

@@ -12,7 +12,7 @@ from reports.papers.published import reference
 from reports.study import Study
 
 ROOM = Path(__file__).parent
-# The part before the load in a traffic class -> caption
+# Captions by the first part of a traffic class; the second part is the load (LOADS).
 TAGGING = {
     "untagged": "Table 1. Untagged frames",
     "tagged": "Table 2. Tagged frames, no priority queues in the end nodes",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROUNDING = 1e-6  # of a figure that went through floating point
+ROUNDING = 1e-6  # relative error of a figure that was computed in floating point
 MEASURED = "measured"
 PROOF = ("link", "direction", "quantity")
 NOT_OF = ("name", "value", "unit", "n", "low", "high", "method", "limits")

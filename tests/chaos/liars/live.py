@@ -43,7 +43,7 @@ links:
   way: {between: [a, b], both: {delay: 20 ms}}
 run: {connect_interval: 100 ms, hold: 12 s, drain: 2 s}
 """
-TOLERANCE = 0.05  # of a value: another program on the node shifts times by some microseconds
+TOLERANCE = 0.05  # share of a value: another program on the node shifts times by some microseconds
 COUNTED = ("messages_lost", "messages_received", "messages_sent", "messages_duplicated")
 
 

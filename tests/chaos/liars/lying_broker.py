@@ -8,7 +8,7 @@ import sys
 
 MODE = sys.argv[1]
 TIMES = {"drop": lambda count: int(count % 10 != 0), "twice": lambda count: 1 + int(count % 10 == 0)}
-ANSWERS = {6: 0x70, 5: 0x62}  # of PUBREL and PUBREC: PUBCOMP, PUBREL, each with the packet's id
+ANSWERS = {6: 0x70, 5: 0x62}  # PUBREL is answered by PUBCOMP, PUBREC by PUBREL, each with the packet's id
 
 
 class Broker:

@@ -43,7 +43,7 @@ export class Timeline {
     if (bounds) this.strip(bounds);
     const shown = this.events.slice(-LISTED).reverse();
     this.list.replaceChildren(...shown.map((e) => el("li", { class: e.ok === false ? "bad" : "" },
-      el("time", {}, bounds ? `${seconds(e.t_ns - bounds.t0)}` : when(e.t_ns / 1e6).slice(11)),
+      el("time", { title: when(e.t_ns / 1e6) }, bounds ? seconds(e.t_ns - bounds.t0) : when(e.t_ns / 1e6)),
       el("span", {}, words(e)))));
     if (!shown.length) this.list.append(el("li", { class: "muted" }, "No event yet."));
   }

@@ -213,7 +213,7 @@ class _Closing:
 
     def _command(self, one: Wanted) -> None:
         place = self._places.found(one.name)
-        if place is None:  # else a shell's own word, or a program that the lab makes
+        if place is None:  # otherwise it is a shell's own word, or a program that the lab makes
             if one.must:
                 remedy = one.remedy or f"{OF_A_PACKAGE}, or write its path"
                 raise refuse(one.key, one.name, "is not on this machine", remedy)

@@ -61,8 +61,8 @@ fn filters() -> bool {
     answer == 0
 }
 
-/// Mounts each directory of `mounts.copy` without the mounts below it in the root template, at
-/// `paths::copied`. An error for a directory that is hidden from nodes.
+/// Bind-mounts each directory of `mounts.copy`, without the mounts below it, in the root template at
+/// `paths::copied`. Returns an error for a directory that is hidden from nodes.
 pub fn stage(mounts: &Mounts, hidden: &[PathBuf]) -> Res<()> {
     for (i, path) in mounts.copy.iter().map(Path::new).enumerate() {
         let fail = |e: io::Error| format!("mounts.copy: {}: {e}", path.display());

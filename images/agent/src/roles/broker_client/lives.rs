@@ -14,7 +14,7 @@ pub struct Lives {
     drawn: bool,
     /// The time from a planned end to the next attempt to connect.
     away_ns: i64,
-    /// The share of the ends without the protocol's farewell.
+    /// The share of connections that end without the protocol's farewell (DISCONNECT).
     abrupt: f64,
     seed: u64,
 }

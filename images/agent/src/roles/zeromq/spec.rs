@@ -83,9 +83,9 @@ impl Spec {
         at.map_or_else(String::new, |at| format!("{at}:{}", self.port))
     }
 
-    /// Returns an error for an impossible combination of settings or flows: multicast without PUB or SUB,
-    /// group and own address; a connecting side without an address or with flows; published requests without
-    /// `answers`.
+    /// Returns an error for impossible settings or flows: multicast with another socket than PUB and SUB,
+    /// or without `group` or `own`; a connecting side without an address, or with flows; requests over PUB
+    /// and SUB without `answers`.
     pub fn check(&self, flows: &[Flow]) -> Res<()> {
         let published = matches!(self.socket, Kind::Pub | Kind::Sub);
         if self.is_multicast() && !(published && self.group.is_some() && self.own.is_some()) {

@@ -124,8 +124,8 @@ fn acknowledge(stream: &mut (impl Read + Write)) -> Vec<u16> {
     ids
 }
 
-/// Starts a broker that ends while the client's window is full, listens again a little later, and then
-/// answers with `second`; its handle yields the packet ids of the second connection.
+/// Starts a broker that closes its port while the client's window is full, listens again 150 ms later, and
+/// answers the new connection with `second`. The handle returns the packet ids of that connection.
 fn restarting(
     listener: TcpListener,
     window: usize,
