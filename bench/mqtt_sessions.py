@@ -69,7 +69,7 @@ def connect_rate(run: Path) -> float:
     types = packets.explode("app_types").filter(pl.col("app_types").is_in(["CONNECT", "CONNACK"])).collect()
     answered = types.filter(pl.col("app_types") == "CONNACK")
     first, last = types.get_column("t_ns").to_list()[0], answered.get_column("t_ns").to_list()[-1]
-    return answered.height / ((last - first) / 1e9)
+    return float(answered.height / ((last - first) / 1e9))
 
 
 def cpu_s(run: Path) -> float:

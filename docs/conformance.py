@@ -120,7 +120,8 @@ def main() -> None:
             begin, table = f"<!-- matrix of {network}: docs/conformance.py -->", matrix(found)
             pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(END)}", re.DOTALL)
             assert pattern.search(text), f"{PAGE}: has no place for the matrix of {network}"
-            text = pattern.sub(lambda _, new=f"{begin}\n{table}\n{END}": new, text)
+            before, after = pattern.split(text, maxsplit=1)
+            text = f"{before}{begin}\n{table}\n{END}{after}"
     PAGE.write_text(text, encoding="utf-8")
 
 

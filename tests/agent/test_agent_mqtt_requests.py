@@ -25,9 +25,23 @@ name: requests
 segments: {lan: {subnet: 10.77.0.0/24}}
 nodes:
   broker: {segment: lan, software: {b: {broker: mosquitto}}}
-  a: {segment: lan, software: {r: {mqtt: {broker: broker, version: 5, subscribe: [{topic: "ask/#", qos: QOS, identifier: 1}, {topic: "ask/+", qos: QOS, identifier: 2}]}}}}
+  a:
+    segment: lan
+    software:
+      r:
+        mqtt:
+          broker: broker
+          version: 5
+          subscribe: [{topic: "ask/#", qos: QOS, identifier: 1}, {topic: "ask/+", qos: QOS, identifier: 2}]
   z: {segment: lan, software: {r: {mqtt: {broker: broker, version: 5, subscribe: [{topic: "#", qos: QOS}]}}}}
-  p: {segment: lan, software: {m: {mqtt: {broker: broker, version: 5, publish: {topic: ask/1, qos: QOS, rate: 50 /s, settle: 0.3 s, reply: 100 B, MORE}}}}}
+  p:
+    segment: lan
+    software:
+      m:
+        mqtt:
+          broker: broker
+          version: 5
+          publish: {topic: ask/1, qos: QOS, rate: 50 /s, settle: 0.3 s, reply: 100 B, MORE}
 run: {hold: 1 s}
 """
 MANY = """\
@@ -35,8 +49,19 @@ name: many
 segments: {lan: {subnet: 10.77.0.0/24}}
 nodes:
   broker: {segment: lan, software: {b: {broker: mosquitto}}}
-  s: {segment: lan, software: {r: {mqtt: {broker: broker, clean_session: false, subscribe: [{topic: "m/#", qos: 1}]}}}}
-  g: {segment: lan, software: {m: {mqtt: {broker: broker, client_id: "g{session}", clean_session: false, reconnect: 300 ms, sessions: 400, publish: {topic: "m/{session}", qos: 1, rate: 2 /s, rate_of: client, settle: 0.5 s}}}}}
+  s:
+    segment: lan
+    software: {r: {mqtt: {broker: broker, clean_session: false, subscribe: [{topic: "m/#", qos: 1}]}}}
+  g:
+    segment: lan
+    software:
+      m:
+        mqtt:
+          broker: broker
+          clean_session: false
+          reconnect: 300 ms
+          sessions: 400
+          publish: {topic: "m/{session}", qos: 1, rate: 2 /s, rate_of: client, settle: 0.5 s}
 run: {connect_interval: 0 s, hold: 5 s}
 """
 
@@ -64,14 +89,16 @@ def test_requests_are_settled_by_all_their_replies(launcher: Launcher, qos: int)
     replies = {(row[2], row[3]) for row in got if row[4] == "1"}
     assert replies == {(row[2], name) for row in sent for name in "az"}, "of both receivers, to each request"
     for row in sent:
-        last = max(int(one[5]) for one in got if one[2] == row[2] and one[4] == "1")
-        assert int(row[6]) >= last
+        # mosquitto may deliver a message by each of two overlapping subscriptions, so a reply may come twice.
+        first = [[int(r[5]) for r in got if r[2:5] == [row[2], name, "1"]][0] for name in "az"]
+        assert int(row[6]) >= max(first)
     assert not [row for row in records(launcher.directory, "C") if row[2] in ("misidentified", "failed")]
 
 
 def test_a_request_that_one_receiver_does_not_answer_stays_unsettled(launcher: Launcher) -> None:
     plan = planned(FILE.replace("QOS", "1").replace("MORE", "payload: bytes"))
-    old = next(item for item in (found := up(launcher, plan)) if item["node"] == "z")
+    found = up(launcher, plan)
+    old = next(item for item in found if item["node"] == "z")
     old["software"]["spec"]["version"] = "3.1.1"
     run(launcher, found, 2.0)
     launcher.do("finish")

@@ -23,7 +23,11 @@ nodes:
   server:
     segment: lan
     software:
-      r: {mqtt: {broker: broker, version: 5, subscribe: [{topic: ask/#, qos: 1, identifier: 300}, {topic: other, qos: 1}]}}
+      r:
+        mqtt:
+          broker: broker
+          version: 5
+          subscribe: [{topic: ask/#, qos: 1, identifier: 300}, {topic: other, qos: 1}]
   asker:
     segment: lan
     software:

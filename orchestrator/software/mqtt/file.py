@@ -29,8 +29,8 @@ class PayloadSizes(Base):
     mean: Size | None = Field(
         None,
         description=(
-            "Mean length of an exponential distribution from `min` on that is cut at `max`; less than half-way "
-            "between them. Without it all lengths are equally likely."
+            "Mean length of an exponential distribution from `min` on that is cut at `max`; less than "
+            "half-way between them. Without it all lengths are equally likely."
         ),
     )
 

@@ -39,7 +39,7 @@ def _words(software: Software, flows: Sequence[Flow]) -> str:
 
 
 def _length(flow: Flow) -> str:
-    """Returns the lengths of a flow's messages and replies in words: "717 B", "600 to 2000 B, answers of 200 B"."""
+    """Returns the lengths of a flow's messages and replies: "717 B", or "600 to 2000 B, answers of 200 B"."""
     least, most = flow.payload.bounds
     words = f"{most} B" if least == most else f"{least} to {most} B"
     return words if flow.reply is None else f"{words}, answers of {flow.reply.bytes} B"

@@ -1,4 +1,4 @@
-"""Checks and plans requests over MQTT 5: a message with a response topic and correlation data, and its replies
+"""Checks and plans requests over MQTT 5: messages with response topic and correlation data, and their replies
 (MQTT 5, 4.10).
 """
 

@@ -48,8 +48,8 @@ def sized(kind: str, wanted: PayloadSizes, seed: int) -> Payload:
 
 
 def _scale(mean: float, most: float) -> float:
-    """Returns the scale of the exponential distribution on 0 to `most` that has this mean, which must be below
-    the half of `most`.
+    """Returns the scale of the exponential distribution on 0 to `most` that has this mean, which must be
+    below the half of `most`.
 
     The mean is scale - most / (exp(most / scale) - 1), which grows with the scale up to the half of `most`.
     """

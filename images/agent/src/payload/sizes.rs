@@ -51,18 +51,11 @@ pub fn bytes(payload: &proto::Payload, seq: u64) -> usize {
 mod tests {
     use super::*;
     use crate::payload::bytes::Bytes;
+    use serde_json::json;
 
     fn payload(least: usize, most: usize, scale: Option<f64>) -> proto::Payload {
-        proto::Payload {
-            kind: "bytes".to_owned(),
-            bytes: 300,
-            sizes: Some(proto::Sizes {
-                least,
-                most,
-                scale,
-                seed: 3,
-            }),
-        }
+        let sizes = json!({"least": least, "most": most, "scale": scale, "seed": 3});
+        serde_json::from_value(json!({"kind": "bytes", "bytes": 300, "sizes": sizes})).unwrap()
     }
 
     fn mean(of: &proto::Payload) -> f64 {
@@ -94,7 +87,7 @@ mod tests {
         for (bad, word) in [
             (payload(500, 100, None), "out of order"),
             (payload(20, 100, None), "does not have all lengths"),
-            (payload(100, 200, Some(f64::NAN)), "above zero"),
+            (payload(100, 200, Some(0.0)), "above zero"),
         ] {
             let refused = check(&bad, &Bytes).unwrap_err();
             assert!(refused.contains(word), "{refused}");
