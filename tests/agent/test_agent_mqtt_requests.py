@@ -90,7 +90,7 @@ def test_requests_are_settled_by_all_their_replies(launcher: Launcher, qos: int)
     assert replies == {(row[2], name) for row in sent for name in "az"}, "of both receivers, to each request"
     for row in sent:
         # mosquitto may deliver a message by each of two overlapping subscriptions, so a reply may come twice.
-        first = [[int(r[5]) for r in got if r[2:5] == [row[2], name, "1"]][0] for name in "az"]
+        first = [next(int(r[5]) for r in got if r[2:5] == [row[2], name, "1"]) for name in "az"]
         assert int(row[6]) >= max(first)
     assert not [row for row in records(launcher.directory, "C") if row[2] in ("misidentified", "failed")]
 
