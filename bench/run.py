@@ -25,6 +25,7 @@ SCRIPTS = (
     "virtual_sandbox.py",
     "frames.py",
     "messages.py",
+    "mqtt_sessions.py",
     "gateway.py",
     "cooperation.py",
     "amqp.py",

@@ -1,6 +1,8 @@
-"""Writes the matrix of docs/mqtt-conformance.md from a campaign of topologies/mqtt-conformance.yaml.
+"""Writes the matrix of docs/mqtt-conformance.md from campaigns of topologies/mqtt-conformance.yaml and
+topologies/mqtt-conformance-real.yaml.
 
-    python docs/conformance.py CAMPAIGN [NETWORK]   writes the answers of one network (lte)
+    python docs/conformance.py CAMPAIGN...              writes the answers of each network that has runs
+    python docs/conformance.py --failures CAMPAIGN...   prints what failed where, with the run's directory
 
 A cell is *holds* if all expectations of its case hold, *fails* if one fails, else *cannot tell*, as for a
 suspect run. *not offered*: `vnet check` refuses the case at this broker. *not run*: the campaign has no
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from contract.verdict import FAILS, HOLDS, OPEN
@@ -36,7 +38,10 @@ BROKERS = {
     "moquette": "moquette",
 }
 Place = tuple[str, str, str]  # case, broker, version
-BEGIN, END = "<!-- matrix: docs/conformance.py -->", "<!-- end of the matrix -->"
+END = "<!-- end of the matrix -->"
+NETWORKS = ("lte", "lossy-ethernet")
+# case -> codes of warnings that it brings about: of two clients with one identifier one is always away.
+BROUGHT_ABOUT = {"takeover": ("sessions",)}
 
 
 def versions(case: Path) -> tuple[str, ...]:
@@ -56,25 +61,45 @@ def offered(case: Path, broker: str, version: str) -> bool:
     return True
 
 
+def suspicions(cell: Cell) -> list[str]:
+    """Returns the reasons why a run is suspect, without those that the case itself brings about."""
+    brought = BROUGHT_ABOUT.get(case_of(cell), ())
+    return [
+        one["text"] for one in cell.run.manifest.warnings if one["suspect"] and one["code"] not in brought
+    ]
+
+
+def case_of(cell: Cell) -> str:
+    return Path(str(cell.levels.get("topology", cell.scenario))).stem.removeprefix("mqtt-")
+
+
 def answer(cell: Cell) -> str:
     """Returns the verdict on all expectations of one run together."""
-    if cell.run.manifest.suspect:
+    if suspicions(cell):
         return OPEN
     found = {of_run(cell, one).verdict for one in cell.run.plan.expectations}
     return FAILS if FAILS in found else OPEN if OPEN in found or not found else HOLDS
 
 
-def answers(campaign: Path, network: str) -> dict[Place, str]:
-    """Returns the answers of a campaign's complete runs on one network."""
-    found: dict[Place, str] = {}
-    for cell in study_of_campaign(campaign).cells:
-        levels: Mapping[str, object] = cell.levels
-        parameters = cell.run.manifest.parameters
-        if parameters.get("network") == network:
-            case = Path(str(levels.get("topology", cell.scenario))).stem
-            version = str(parameters.get("version", "5"))
-            found[case, str(parameters["broker"]), version] = answer(cell)
-    return found
+def places(campaigns: Iterable[Path], network: str) -> Iterator[tuple[Place, Cell]]:
+    """Yields the complete runs of campaigns on one network, each with its place in the matrix."""
+    for campaign in campaigns:
+        for cell in study_of_campaign(campaign).cells:
+            parameters = cell.run.manifest.parameters
+            if parameters.get("network") == network:
+                yield (case_of(cell), str(parameters["broker"]), str(parameters.get("version", "5"))), cell
+
+
+def failures(campaigns: Sequence[Path]) -> Iterator[str]:
+    """Yields a line for each expectation that does not hold, with its reason and the run's directory."""
+    for network in NETWORKS:
+        for place, cell in places(campaigns, network):
+            where = " ".join((*place, network))
+            for one in cell.run.plan.expectations:
+                if (found := of_run(cell, one)).verdict != HOLDS:
+                    yield f"{where}: {found.verdict}: {one.text}: {found.reason} ({cell.run.path})"
+            for reason in suspicions(cell):
+                yield f"{where}: suspect: {reason}"
 
 
 def matrix(found: Mapping[Place, str]) -> str:
@@ -96,12 +121,20 @@ def matrix(found: Mapping[Place, str]) -> str:
 
 
 def main() -> None:
-    campaign, *more = sys.argv[1:]
-    table = matrix(answers(Path(campaign), more[0] if more else "lte"))
+    campaigns = [Path(word) for word in sys.argv[1:] if word != "--failures"]
+    if "--failures" in sys.argv[1:]:
+        for line in failures(campaigns):
+            print(line)
+        return
     text = PAGE.read_text(encoding="utf-8")
-    pattern = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
-    assert pattern.search(text), f"{PAGE}: has no place for the matrix"
-    PAGE.write_text(pattern.sub(lambda _: f"{BEGIN}\n{table}\n{END}", text), encoding="utf-8")
+    for network in NETWORKS:
+        if found := {place: answer(cell) for place, cell in places(campaigns, network)}:
+            begin, table = f"<!-- matrix of {network}: docs/conformance.py -->", matrix(found)
+            pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(END)}", re.DOTALL)
+            assert pattern.search(text), f"{PAGE}: has no place for the matrix of {network}"
+            before, after = pattern.split(text, maxsplit=1)
+            text = f"{before}{begin}\n{table}\n{END}{after}"
+    PAGE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

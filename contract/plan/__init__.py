@@ -1,7 +1,7 @@
 """Defines the plan: data that describe a lab before it is made. Imports the standard library only."""
 
 from .expectations import DELIVERED, Bounds, Expectation
-from .flows import Delivery, Flow, Guarantee, Pattern, Payload, Rate, Schedule, Spread
+from .flows import Delivery, Flow, Guarantee, Pattern, Payload, Rate, Schedule, Sizes, Spread
 from .hosts import Host, Tunnel
 from .network import WAYS, Capture, Direction, Impairment, Interface, Link, Neighbour, Route, Segment, Slot
 from .plan import CLOCK_NS, NO_PLAN, PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
@@ -48,6 +48,7 @@ __all__ = [
     "Schedule",
     "Segment",
     "Session",
+    "Sizes",
     "Slot",
     "Software",
     "Spread",

@@ -5,8 +5,10 @@ where every import costs time. Times are nanoseconds from the scenario's start, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
+
+from ..codec import RARE
 
 Pattern = Literal["publish", "request", "push", "stream"]
 Spread = Literal["all", "round-robin"]
@@ -40,11 +42,31 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
+class Sizes:
+    """The lengths of a flow's payloads in bytes, from `least` to `most`, each drawn from `seed` and the
+    message's number: all equally likely, or exponential from `least` on and cut at `most`.
+    """
+
+    least: int
+    most: int
+    seed: int
+    scale: float | None = None  # scale of the exponential distribution before the cut; None: equally likely
+
+
+@dataclass(frozen=True, slots=True)
 class Payload:
-    """The content of a message: `kind` names a generator of the agent, `bytes` is the exact length."""
+    """The content of a message: `kind` names a generator of the agent, `bytes` is the exact length, or with
+    `sizes` the mean.
+    """
 
     kind: str
     bytes: int
+    sizes: Sizes | None = field(default=None, metadata=RARE)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Returns the shortest and the longest length in bytes."""
+        return (self.bytes, self.bytes) if self.sizes is None else (self.sizes.least, self.sizes.most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from ..topology.expect import BOUNDS, Expect, Series, Stated, given
 
 STEPS = (  # steps of a session
     "connecting", "tls", "connected", "subscribed", "listening", "retained", "will", "refused",
-    "unsubscribing", "unsubscribed", "disconnected", "failed",
+    "unsubscribing", "unsubscribed", "misidentified", "disconnected", "failed",
 )  # fmt: skip
 _WORDS = {"at_least": "at least", "at_most": "at most"}
 

@@ -5,7 +5,7 @@ machine.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from contract.plan import Capture, Flow, Impairment, Node, Plan, Prediction, Software
 
@@ -34,8 +34,10 @@ _PCAP_RECORD_BYTES = 16
 def predictions(plan: Plan) -> tuple[Prediction, ...]:
     """Returns all predictions of a plan; ignores `plan.predictions`."""
     software = [s for node in plan.nodes for s in node.software]
-    costs = [cost for own in costs_of(plan.nodes, plan.flows).values() for cost in own]
+    of_nodes = costs_of(plan.nodes, plan.flows)
+    costs = [cost for own in of_nodes.values() for cost in own]
     found: list[Prediction] = [*_round_trips(plan), *_links(plan), *_machine(plan, software, costs)]
+    found.append(_neighbours(plan, of_nodes.values()))
     messages = sum(expected_messages(flow) for flow in plan.flows)
     found.append(Prediction("messages", "run", round(messages), "messages"))
     found.extend(offered(plan))
@@ -119,8 +121,15 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
         elsewhere.update(cost.files_at)
     for role, files in elsewhere.items():
         yield Prediction("open files", role, float(OWN_FILES + files), "files")
-    # Both sides of every conversation, in the one table that all namespaces share.
-    yield Prediction("neighbour entries", "kernel", float(2 * sum(c.peers for c in costs)), "entries")
+
+
+def _neighbours(plan: Plan, of_nodes: Iterable[Sequence[Costs]]) -> Prediction:
+    """Predicts the neighbour entries: both sides of every conversation, in the one table that all namespaces
+    share. However many sessions a node has, it has one entry for each other node.
+    """
+    others = max(len(plan.nodes) - 1, 0)
+    entries = 2 * sum(min(sum(cost.peers for cost in own), others) for own in of_nodes)
+    return Prediction("neighbour entries", "kernel", float(entries), "entries")
 
 
 def _capture_bytes(costs: list[Costs], capture: Capture) -> float:

@@ -176,4 +176,8 @@ def client_costs(memory_bytes: int, flows: Sequence[Flow], traffic: Traffic) -> 
         length = TCP_HEADERS_BYTES + traffic.message_bytes + len(flow.topic) + flow.payload.bytes
         packets.append((messages, length))
         packets.append((messages * traffic.answers, TCP_HEADERS_BYTES + traffic.answer_bytes))
+        if flow.reply is not None:
+            length = TCP_HEADERS_BYTES + traffic.message_bytes + len(flow.topic) + flow.reply.bytes
+            packets.append((messages, length))
+            packets.append((messages * traffic.answers, TCP_HEADERS_BYTES + traffic.answer_bytes))
     return Costs(memory_bytes=memory_bytes, files_at={"broker": 1}, peers=1, packets=tuple(packets))

@@ -13,6 +13,7 @@ MANY_RUNS = (
     "middleware-2017",
     "middleware-reduced",
     "mqtt-conformance",
+    "mqtt-conformance-real",
     "mqtt-qos-campaign",
     "mqtt-qos-short",
 )

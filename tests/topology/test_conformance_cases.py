@@ -14,7 +14,7 @@ CASES = sorted((ROOT / "topologies/mqtt-conformance").glob("*.yaml"))
 PAGE = (ROOT / "docs/mqtt-conformance.md").read_text(encoding="utf-8")
 CLAUSE = re.compile(r"^\| ([a-z-]+) \| (MQTT [^|]*) \|$", re.MULTILINE)
 CLAUSES = dict(CLAUSE.findall(PAGE))
-MATRIX = PAGE[PAGE.index("<!-- matrix") : PAGE.index("<!-- end of the matrix")].splitlines()
+MATRIX = PAGE[PAGE.index("<!-- matrix of lte") : PAGE.index("<!-- end of the matrix")].splitlines()
 HEAD = [cell.strip() for cell in MATRIX[1].strip("|").split("|")][1:]
 ANSWERS = {
     line[3 : line.index("]")]: [cell.strip(" *") for cell in line.strip("|").split("|")][1:]

@@ -1,5 +1,7 @@
 //! Wraps system calls that the standard library lacks in safe functions.
 
+pub mod epoll;
+
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

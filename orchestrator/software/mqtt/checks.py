@@ -12,6 +12,7 @@ from ..checking import Checks, Here
 from ..sending import check_sending
 from .file import PROTOCOL, Client, MqttOptions, Publish
 from .payloads import check_payload
+from .requests import check_requests
 from .session_checks import check_session, check_text, check_topic
 from .topics import SHARED, filter_fault, inner, share_fault
 
@@ -47,6 +48,7 @@ def check(report: Checks, here: Here, client: Client) -> None:
 def _publish(report: Checks, here: Here, wanted: Publish, path: Path, version: str) -> None:
     check_sending(report, here, wanted, path, "leave `publish` out for a client that is silent")
     check_payload(report, wanted, path, version)
+    check_requests(report, wanted, path, version)
 
 
 def _broker(report: Checks, here: Here, mqtt: MqttOptions, path: Path) -> Service | None:

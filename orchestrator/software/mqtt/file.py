@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from ...language.beside import named_file
 from ...language.dscp import Dscp
-from ...language.scalars import Base, Duration, Positive, Share, Since, Span, text
+from ...language.scalars import Base, Duration, Positive, Share, Since, Size, Span, text
 from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Reconnect
 from ..encodings import Encoded
 from ..sending import Sending
@@ -16,8 +16,23 @@ from ..tls.file import ClientTlsKey
 
 PROTOCOL = "mqtt"  # name of MQTT in brokers and the reducer
 CARRIERS = {PROTOCOL: "", "tls": "TLS, ", "http": "WebSocket, "}  # text for each value of `spoken`
+MOST_IDENTIFIER = 268_435_455  # MQTT 5, 3.8.2.1.2
 NEVER_S = 2**32 - 1  # a session expiry interval that never ends (MQTT 5, 3.1.2.11.2)
 Qos = Annotated[int, Field(ge=0, le=2)]
+
+
+class PayloadSizes(Base):
+    """Lengths of payloads, drawn by the seed for each message."""
+
+    least: Size = Field(alias="min", description="The shortest payload.")
+    most: Size = Field(alias="max", description="The longest payload.")
+    mean: Size | None = Field(
+        None,
+        description=(
+            "Mean length of an exponential distribution from `min` on that is cut at `max`; less than "
+            "half-way between them. Without it all lengths are equally likely."
+        ),
+    )
 
 
 class Publish(Sending, Encoded):
@@ -65,6 +80,22 @@ class Publish(Sending, Encoded):
         None, description="MQTT 5: the payload is this file's text, beside the topology."
     )
     payload_size: PayloadSize = text("717 B")
+    payload_sizes: PayloadSizes | None = Field(
+        None, description="Lengths that differ from message to message, in place of `payload_size`."
+    )
+    reply: Size | None = Field(
+        None,
+        description=(
+            "MQTT 5: each message is a request, with a response topic and correlation data, and each MQTT 5 "
+            "client that subscribes to it replies with so many bytes, at least 28 B."
+        ),
+    )
+    response_topic: str | None = Field(
+        None,
+        min_length=1,
+        description="Topic of the replies, with the placeholders of `topic`; by default answers/ and the "
+        "client's name in records.",
+    )
     inflight: Positive = Field(20, le=65535, description="Window of unacknowledged QoS 1 and 2 messages.")
     queue: Queue = 1000
 
@@ -89,6 +120,11 @@ class Subscription(Base):
     retained: Literal["always", "new", "never"] = Field(
         "always",
         description="MQTT 5: retained messages come at each subscription, at a new one only, or never.",
+    )
+    identifier: Positive | None = Field(
+        None,
+        le=MOST_IDENTIFIER,
+        description="MQTT 5: subscription identifier, which messages of this subscription carry.",
     )
     unsubscribed: list[Absence] = Field(
         default_factory=list,

@@ -25,6 +25,7 @@ _TLS_PACKETS, _TLS_HANDSHAKE_BYTES = 12, 3000  # two chains of one certificate e
 _TLS_RECORD_BYTES = 29  # header, nonce and tag of AES-GCM in TLS 1.2 (RFC 5246, RFC 5288); 1.3 has 22
 _FRAME_BYTES = 8  # head and mask of a frame below 64 KiB (RFC 6455, 5.2)
 _UPGRADE_PACKETS, _UPGRADE_BYTES = 4, 500  # request, answer and their acknowledgements
+_REQUEST_BYTES = 100  # response topic, and 28 bytes of correlation data
 _NUMBER_BYTES = 49  # the user property with the message's number: 5 bytes, `vnet`, 40 of base64
 
 
@@ -32,9 +33,16 @@ def _words(software: Software, flows: Sequence[Flow]) -> str:
     words = [f"MQTT {software.spec['version']}"]
     for flow in flows:
         qos = software.spec["publish"]["qos"]
-        words.append(f"publishes {flow.payload.bytes} B, {rate_words(flow)}, QoS {qos}")
+        words.append(f"publishes {_length(flow)}, {rate_words(flow)}, QoS {qos}")
     words += [f"subscribes {s['topic']}, QoS {s['qos']}" for s in software.spec["subscribe"][:2]]
     return ", ".join(words)
+
+
+def _length(flow: Flow) -> str:
+    """Returns the lengths of a flow's messages and replies: "717 B", or "600 to 2000 B, answers of 200 B"."""
+    least, most = flow.payload.bounds
+    words = f"{most} B" if least == most else f"{least} to {most} B"
+    return words if flow.reply is None else f"{words}, answers of {flow.reply.bytes} B"
 
 
 def _costs(software: Software, flows: Sequence[Flow]) -> Costs:
@@ -56,6 +64,7 @@ def _costs(software: Software, flows: Sequence[Flow]) -> Costs:
 def _properties(publish: Mapping[str, Any]) -> int:
     """Returns the bytes of a message's properties (MQTT 5, 2.2.2)."""
     own = sum(5 + len(f"{name}{value}".encode()) for name, value in publish.get("user_properties", ()))
+    own += _REQUEST_BYTES if "request" in publish else 0
     return own + _NUMBER_BYTES * ("content" in publish) + 5 * ("message_expiry_s" in publish)
 
 
@@ -74,6 +83,7 @@ KIND = Kind(
     titles={
         "MqttOptions": "software.NAME.mqtt: an MQTT client",
         "Publish": "mqtt.publish",
+        "PayloadSizes": "mqtt.publish.payload_sizes",
         "Will": "mqtt.will",
         "Backoff": "mqtt.backoff",
         "Churn": "mqtt.churn",

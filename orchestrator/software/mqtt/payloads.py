@@ -14,11 +14,8 @@ from ..encodings import check_encoded, payload_of
 from ..placeholders import PLACEHOLDERS, REMEDY, fill_for
 from ..scene import Placed, Scene
 from .file import Publish
+from .sizes import LARGEST_PAYLOAD, SMALLEST_BYTES, SMALLEST_XML, check_sizes, sized
 
-# Flow, number and time at fixed places, and the XML around them: the agent's payload/metering_xml.rs.
-SMALLEST_XML = 548
-SMALLEST_BYTES = 28  # the header with flow, number and time: the agent's payload/bytes.rs
-LARGEST_PAYLOAD = 1 << 20
 # The longest numbers that the agent fills in: of 32 bits, and nanoseconds of 63 bits.
 _LONGEST = {"{flow}": "4294967295", "{seq}": "4294967295", "{time_ns}": "9223372036854775807"}
 _IN_JSON = re.compile(r"\{([A-Za-z_]\w*)\}")  # objects have no such form: their keys are in quotes
@@ -30,7 +27,7 @@ def check_payload(report: Checks, wanted: Publish, path: Path, version: str) -> 
     """
     if wanted.encoding is not None and wanted.json_text is not None:
         report.add((*path, "json"), None, "conflicts with `encoding`", "leave one of them out")
-    if check_encoded(report, wanted, path, "payload_size", "payload", "file"):
+    if check_encoded(report, wanted, path, "payload_size", "payload", "file", "payload_sizes"):
         return
     texts = [key for key, text in (("json", wanted.json_text), ("file", wanted.file)) if text is not None]
     if numberless(wanted) and version == "3.1.1":
@@ -46,6 +43,9 @@ def check_payload(report: Checks, wanted: Publish, path: Path, version: str) -> 
         for other in (*texts[:-1], "payload", "payload_size"):
             if other != key and (other in texts or other in wanted.model_fields_set):
                 report.add((*path, other), None, f"conflicts with `{key}`", "leave one of them out")
+    if wanted.payload_sizes is not None:
+        check_sizes(report, wanted, (*path, "payload_sizes"), texts)
+        return
     smallest = SMALLEST_XML if wanted.payload == "metering-xml" else 0
     if not texts and not smallest <= wanted.payload_size <= LARGEST_PAYLOAD:
         rule = f"a {wanted.payload} payload has from {smallest} to {LARGEST_PAYLOAD} bytes"
@@ -74,7 +74,9 @@ def numberless(wanted: Publish) -> bool:
     """Returns whether the payload does not carry the message's number."""
     if wanted.json_text is not None or wanted.file is not None:
         return True
-    return wanted.encoding is None and wanted.payload == "bytes" and wanted.payload_size < SMALLEST_BYTES
+    if wanted.encoding is not None or wanted.payload_sizes is not None:
+        return False
+    return wanted.payload == "bytes" and wanted.payload_size < SMALLEST_BYTES
 
 
 def planned_payload(scene: Scene, client: Placed, wanted: Publish) -> Payload:
@@ -85,6 +87,9 @@ def planned_payload(scene: Scene, client: Placed, wanted: Publish) -> Payload:
         return Payload("json", len(_with(_json_of(scene, client, wanted.json_text), _LONGEST).encode()))
     if wanted.file is not None:
         return Payload("file", len(wanted.file.text.encode()))
+    if wanted.payload_sizes is not None:
+        seed = scene.seed_for("payload sizes", client.node, client.name)
+        return sized(wanted.payload, wanted.payload_sizes, seed)
     return payload_of(wanted, Payload(wanted.payload, wanted.payload_size))
 
 

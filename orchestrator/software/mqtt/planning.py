@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from contract.plan import Delivery, Note, Session, Software
+from contract.plan import Delivery, Note, Payload, Session, Software
 
 from ...language.dscp import marks
 from ..brokers import name_at, port_at
@@ -17,6 +17,7 @@ from ..scene import Placed, Scene
 from ..sending import make_flow
 from .file import PROTOCOL, Absence, MqttOptions, Publish, Subscription, spoken
 from .payloads import content_spec, planned_payload
+from .requests import requesting, unanswered
 from .sessions import client_id, session_spec
 from .subscriptions import Group, Subscribed, Subscriptions, deliveries
 from .topics import inner, matches
@@ -88,6 +89,8 @@ def _subscription(scene: Scene, topic: str, wanted: Subscription) -> dict[str, A
         spec["no_local"] = True
     if wanted.retained != "always":
         spec["retain_handling"] = _RETAIN_HANDLING[wanted.retained]
+    if wanted.identifier is not None:
+        spec["identifier"] = wanted.identifier
     if wanted.unsubscribed:
         spec["unsubscribed_ns"] = [list(absence(scene, one)) for one in wanted.unsubscribed]
     return spec
@@ -155,6 +158,7 @@ def _subscribed(scene: Scene, client: Placed) -> Iterator[Subscribed]:
             client.connect_ns,
             while_session=not mqtt.outlives_connections,
             no_local=wanted.no_local,
+            replies=mqtt.version == "5",
         )
 
 
@@ -178,17 +182,25 @@ def _publishing(scene: Scene, client: Placed, planned: Planned, subscriptions: S
         client,
         wanted,
         planned_payload(scene, client, wanted),
-        pattern="publish",
+        pattern="publish" if wanted.reply is None else "request",
         deliveries=tuple(owed),
         heard_ns=max(connects, default=0),
         topic=topic,
+        reply=None if wanted.reply is None else Payload("bytes", wanted.reply),
     )
+    notes = (*planned.notes, *(_unaccounted(client, group, topic) for group in mixed))
+    if wanted.reply is not None:
+        spec = requesting(scene, client, planned.software.spec, len(heard) + len(groups))
+        planned = dataclasses.replace(planned, software=dataclasses.replace(planned.software, spec=spec))
+        silent = [one.endpoint for one in heard if not one.replies]
+        silent += [group.name for group in groups if not all(one.replies for one in group.members)]
+        notes = (*notes, *unanswered(client, topic, silent, len(heard) + len(groups)))
     return dataclasses.replace(
         planned,
         flows=(flow,),
         receivers={delivery.receivers: names for delivery, names in owed.items()},
         shared={group.name: group.endpoints for group in groups},
-        notes=(*planned.notes, *(_unaccounted(client, group, topic) for group in mixed)),
+        notes=notes,
     )
 
 

@@ -107,6 +107,7 @@ def _needs_version_5(report: Checks, mqtt: MqttOptions, path: Path) -> None:
     for index, wanted in enumerate(mqtt.subscribe):
         at: Path = ("subscribe", index)
         later.append(((*at, "no_local"), wanted.no_local, "subscription without one's own messages"))
+        later.append(((*at, "identifier"), wanted.identifier is not None, "subscription identifier"))
         later.append(((*at, "retained"), wanted.retained != "always", "choice of retained messages"))
     for place, used, what in later:
         if used:

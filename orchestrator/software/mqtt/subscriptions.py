@@ -27,6 +27,7 @@ class Subscribed:
     connect_ns: int
     while_session: bool  # whether a lost connection may end the session
     no_local: bool = False
+    replies: bool = False  # whether the client replies to requests, which takes MQTT 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,9 @@ impl Node {
 
     /// Returns how many roles that are clients are connected, and how many there are.
     pub(super) fn clients(&self) -> (u64, u64) {
+        if let Some(watch) = &self.watch {
+            return watch.clients();
+        }
         let clients = self.roles.iter().filter(|armed| !armed.listens);
         clients.fold((0, 0), |(up, all), armed| {
             (up + u64::from(armed.role.connected()), all + 1)

@@ -10,6 +10,7 @@ mod requests;
 pub mod rings;
 mod software;
 mod stack;
+mod watch;
 
 use crate::channel::Channel;
 use crate::clock;
@@ -24,6 +25,7 @@ use exec::Exec;
 use serde_json::json;
 use software::Supervised;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use watch::Watch;
 
 /// Starts a program and returns its pid. Process 1 of a VM calls this function; it runs no node.
 pub fn spawn(command: &mut std::process::Command) -> std::io::Result<i32> {
@@ -59,6 +61,8 @@ pub struct Node {
     t0_ns: Option<i64>,
     execs: Vec<Exec>,
     roles: Vec<Armed>,
+    /// Waits for the roles if they are many; None: they are in the poll set.
+    watch: Option<Watch>,
     frames: Frames,
     totals_done: Totals,
     /// The node's addresses from `configure`, on which programs may listen.
@@ -116,6 +120,7 @@ enum Owner {
     Account(usize),
     Exec(usize),
     Role(usize),
+    Watch,
     Frames,
     Rings,
 }
@@ -136,6 +141,7 @@ impl Node {
             t0_ns: None,
             execs: Vec::new(),
             roles: Vec::new(),
+            watch: None,
             frames: Frames::default(),
             totals_done: Totals::default(),
             addresses: vec!["127.0.0.1".to_owned()],
@@ -151,11 +157,11 @@ impl Node {
             let (mut fds, owners) = self.poll_set();
             os::poll(&mut fds, -1).map_err(|e| e.to_string())?;
             for (fd, owner) in fds.iter().zip(owners).filter(|(fd, _)| fd.revents != 0) {
-                if !self.on_event(owner, fd.fd, fd.revents) {
+                if !self.on_event(owner, fd.fd, fd.revents)? {
                     return Ok(());
                 }
             }
-            self.on_time();
+            self.on_time()?;
         }
     }
 
@@ -191,10 +197,14 @@ impl Node {
                 .into_iter()
                 .for_each(|(fd, write)| add(fd, write, Owner::Exec(i)));
         }
-        for (i, armed) in self.roles.iter().enumerate() {
-            armed
-                .role
-                .fds(&mut |fd, write| add(fd, write, Owner::Role(i)));
+        match &self.watch {
+            Some(watch) => add(watch.raw(), false, Owner::Watch),
+            None => {
+                for (i, armed) in self.roles.iter().enumerate() {
+                    let role = &armed.role;
+                    role.fds(&mut |fd, write| add(fd, write, Owner::Role(i)));
+                }
+            }
         }
         self.frames
             .fds()
@@ -206,10 +216,10 @@ impl Node {
     }
 
     /// Handles one ready descriptor; returns false when the node must end.
-    fn on_event(&mut self, owner: Owner, fd: RawFd, revents: i16) -> bool {
+    fn on_event(&mut self, owner: Owner, fd: RawFd, revents: i16) -> Res<bool> {
         match owner {
-            Owner::Launcher => return self.on_launcher(revents),
-            Owner::Signals => return self.on_signals(),
+            Owner::Launcher => return Ok(self.on_launcher(revents)),
+            Owner::Signals => return Ok(self.on_signals()),
             Owner::Timer => self.timer.clear(),
             // A request in the same round (start, finish) may have removed the owner.
             Owner::Software(i) => {
@@ -234,6 +244,7 @@ impl Node {
                     armed.role.on_ready(fd, revents, now, &mut self.records);
                 }
             }
+            Owner::Watch => self.on_watched()?,
             Owner::Frames => {
                 if let Some((id, answer)) = self.frames.on_ready(fd) {
                     self.answer(&id, answer);
@@ -241,7 +252,23 @@ impl Node {
             }
             Owner::Rings => rings::on_ready(fd, revents),
         }
-        true
+        Ok(true)
+    }
+
+    /// Handles the ready descriptors of many roles, and makes these roles due.
+    fn on_watched(&mut self) -> Res<()> {
+        // A request in the same round (finish) may have ended the roles.
+        let Some(watch) = &mut self.watch else {
+            return Ok(());
+        };
+        for (i, fd, revents) in watch.ready()? {
+            let now = clock::lab_ns();
+            let armed = &mut self.roles[i];
+            armed.role.on_ready(fd, revents, now, &mut self.records);
+            watch.update(i, armed)?;
+            watch.wake(i, now);
+        }
+        Ok(())
     }
 
     fn on_launcher(&mut self, revents: i16) -> bool {
@@ -290,7 +317,14 @@ impl Node {
         let offset = clock::offset_ns();
         let software = self.software.iter().filter_map(Supervised::deadline);
         let execs = self.execs.iter().filter_map(Exec::deadline);
-        let roles = self.roles.iter().filter_map(|armed| armed.role.deadline());
+        let roles = match &self.watch {
+            Some(watch) => watch.deadline(),
+            None => self
+                .roles
+                .iter()
+                .filter_map(|armed| armed.role.deadline())
+                .min(),
+        };
         software
             .chain(execs)
             .chain(roles.map(|t| t - offset))
@@ -300,7 +334,7 @@ impl Node {
 
     /// Runs the due probes, restarts and kills of programs and the due work of roles, and sends pending
     /// messages, records and counts to the launcher.
-    fn on_time(&mut self) {
+    fn on_time(&mut self) -> Res<()> {
         let now = clock::mono_ns();
         for s in &mut self.software {
             s.on_time(now, &self.addresses);
@@ -309,10 +343,7 @@ impl Node {
             }
         }
         self.send_account_messages();
-        for armed in &mut self.roles {
-            let now = clock::offset_ns() + now;
-            armed.role.on_time(now, &mut self.records);
-        }
+        self.on_time_of_roles(now)?;
         for e in &mut self.execs {
             if let Some(message) = e.on_time(now) {
                 self.channel.send(&message.to_string());
@@ -321,5 +352,24 @@ impl Node {
         self.execs.retain(|e| !e.done());
         self.pass_records(now);
         self.send_clients();
+        Ok(())
+    }
+
+    /// Runs the due work of roles: of all, or of those that are due if they are many.
+    fn on_time_of_roles(&mut self, mono_ns: i64) -> Res<()> {
+        let Some(watch) = &mut self.watch else {
+            for armed in &mut self.roles {
+                let now = clock::offset_ns() + mono_ns;
+                armed.role.on_time(now, &mut self.records);
+            }
+            return Ok(());
+        };
+        let now = clock::offset_ns() + mono_ns;
+        for i in watch.take_due(now) {
+            let armed = &mut self.roles[i];
+            armed.role.on_time(now, &mut self.records);
+            watch.update(i, armed)?;
+        }
+        Ok(())
     }
 }

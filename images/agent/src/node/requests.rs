@@ -3,6 +3,7 @@
 use super::accounts::Account;
 use super::exec::Exec;
 use super::software::{Supervised, files};
+use super::watch::{MANY, Watch};
 use super::{Armed, Node, configure, stack};
 use crate::clock;
 use crate::os::{self, Res};
@@ -180,7 +181,21 @@ impl Node {
             self.totals_done = Totals::default();
         }
         self.roles.extend(armed);
+        if self.watch.is_none() && self.roles.len() >= MANY {
+            self.watch = Some(Watch::new()?);
+        }
+        self.watch_roles()?;
         Ok(json!({}))
+    }
+
+    /// Waits for what all roles wait for now, if they are many.
+    fn watch_roles(&mut self) -> Res<()> {
+        if let Some(watch) = &mut self.watch {
+            for (i, armed) in self.roles.iter().enumerate() {
+                watch.update(i, armed)?;
+            }
+        }
+        Ok(())
     }
 
     fn go(&mut self, request: &Value) -> Res<Value> {
@@ -190,6 +205,7 @@ impl Node {
         for armed in &mut self.roles {
             armed.role.go(t0);
         }
+        self.watch_roles()?;
         self.t0_ns = Some(t0);
         for account in &mut self.accounts {
             account.go(self.t0_ns)?;
@@ -232,6 +248,7 @@ impl Node {
         for account in &mut self.accounts {
             account.finish(now, &mut self.records);
         }
+        self.watch = None; // its counts are those before the roles have finished
         self.totals_done = self.totals();
         self.roles.clear();
         self.flush_records();

@@ -5,6 +5,7 @@ pub mod bytes;
 mod metering_xml;
 mod protobuf;
 mod signals;
+pub mod sizes;
 mod villas_json;
 
 use crate::os::Res;
@@ -115,6 +116,7 @@ mod tests {
         proto::Payload {
             kind: kind.to_owned(),
             bytes,
+            sizes: None,
         }
     }
 

@@ -57,7 +57,23 @@ fn once() -> u32 {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Payload {
     pub kind: String,
+    /// The length of each payload; with `sizes` their mean.
     pub bytes: usize,
+    /// The distribution of the lengths; None: all are equal.
+    #[serde(default)]
+    pub sizes: Option<Sizes>,
+}
+
+/// The distribution of lengths between `least` and `most` bytes, drawn by the seed for each message.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Sizes {
+    pub least: usize,
+    pub most: usize,
+    /// The scale in bytes of an exponential distribution that begins at `least` and is cut at `most`; None:
+    /// all lengths are equally likely.
+    #[serde(default)]
+    pub scale: Option<f64>,
+    pub seed: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

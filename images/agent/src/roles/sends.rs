@@ -3,7 +3,7 @@
 
 use super::resume::Fate;
 use crate::os::Res;
-use crate::payload::{self, Identity, Payload, Purpose};
+use crate::payload::{self, Identity, Payload, Purpose, sizes};
 use crate::proto::{Flow, Pattern, ResumePoint, Session, Spread};
 use crate::records::{self, Message, Outcome};
 use crate::schedule::{self, Ticks};
@@ -27,6 +27,7 @@ impl Sends {
     pub fn new(flow: Flow, session: &Session, resume: Option<ResumePoint>) -> Res<Self> {
         let payload =
             payload::of(&flow.payload).map_err(|e| format!("flow {}: {e}", flow.number))?;
+        sizes::check(&flow.payload, payload).map_err(|e| format!("flow {}: {e}", flow.number))?;
         let scheduled = Self::with_own_encoding(flow, session, resume)?;
         Ok(Self {
             payload: Some(payload),
@@ -141,19 +142,22 @@ impl Sends {
         }
     }
 
+    /// Returns the length of a message's payload in bytes.
+    pub fn bytes(&self, seq: u64) -> usize {
+        sizes::bytes(&self.flow.payload, seq)
+    }
+
     /// Appends the message's payload to `out`, unless the role encodes its messages itself.
     pub fn write(&self, message: &Message, out: &mut Vec<u8>) {
         if let Some(payload) = self.payload {
-            payload.write(&self.identity(message), self.flow.payload.bytes, out);
+            payload.write(&self.identity(message), self.bytes(message.seq), out);
         }
     }
 
     /// Appends the record of a message's outcome to `out`.
     pub fn record(&self, out: &mut Vec<u8>, message: &Message, settled_ns: i64, outcome: Outcome) {
-        let Flow {
-            number, payload, ..
-        } = &self.flow;
-        records::scheduled(out, *number, payload.bytes, message, settled_ns, outcome);
+        let bytes = self.bytes(message.seq);
+        records::scheduled(out, self.flow.number, bytes, message, settled_ns, outcome);
     }
 }
 

@@ -68,6 +68,7 @@ fn rules(publish: &Publish) -> Rules {
         inflight: publish.inflight,
         queue: publish.queue,
         own_content: false,
+        replies: 0,
     }
 }
 

@@ -5,6 +5,7 @@
 //! `leaving` (in the socket's buffer), otherwise in `inflight` (handshake in progress); then settled. A
 //! message returns to the front of the queue if its guarantee allows resending.
 
+use super::replies::Requests;
 use crate::payload::Identity;
 use crate::proto::Totals;
 use crate::records::{Message, Outcome};
@@ -25,6 +26,8 @@ pub struct Rules {
     pub queue: usize,
     /// Whether the protocol makes the payloads itself.
     pub own_content: bool,
+    /// The number of clients whose replies settle a message; 0: it is no request.
+    pub replies: usize,
 }
 
 /// A message in the socket's buffer, with the stream position of its last byte.
@@ -45,6 +48,9 @@ pub struct Delivery {
     taken: Option<Message>,
     inflight: BTreeMap<u64, Message>,
     leaving: VecDeque<Leaving>,
+    requests: Requests,
+    /// Open handshakes of messages that are not in the ledger.
+    others: usize,
     written: u64,
     counts: Totals,
 }
@@ -56,6 +62,7 @@ impl Delivery {
             sends,
             rules,
             window: usize::MAX,
+            requests: Requests::new(rules.replies),
             ..Self::default()
         }
     }
@@ -63,6 +70,11 @@ impl Delivery {
     /// Returns the length of every payload in bytes; 0 without a flow.
     pub fn payload_bytes(&self) -> usize {
         self.sends.as_ref().map_or(0, |s| s.flow.payload.bytes)
+    }
+
+    /// Returns the number of the client's flow; None for a client that only subscribes.
+    pub fn flow(&self) -> Option<u32> {
+        self.sends.as_ref().map(|s| s.flow.number)
     }
 
     /// Returns when the next message falls due, as an offset from t0; None without a flow or a further
@@ -81,7 +93,8 @@ impl Delivery {
         *totals += self.counts;
         totals.scheduled += self.sends.as_ref().map_or(0, Sends::scheduled);
         let leaving = self.leaving.iter().filter(|l| l.message.is_some()).count();
-        totals.pending += (self.queue.len() + self.inflight.len() + leaving) as u64;
+        let open = self.queue.len() + self.inflight.len() + leaving + self.requests.len();
+        totals.pending += open as u64;
     }
 
     /// Queues all due messages; drops and records those that exceed the queue's limit.
@@ -106,12 +119,53 @@ impl Delivery {
         self.window = window;
     }
 
+    /// Returns the number of handshakes that may be open, without those of messages outside the ledger.
+    fn room(&self) -> usize {
+        self.window.saturating_sub(self.others)
+    }
+
+    /// Returns whether the broker permits one more handshake of a message outside the ledger. `open`: the
+    /// number of those that are open.
+    pub fn permits(&mut self, open: usize) -> bool {
+        self.others = open;
+        self.inflight.len() < self.room()
+    }
+
+    /// Records the arrival of a reply of the client `by` to the request `seq`, and settles the request with its
+    /// last missing reply.
+    pub fn replied(&mut self, seq: u64, by: &str, now: i64, out: &mut Vec<u8>) {
+        let inside = |m: &Option<Message>| m.as_ref().is_some_and(|m| m.seq == seq);
+        let open = self.inflight.values().any(|m| m.seq == seq)
+            || self.leaving.iter().any(|l| inside(&l.message));
+        if let Some(message) = self.requests.replied(seq, by, open) {
+            self.counts.settled += 1;
+            self.record(out, &message, now, Outcome::Settled);
+        }
+    }
+
+    /// Records a message that has arrived at the broker as `outcome`; a request only if its replies are there,
+    /// else it waits for them.
+    fn arrived(&mut self, message: Message, now: i64, outcome: Outcome, out: &mut Vec<u8>) {
+        let message = if self.rules.replies == 0 {
+            let settled = outcome == Outcome::Settled;
+            self.counts.settled += u64::from(settled);
+            let at = if settled { now } else { 0 };
+            return self.record(out, &message, at, outcome);
+        } else {
+            self.requests.sent(message)
+        };
+        if let Some(message) = message {
+            self.counts.settled += 1;
+            self.record(out, &message, now, Outcome::Settled);
+        }
+    }
+
     /// Removes the next message from the queue and returns its identity and payload (empty with
     /// `own_content`). None if the queue is empty, or if as many messages are unacknowledged as `inflight` or
     /// the window allows.
     pub fn next(&mut self) -> Option<(Identity, Vec<u8>)> {
         let sends = self.sends.as_ref()?;
-        let most = self.rules.inflight.min(self.window);
+        let most = self.rules.inflight.min(self.room());
         if self.rules.acknowledged && self.inflight.len() >= most {
             return None;
         }
@@ -158,7 +212,7 @@ impl Delivery {
             message.sent_ns = now;
             message.attempts += 1;
             self.counts.sent += 1;
-            self.record(out, &message, 0, Outcome::Sent);
+            self.arrived(message, now, Outcome::Sent, out);
         } else if let Some(message) = leaving.id.and_then(|id| self.inflight.get_mut(&id)) {
             message.attempts += 1;
             if message.sent_ns == 0 {
@@ -172,13 +226,11 @@ impl Delivery {
     /// accepted it (`taken`), else as unsettled.
     pub fn settled(&mut self, id: u64, taken: bool, now: i64, out: &mut Vec<u8>) {
         if let Some(message) = self.inflight.remove(&id) {
-            self.counts.settled += u64::from(taken);
-            let (at, outcome) = if taken {
-                (now, Outcome::Settled)
+            if taken {
+                self.arrived(message, now, Outcome::Settled, out);
             } else {
-                (0, Outcome::Unsettled)
-            };
-            self.record(out, &message, at, outcome);
+                self.record(out, &message, 0, Outcome::Unsettled);
+            }
         }
     }
 
@@ -222,6 +274,9 @@ impl Delivery {
     /// Records the outcome of all unacknowledged and queued messages: unsettled if they were sent, else
     /// unsent.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
+        for message in self.requests.take_all() {
+            self.record(out, &message, 0, Outcome::Unsettled);
+        }
         for message in std::mem::take(&mut self.inflight).into_values() {
             let outcome = if message.attempts > 0 {
                 Outcome::Unsettled

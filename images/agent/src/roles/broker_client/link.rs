@@ -246,6 +246,18 @@ impl Link {
         }
     }
 
+    /// Records the reply of the client `by` to a request of this client's flow, and settles the request with its
+    /// last missing reply; counts a reply to another flow as foreign.
+    pub fn replied(&mut self, again: bool, who: &Identity, by: &str, now: i64, out: &mut Vec<u8>) {
+        if self.delivery.flow() != Some(who.flow) {
+            self.foreign += 1;
+            return;
+        }
+        self.received += 1;
+        records::received(out, who.flow, who.seq, by, 1, now, again);
+        self.delivery.replied(who.seq, by, now, out);
+    }
+
     /// Writes as much of `output` as the socket accepts and updates the ledger; returns whether any byte was
     /// written.
     pub fn write(&mut self, output: &mut Vec<u8>, now: i64, out: &mut Vec<u8>) -> bool {

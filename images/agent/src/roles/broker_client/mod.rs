@@ -7,6 +7,7 @@
 mod delivery;
 mod link;
 mod lives;
+mod replies;
 mod tls;
 mod waits;
 

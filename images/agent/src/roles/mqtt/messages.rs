@@ -1,9 +1,9 @@
 //! Handles the broker's packets, and passes queued messages to the protocol.
 
-use super::Mqtt;
 use super::packets::{self, Meaning};
+use super::{Mqtt, identifiers};
 use crate::os::Res;
-use crate::payload;
+use crate::payload::{self, Purpose};
 use crate::roles::broker_client::Link;
 use crate::roles::socket::BACKLOG_BYTES;
 use mqtt_protocol_core::mqtt::packet::Packet;
@@ -23,9 +23,12 @@ impl Mqtt {
             }
             Meaning::Refused(why) => return Err(format!("refused: {why}")),
             Meaning::Subscribed => {
-                self.subscribed = true;
-                link.note("subscribed", now, "", out);
-                self.change_subscription(link, now, out)?;
+                self.subscribing = self.subscribing.saturating_sub(1);
+                if self.subscribing == 0 {
+                    self.subscribed = true;
+                    link.note("subscribed", now, "", out);
+                    self.change_subscription(link, now, out)?;
+                }
             }
             Meaning::Unsubscribed => {
                 self.subscribed = false;
@@ -45,9 +48,19 @@ impl Mqtt {
                 retained,
                 topic,
                 identity,
+                identifiers,
+                exchange,
                 payload,
             } => {
+                if let Some(why) = identifiers::fault(&self.spec.subscribe, &topic, &identifiers) {
+                    link.note("misidentified", now, &why, out);
+                }
+                if let Some((request, by)) = self.own_reply(&topic, &exchange) {
+                    link.replied(dup, &request, by, now, out);
+                    return Ok(());
+                }
                 let who = identity.or_else(|| payload::read(&payload));
+                let who = who.filter(|who| who.purpose != Purpose::Reply); // to another client
                 let is_will = || who.is_none() && self.spec.wills.contains(&topic);
                 if retained {
                     link.note("retained", now, &topic, out);
@@ -55,13 +68,16 @@ impl Mqtt {
                     link.note("will", now, &topic, out);
                 } else {
                     link.received(dup, who, now, out);
+                    self.reply(exchange, link, now, out)?;
                 }
             }
             Meaning::Settled { id, taken, why } => {
                 if !taken {
                     link.note("refused", now, &why, out);
                 }
-                link.delivery.settled(id.into(), taken, now, out);
+                if !self.replies.settled(id) {
+                    link.delivery.settled(id.into(), taken, now, out);
+                }
             }
             // The state machine accepts no more input, so end the connection now.
             Meaning::Closing(why) => return Err(why),
@@ -86,12 +102,13 @@ impl Mqtt {
         };
         link.welcome(detail, now, out);
         if !session {
+            self.replies.session_lost();
             link.delivery.session_lost(out);
         }
         if !session && !self.pauses.is_empty() {
             self.subscribed = false;
         }
-        if self.spec.subscribe.is_empty() {
+        if self.spec.subscribe.is_empty() && self.spec.response_topic().is_none() {
             return Ok(());
         }
         if (session && self.subscribed) || !self.pauses.wants(now) {
@@ -130,15 +147,28 @@ impl Mqtt {
         Ok(())
     }
 
+    /// Subscribes to all topics, and to the replies of the client's own requests: with one packet for each
+    /// subscription identifier.
     fn subscribe(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
-        let packet = self
-            .conn
-            .acquire_packet_id()
-            .map_err(|e| format!("{e:?}"))
-            .and_then(|id| packets::subscribe(self.version, id, &self.spec));
-        match packet {
-            Ok(packet) => self.send(packet, link, now, out)?,
-            Err(text) => link.note("failed", now, &text, out),
+        let mut made = Vec::new();
+        for wanted in self.spec.packets_of_subscriptions() {
+            let id = self.conn.acquire_packet_id();
+            let packet = id.map_err(|e| format!("{e:?}"));
+            made.push(packet.and_then(|id| packets::subscribe(self.version, id, &wanted)));
+        }
+        if let Some(one) = self.spec.response_subscription() {
+            let id = self.conn.acquire_packet_id();
+            let packet = id.map_err(|e| format!("{e:?}"));
+            made.push(packet.and_then(|id| packets::subscribe(self.version, id, &[&one])));
+        }
+        for packet in made {
+            match packet {
+                Ok(packet) => {
+                    self.subscribing += 1;
+                    self.send(packet, link, now, out)?;
+                }
+                Err(text) => link.note("failed", now, &text, out),
+            }
         }
         Ok(())
     }
@@ -146,6 +176,7 @@ impl Mqtt {
     /// Passes queued messages to the state machine while the client may publish, the window is open and the
     /// output is shorter than `BACKLOG_BYTES`. A message that the machine refuses is recorded as unsent.
     pub(super) fn publish(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
+        self.send_replies(link, now, out)?;
         while link.is_up() && self.output.len() < BACKLOG_BYTES {
             let Some(settings) = &self.spec.publish else {
                 break;

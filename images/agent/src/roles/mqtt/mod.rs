@@ -5,9 +5,11 @@
 
 mod content;
 mod exchange;
+mod identifiers;
 mod messages;
 mod packets;
 mod pauses;
+mod requests;
 mod session;
 mod spec;
 mod websocket;
@@ -22,6 +24,7 @@ use mqtt_protocol_core::mqtt::connection::{Event, TimerKind};
 use mqtt_protocol_core::mqtt::role::Client as ClientRole;
 use mqtt_protocol_core::mqtt::{Connection, Version};
 use pauses::Pauses;
+use requests::Replies;
 use spec::{Publish, Spec};
 use websocket::WebSocket;
 
@@ -33,7 +36,10 @@ struct Mqtt {
     output: Vec<u8>,
     timers: Vec<(TimerKind, i64)>,
     subscribed: bool,
+    /// SUBSCRIBE packets of this connection without an answer.
+    subscribing: usize,
     pauses: Pauses,
+    replies: Replies,
     /// The next planned change of the subscription.
     change_ns: Option<i64>,
     /// Whether the broker has accepted a login before.
@@ -67,7 +73,9 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
         output: Vec::new(),
         timers: Vec::new(),
         subscribed: false,
+        subscribing: 0,
         pauses: Pauses::new(spans),
+        replies: Replies::default(),
         change_ns: None,
         accepted_once: false,
     };
@@ -117,6 +125,7 @@ fn rules(publish: &Publish, keeps_session: bool) -> Rules {
         inflight: publish.inflight,
         queue: publish.queue,
         own_content: publish.content.is_some(),
+        replies: publish.request.as_ref().map_or(0, |one| one.receivers),
     }
 }
 
@@ -220,7 +229,11 @@ impl Protocol for Mqtt {
     fn end(&mut self) {
         self.output = Vec::new();
         self.timers.clear();
+        self.subscribing = 0;
         let keeps = self.spec.keeps_session();
+        if !keeps {
+            self.replies.session_lost();
+        }
         self.conn = session::carry_over(&self.conn, self.version, self.spec.keepalive_s, keeps);
         self.choose_aliases();
     }

@@ -1,13 +1,15 @@
 //! Builds and parses MQTT packets of both versions, so that the client need not distinguish the versions.
 
 use super::content;
-use super::spec::{Publish, Spec};
+use super::requests::{self, Exchange};
+use super::spec::{Publish, Spec, Subscribe};
 use crate::os::Res;
 use crate::payload::Identity;
 use mqtt_protocol_core::mqtt::Version;
 use mqtt_protocol_core::mqtt::packet::{
     MessageExpiryInterval, Packet, Property, Qos, ReceiveMaximum, RetainHandling,
-    SessionExpiryInterval, SubEntry, SubOpts, UserProperty, WillDelayInterval, v3_1_1, v5_0,
+    SessionExpiryInterval, SubEntry, SubOpts, SubscriptionIdentifier, UserProperty,
+    WillDelayInterval, v3_1_1, v5_0,
 };
 use mqtt_protocol_core::mqtt::result_code::ConnectReasonCode;
 use std::fmt::Debug;
@@ -31,6 +33,10 @@ pub enum Meaning {
         topic: String,
         /// The identity that a user property carries; None without one, and in MQTT 3.1.1.
         identity: Option<Identity>,
+        /// The subscription identifiers (MQTT 5, 3.3.2.3.8).
+        identifiers: Vec<u32>,
+        /// Response topic and correlation data of a request or of its reply (MQTT 5, 4.10).
+        exchange: Exchange,
         payload: Vec<u8>,
     },
     /// The handshake of this packet id has ended; `taken`: the broker has accepted the message, not refused
@@ -59,7 +65,7 @@ pub fn qos(value: u8) -> Res<Qos> {
     Qos::try_from(value).map_err(|_| format!("qos: {value} does not exist; write 0, 1 or 2"))
 }
 
-fn bad<E: Debug>(what: &str) -> impl Fn(E) -> String {
+pub(super) fn bad<E: Debug>(what: &str) -> impl Fn(E) -> String {
     move |e| format!("mqtt {what}: {e:?}")
 }
 
@@ -125,9 +131,10 @@ fn retain_handling(value: u8) -> Res<RetainHandling> {
     }
 }
 
-pub fn subscribe(version: Version, id: u16, spec: &Spec) -> Res<Packet> {
+/// Builds a SUBSCRIBE packet of subscriptions that have one identifier, or none.
+pub fn subscribe(version: Version, id: u16, wanted: &[&Subscribe]) -> Res<Packet> {
     let mut entries = Vec::new();
-    for s in &spec.subscribe {
+    for s in wanted {
         let options = SubOpts::new()
             .set_qos(qos(s.qos)?)
             .set_nl(s.no_local)
@@ -141,10 +148,12 @@ pub fn subscribe(version: Version, id: u16, spec: &Spec) -> Res<Packet> {
             .build();
         return Ok(packet.map_err(bad("subscribe"))?.into());
     }
-    let packet = v5_0::Subscribe::builder()
-        .packet_id(id)
-        .entries(entries)
-        .build();
+    let mut b = v5_0::Subscribe::builder().packet_id(id).entries(entries);
+    if let Some(number) = wanted.first().and_then(|s| s.identifier) {
+        let number = SubscriptionIdentifier::new(number).map_err(bad("identifier"))?;
+        b = b.props(vec![Property::SubscriptionIdentifier(number)]);
+    }
+    let packet = b.build();
     Ok(packet.map_err(bad("subscribe"))?.into())
 }
 
@@ -222,6 +231,9 @@ fn properties(settings: &Publish, who: &Identity) -> Res<Vec<Property>> {
         let property = UserProperty::new(name, value).map_err(bad("user_properties"))?;
         found.push(Property::UserProperty(property));
     }
+    if let Some(request) = &settings.request {
+        found.extend(requests::properties(request, who)?);
+    }
     Ok(found)
 }
 
@@ -283,6 +295,8 @@ pub fn understand(packet: Packet) -> Meaning {
             retained: p.retain(),
             topic: p.topic_name().to_owned(),
             identity: None,
+            identifiers: Vec::new(),
+            exchange: Exchange::default(),
             payload: p.payload().as_slice().to_vec(),
         },
         Packet::V5_0Publish(p) => Meaning::Message {
@@ -290,6 +304,8 @@ pub fn understand(packet: Packet) -> Meaning {
             retained: p.retain(),
             topic: p.topic_name().to_owned(),
             identity: identity(p.props()),
+            identifiers: identifiers(p.props()),
+            exchange: requests::exchange(p.props(), p.qos() as u8),
             payload: p.payload().as_slice().to_vec(),
         },
         Packet::V3_1_1Puback(p) => settled(p.packet_id(), true, None::<u8>),
@@ -306,6 +322,10 @@ pub fn understand(packet: Packet) -> Meaning {
         Packet::V5_0Pubrec(p) if p.reason_code().is_some_and(|c| c.is_failure()) => {
             settled(p.packet_id(), false, p.reason_code())
         }
+        Packet::V5_0Auth(_) => Meaning::Closing(
+            "the broker requires enhanced authentication, which this client does not have"
+                .to_owned(),
+        ),
         Packet::V5_0Disconnect(p) => {
             Meaning::Closing(format!("the broker disconnects: {:?}", p.reason_code()))
         }
@@ -319,6 +339,14 @@ fn identity(properties: &[Property]) -> Option<Identity> {
         Property::UserProperty(p) => content::identity(p.key(), p.val()),
         _ => None,
     })
+}
+
+fn identifiers(properties: &[Property]) -> Vec<u32> {
+    let numbers = properties.iter().filter_map(|p| match p {
+        Property::SubscriptionIdentifier(n) => Some(n.val()),
+        _ => None,
+    });
+    numbers.collect()
 }
 
 fn receive_maximum(properties: &[Property]) -> usize {

@@ -45,6 +45,38 @@ impl Spec {
         self.publish.as_ref().is_some_and(|one| one.topic_alias)
     }
 
+    /// Returns the subscriptions of each SUBSCRIBE packet: those with one identifier, or without any.
+    pub fn packets_of_subscriptions(&self) -> Vec<Vec<&Subscribe>> {
+        let mut packets: Vec<Vec<&Subscribe>> = Vec::new();
+        for one in &self.subscribe {
+            match packets
+                .iter_mut()
+                .find(|p| p[0].identifier == one.identifier)
+            {
+                Some(packet) => packet.push(one),
+                None => packets.push(vec![one]),
+            }
+        }
+        packets
+    }
+
+    pub fn response_topic(&self) -> Option<&str> {
+        let request = self.publish.as_ref()?.request.as_ref()?;
+        Some(&request.response_topic)
+    }
+
+    /// Returns the subscription to the replies of the client's own requests; None without requests.
+    pub fn response_subscription(&self) -> Option<Subscribe> {
+        Some(Subscribe {
+            topic: self.response_topic()?.to_owned(),
+            qos: self.publish.as_ref()?.qos,
+            no_local: false,
+            retain_handling: 0,
+            identifier: None,
+            unsubscribed_ns: Vec::new(),
+        })
+    }
+
     pub fn keeps_session(&self) -> bool {
         self.expiry_s() > 0
     }
@@ -74,6 +106,8 @@ pub struct Publish {
     /// the broker permits aliases.
     #[serde(default)]
     topic_alias: bool,
+    /// Settings of messages that are requests (MQTT 5, 4.10); None: nobody replies.
+    pub request: Option<Request>,
     #[serde(default)]
     pub user_properties: Vec<(String, String)>,
     /// The content of payloads that do not carry the message's identity, which is then a user property (MQTT
@@ -86,6 +120,15 @@ pub struct Publish {
     /// messages.
     #[serde(default = "default_queue")]
     pub queue: usize,
+}
+
+/// The replies to the messages of a publisher.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Request {
+    /// The topic that the replies are published to; the client subscribes to it.
+    pub response_topic: String,
+    /// The number of clients that reply to each message.
+    pub receivers: usize,
 }
 
 fn default_inflight() -> usize {
@@ -107,6 +150,9 @@ pub struct Subscribe {
     /// one, 2 never.
     #[serde(default)]
     pub retain_handling: u8,
+    /// The number that messages of this subscription carry (MQTT 5, 3.8.2.1.2).
+    #[serde(default)]
+    pub identifier: Option<u32>,
     /// The times without this subscription: begin and end as offsets from t0, in order and apart.
     #[serde(default)]
     pub unsubscribed_ns: Vec<(i64, i64)>,

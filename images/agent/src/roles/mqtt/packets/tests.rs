@@ -88,11 +88,72 @@ fn the_identity_of_a_payload_of_any_content_is_a_user_property() {
 fn a_subscription_of_5_has_its_options() {
     let options = json!([{"topic": "a", "qos": 1, "no_local": true, "retain_handling": 2}]);
     let spec = spec("5", json!({"subscribe": options, "receive_maximum": 5}));
-    let packet = subscribe(Version::V5_0, 7, &spec).unwrap();
+    let packet = subscribe(Version::V5_0, 7, &[&spec.subscribe[0]]).unwrap();
     assert_eq!(packet_bytes(&packet), b"\x82\x07\x00\x07\x00\x00\x01a\x25");
     let login = connect(Version::V5_0, "c", true, &spec).unwrap();
     let bytes = packet_bytes(&login);
     assert!(bytes.windows(3).any(|w| w == [0x21, 0, 5]), "{bytes:?}");
+}
+
+#[test]
+fn subscriptions_with_different_identifiers_are_different_packets() {
+    let wanted = json!([
+        {"topic": "a", "qos": 0, "identifier": 300},
+        {"topic": "b", "qos": 0},
+        {"topic": "c", "qos": 0, "identifier": 300},
+    ]);
+    let spec = spec("5", json!({"subscribe": wanted}));
+    let packets: Vec<Vec<u8>> = spec
+        .packets_of_subscriptions()
+        .iter()
+        .map(|one| packet_bytes(&subscribe(Version::V5_0, 7, one).unwrap()))
+        .collect();
+    // 300 is the variable byte integer ac 02.
+    assert_eq!(packets.len(), 2);
+    assert_eq!(
+        packets[0],
+        b"\x82\x0e\x00\x07\x03\x0b\xac\x02\x00\x01a\x00\x00\x01c\x00"
+    );
+    assert_eq!(packets[1], b"\x82\x07\x00\x07\x00\x00\x01b\x00");
+}
+
+#[test]
+fn a_request_names_its_response_topic_and_a_reply_returns_its_correlation_data() {
+    let request = json!({"response_topic": "r", "receivers": 1});
+    let publication = json!({"topic": "t", "qos": 1, "request": request});
+    let spec = spec("5", json!({"publish": publication}));
+    let settings = spec.publish.as_ref().unwrap();
+    let packet = publish(Version::V5_0, Some(3), settings, &WHO, b"m".to_vec()).unwrap();
+    let bytes = packet_bytes(&packet);
+    assert!(bytes.windows(4).any(|w| w == b"\x08\x00\x01r"), "{bytes:?}");
+    assert!(
+        bytes.windows(7).any(|w| w == b"\x09\x00\x1cvNET"),
+        "{bytes:?}"
+    );
+    let Meaning::Message { exchange, .. } = understand(packet) else {
+        panic!("no message");
+    };
+    assert_eq!(exchange.qos, 1);
+    assert!(
+        requests::replied(&exchange).is_none(),
+        "it names nobody who replies"
+    );
+}
+
+#[test]
+fn an_authentication_that_the_client_does_not_have_ends_the_connection_in_words() {
+    use mqtt_protocol_core::mqtt::result_code::AuthReasonCode;
+    let packet = v5_0::Auth::builder()
+        .reason_code(AuthReasonCode::ContinueAuthentication)
+        .props(vec![Property::AuthenticationMethod(
+            mqtt_protocol_core::mqtt::packet::AuthenticationMethod::new("GS2").unwrap(),
+        )])
+        .build()
+        .unwrap();
+    let Meaning::Closing(why) = understand(packet.into()) else {
+        panic!("the connection goes on");
+    };
+    assert!(why.contains("enhanced authentication"), "{why}");
 }
 
 const WHO: Identity = Identity {
