@@ -9,16 +9,15 @@ from typing import Any
 
 from .nodes import IMPAIRMENTS, SWITCH_QUIET, Bridge, CPULimitedHost, Intf, Link, Node, Stp, Switch, TCIntf
 from .said import CHANGED, LEFT, call_text, change, here, later, leave
-from .stubs import LEARNING, Recorded, Stub, controller_name, quiet, tested
+from .stubs import LEARNING, Recorded, Stub, controller_name, quiet, silent, tested
 from .topologies import Topo
 
 NETS: list[Net] = []
 STOP_AT_START = [False]
 # Keywords of the constructor that have no effect on a network of vNET.
 QUIET_KEYS = frozenset((
-    "switch", "controller", "host", "link", "intf", "build", "xterms", "cleanup", "inNamespace",
-    "autoSetMacs",
-    "autoStaticArp", "autoPinCpus", "listenPort", "waitConnected",
+    "switch", "controller", "host", "link", "intf", "build", "xterms", "cleanup", "listenPort",
+    "waitConnected",
 ))  # fmt: skip
 
 
@@ -68,8 +67,8 @@ class Net(Recorded):
         self.classes = {"host": host, "switch": switch, "link": link, "intf": intf}
         self.custom = False  # as `mn --custom` builds it
         self.built = False
-        for key in sorted(keys.keys() - QUIET_KEYS):
-            leave(f"Mininet({key}=...) has no counterpart")
+        for key in sorted(key for key in keys.keys() - QUIET_KEYS if keys[key] not in (False, None)):
+            leave(f"Mininet({key}={keys[key]!s:.40}) has no counterpart")
         NETS.append(self)
         if topo is not None and build:
             self.build()
@@ -140,7 +139,10 @@ class Net(Recorded):
         return Stub("controller", True)
 
     def addNAT(self, name: str = "nat0", connect: Any = True, **_params: Any) -> Stub:
-        """Reports a NAT as left out, since a lab is joined to no other network; returns a stub."""
+        """Reports a NAT as left out, since a lab is joined to no other network; it takes an address, as in
+        Mininet. Returns a stub.
+        """
+        self.next += 1
         leave(f"NAT {name}: a lab is joined to no other network")
         return Stub("NAT", True)
 
@@ -320,7 +322,8 @@ class Net(Recorded):
         return test(*args, **keys)
 
     init = staticmethod(lambda: None)
-    stop = stopXterms = startTerms = configHosts = staticArp = waitConnected = interact = quiet()
+    stop = stopXterms = startTerms = configHosts = waitConnected = interact = quiet()
+    staticArp = silent("staticArp")
     configureControlNetwork = quiet()
     pingAll = tested("pingAll", 0.0)
     ping = tested("ping", 0.0)
