@@ -216,6 +216,40 @@ def test_a_nat_of_mininet_takes_an_address_and_a_host_of_the_machine_is_said(tmp
         assert any(said in one for one in made.left), said
 
 
+@pytest.mark.parametrize(
+    ("script", "addresses"),
+    [("net.addLink(a, b)\nnet.build()\n", 1), ("net.build()\nnet.addLink(a, b)\nnet.start()\n", 0),
+     ("net.start()\nnet.addLink(a, b)\nb.setIP('10.0.0.9/8')\n", 1), ("net.addLink(a, b)\n", 1)],
+)  # fmt: skip
+def test_a_host_of_mininet_that_is_joined_later_has_no_address_by_default(
+    script: str, addresses: int, tmp_path: Path
+) -> None:
+    head = "from mininet.net import Mininet\nnet = Mininet()\na, b = net.addHost('a'), net.addHost('b')\n"
+    made = read(tmp_path, "x.py", head + script, mininet.read)
+    assert len(made.machines["b"].addresses) == addresses
+    assert any("no address, as there" in one for one in made.changed) is (
+        "build()\nnet.addLink" in script or "start()\nnet" in script
+    )
+
+
+def test_what_a_thread_does_later_is_said(tmp_path: Path) -> None:
+    text = (
+        "import threading\nfrom mininet.net import Mininet\nnet = Mininet()\nnet.addLink(net.addHost('a'), net.addHost('b'))\n"
+        "threading.Timer(2, lambda: net.configLinkStatus('a', 'b', 'down')).start()\n"
+    )
+    assert "what a thread of the script does after its end" in read(tmp_path, "x.py", text, mininet.read).left
+
+
+def test_all_names_of_a_module_of_mininet(tmp_path: Path) -> None:
+    text = (
+        "from mininet.net import *\nfrom mininet.node import *\nfrom mininet.link import *\nfrom mininet.log import *\n"
+        "setLogLevel('info')\nnet = Mininet(host=CPULimitedHost, link=TCLink, controller=RemoteController)\n"
+        "a, b = net.addHost('a', cpu=.5), net.addHost('b')\nnet.addLink(a, b, bw=3)\nnet.start()\n"
+    )
+    made = read(tmp_path, "x.py", text, mininet.read)
+    assert made.machines["a"].keys and made.wires[0].impairments == {"both": {"rate": "3 Mbit/s"}}
+
+
 def test_addresses_of_the_plan_are_said_where_a_file_has_none(tmp_path: Path) -> None:
     text = "name: x\ntopology:\n  defaults: {kind: linux}\n  nodes: {a: , b: }\n  links: [{endpoints: ['a:eth1', 'b:eth1']}]\n"
     written = writing.write(read(tmp_path, "x.clab.yml", text, containerlab.read))

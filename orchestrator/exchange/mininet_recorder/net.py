@@ -139,9 +139,7 @@ class Net(Recorded):
         return Stub("controller", True)
 
     def addNAT(self, name: str = "nat0", connect: Any = True, **_params: Any) -> Stub:
-        """Reports a NAT as left out, since a lab is joined to no other network; it takes an address, as in
-        Mininet. Returns a stub.
-        """
+        """Reports a NAT as left out; it takes an address, as in Mininet. Returns a stub."""
         self.next += 1
         leave(f"NAT {name}: a lab is joined to no other network")
         return Stub("NAT", True)
@@ -322,9 +320,10 @@ class Net(Recorded):
         return test(*args, **keys)
 
     init = staticmethod(lambda: None)
-    stop = stopXterms = startTerms = configHosts = waitConnected = interact = quiet()
+    stop = stopXterms = startTerms = configHosts = waitConnected = interact = configureControlNetwork = (
+        quiet()
+    )
     staticArp = silent("staticArp")
-    configureControlNetwork = quiet()
     pingAll = tested("pingAll", 0.0)
     ping = tested("ping", 0.0)
     pingPair = tested("pingPair", 0.0)
@@ -372,9 +371,7 @@ class Net(Recorded):
             CHANGED.append(f"{', '.join(names):.100}: {said}")
 
     def _inside(self, link: Link) -> bool:
-        """Returns whether both ends of a link are nodes of the network, and reports a link that is left
-        out.
-        """
+        """Returns whether both ends of a link are nodes of the network; reports a link that is left out."""
         outside = [end.node.name for end in (link.intf1, link.intf2) if end.node.name not in self.nameToNode]
         if outside:
             LEFT.append(f"line {link.line}: a link to {outside[0]}, which is outside of the network")
@@ -382,7 +379,11 @@ class Net(Recorded):
 
     def _host(self, host: Node) -> dict[str, Any]:
         ip = host.params.get("ip")
-        first = host.__dict__.get("configured") or [intf.name for intf in host.defaults]
+        first = [intf.name for intf in host.defaults]
+        if self.built:  # Mininet gives addresses when it builds, to the interfaces that are there
+            first = host.__dict__.get("configured", [])
+            if ip and not first and host.interfaces:
+                CHANGED.append(f"{host.name}: joined after the network was built: no address, as there")
         addresses = dict.fromkeys(first, ip if "/" in ip else f"{ip}/8") if ip else {}
         share = getattr(host, "share", None) if isinstance(host, CPULimitedHost) else None
         return {
