@@ -5,6 +5,7 @@ Images come from a directory of archives, or from an installed runtime (docker, 
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import subprocess
 from pathlib import Path
@@ -26,6 +27,7 @@ from .compose_forms import (
     split,
 )
 from .files import bounded, script
+from .linux.addresses import is_a
 from .linux.commands import act
 from .network import Lan, Machine, Network, Origin, insist_few, name_of
 
@@ -62,7 +64,9 @@ class _Reader:
         self._refusals = Refusals(document)
         data = mapping(document.data)
         name = str(data.get("name") or path.absolute().parent.name)
-        self._network = Network(name_of(name, set()), f"{TOOL}, {path.name}", source=str(path))
+        self._network = Network(
+            name_of(name, set()), f"{TOOL}, {path.name}", source=str(path), keeps_routes=True
+        )
         self._lans: dict[str, str] = {}  # network in the file -> LAN
         self._names: dict[str, list[str]] = {}  # service in the file -> its nodes, one for each replica
 
@@ -136,6 +140,11 @@ class _Reader:
             if mapping(keys["ipam"])[key] not in ("default", None):
                 self._leave((*path, "ipam"), f"ipam.{key}: no counterpart")
         subnets = [str(mapping(one)["subnet"]) for one in configs if mapping(one).get("subnet")]
+        wrong = next((text for text in subnets if not is_a(ipaddress.ip_network, text)), None)
+        if wrong is not None:
+            self._refuse((*path, "ipam"), "is no subnet", "write for example 172.20.0.0/24", wrong[:60])
+            return None
+        subnets.sort(key=lambda text: ":" in text)  # IPv4 before IPv6, each in its order
         for text in subnets[1:]:
             self._leave((*path, "ipam"), f"the subnet {text}: a segment has one")
         for one in configs:
@@ -149,10 +158,9 @@ class _Reader:
     def _service(self, theirs: str, keys: dict[str, Any]) -> None:
         path: Place = ("services", theirs)
         for key in sorted(keys.keys() - READ):
-            if key == "extends":
-                self._refuse(
-                    (*path, key), "a service of another cannot be taken over", "run compose config first"
-                )
+            if key in ("extends", "<<"):
+                rule = "keys of another service or mapping cannot be taken over"
+                self._refuse((*path, key), rule, "run docker compose config first")
             elif not key.startswith("x-"):
                 self._leave((*path, key), f"{theirs}: {key}: no counterpart")
         if keys.get("depends_on"):
@@ -207,16 +215,13 @@ class _Reader:
             for key in sorted(own.keys() - {"ipv4_address"}):
                 self._leave((*path, "networks", name), f"{theirs}: {key} on {name}: no counterpart")
             if address := own.get("ipv4_address"):
-                length = (lan.subnet or "").partition("/")[2]
-                if not length:
-                    self._refuse(
-                        (*path, "networks"),
-                        f"{name} has no subnet for the address",
-                        "give it one",
-                        str(address),
-                    )
+                subnet = ipaddress.ip_network(lan.subnet) if lan.subnet else None
+                inside = is_a(ipaddress.ip_address, str(address)) and subnet is not None
+                if not inside or subnet is None or ipaddress.ip_address(str(address)) not in subnet:
+                    rule = f"{name} has no subnet for the address ({subnet or 'none at all'})"
+                    self._refuse((*path, "networks"), rule, "give it one", str(address)[:60])
                 else:
-                    machine.addresses[name] = [f"{address}/{length}"]
+                    machine.addresses[name] = [f"{address}/{subnet.prefixlen}"]
         for setting, value in pairs(keys.get("sysctls")):
             if act(machine, ["sysctl", f"{setting}={value}"]) is None:
                 self._leave((*path, "sysctls"), f"{theirs}: {setting}: no counterpart")

@@ -47,6 +47,10 @@ def read(path: Path, stand_ins: bool = False) -> Network:
     imported. With `stand_ins`, plain routers replace nodes that run a vendor's system.
     """
     content, defaults = with_defaults(bounded(path))
+    for number, line in enumerate(content.splitlines(), 1):
+        if b"{{" in line.partition(b"#")[0]:
+            rule = "has a template ({{ }}), which cannot be taken over"
+            raise TopologyError([Problem(str(path), number, "", "", rule, "write its result into the file")])
     reader = _Reader(path, read_document(str(path), content), stand_ins)
     network = reader.network()
     network.changed += defaults

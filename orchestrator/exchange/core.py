@@ -15,7 +15,7 @@ from ..language.markup import Element, elements
 from ..language.problem import Problem, TopologyError
 from .daemons import DAEMONS
 from .files import bounded
-from .network import End, Lan, Machine, Network, Origin, Wire, insist_few, name_of
+from .network import End, Lan, Machine, Network, Origin, Route, Wire, insist_few, name_of
 
 TOOL = "CORE"
 REMEDY = "name a scenario that CORE 6 or newer has saved as XML"
@@ -28,7 +28,18 @@ DEFAULTS = {
     "router": {"zebra", _SPOKEN, _NEXT, "IPForward"}, "mdr": {"zebra", f"{_NEXT}MDR", "IPForward"},
     "PC": {"DefaultRoute"}, "host": {"DefaultRoute", "SSH"},
 }  # fmt: skip
-QUIET = {"IPForward", "DefaultRoute", "StaticRoute", "DefaultMulticastRoute", "zebra"}  # done by the plan
+QUIET = {
+    "IPForward",
+    "DefaultRoute",
+    "StaticRoute",
+    "DefaultMulticastRoute",
+    "zebra",
+}  # done here, or nothing
+# Services that give a device routes (services/defaults), beside those of DAEMONS.
+ROUTING = {
+    "OSPFv3", "OSPFv3MDR", "BGP", "RIP", "RIPNG", "Babel", "Xpimd", "pimd", "OLSR", "OLSRv2", "OLSRORG",
+    "NHDP", "SMF", "DHCPClient",
+}  # fmt: skip
 # CORE's name of a link's option -> the topology's key, CORE's unit.
 OPTIONS = {
     "delay": ("delay", "us"), "jitter": ("jitter", "us"), "bandwidth": ("rate", "bit/s"),
@@ -58,6 +69,9 @@ class _Reader:
         self._outside: set[str] = set()
         self._network = Network(name_of(path.stem, set()), f"{TOOL}, {path.name}", source=str(path))
         self._services: dict[str, set[str]] = {}
+        self._ports: dict[
+            str, list[tuple[int, str]]
+        ] = {}  # by device: the numbers and names of its interfaces
 
     def network(self) -> Network:
         if self._root.tag != "scenario":
@@ -74,6 +88,7 @@ class _Reader:
             self._link(element, joined)
         for wire in joined.values():
             self._network.join(wire)
+        self._routes()
         for element in self._root.children:
             for inner in element.children if element.tag not in READ else ():
                 self._section(inner)
@@ -141,7 +156,7 @@ class _Reader:
     def _device(self, element: Element) -> None:
         theirs, name = self._named(element)
         services = {
-            service.attributes.get("name", "")
+            service.attributes.get("name", "").removeprefix("FRR")
             for section in ("services", "configservices")
             for service in element.all(section, "service")
         }
@@ -180,6 +195,35 @@ class _Reader:
             said = f"{word}: {without} does not speak it, and a lab has either its routes or the plan's"
             self._network.left.append(said)
 
+    def _routes(self) -> None:
+        """Gives each device of the service DefaultRoute its default route, as CORE does: by the first address
+        of the subnet of its first interface; reports one to an address that no device has. The network has
+        these routes and no others, unless a device has a routing protocol that is left out.
+        """
+        has = {
+            name: services & (ROUTING | DAEMONS.protocols.keys()) for name, services in self._services.items()
+        }
+        machines = self._network.machines
+        self._network.has_routes = not any(has.values())
+        if not self._network.has_routes and not any(one.software for one in machines.values()):
+            said = sorted(set.union(*has.values()))
+            self._network.changed.append(f"routes are the plan's, in the place of those of {', '.join(said)}")
+            return
+        known = {
+            one.partition("/")[0] for m in machines.values() for some in m.addresses.values() for one in some
+        }
+        for name, services in self._services.items():
+            first = next(iter(sorted(self._ports.get(name, []))), (0, ""))[1]
+            for text in machines[name].addresses.get(first, []) if "DefaultRoute" in services else []:
+                own = ipaddress.ip_interface(text)
+                via = str(own.network[1]) if own.network.num_addresses > 1 else ""
+                if via in known and via != str(own.ip):
+                    machines[name].routes.append(Route("default", via))
+                elif own.version == 4 and via:
+                    self._network.changed.append(
+                        f"{name}: its default route by {via} leads nowhere, there too"
+                    )
+
     def _link(self, element: Element, joined: dict[frozenset[str], Wire]) -> None:
         ids = [element.attributes.get(key) or element.attributes.get(old) for key, old in NODES]
         if any(one in self._outside for one in ids):
@@ -207,6 +251,8 @@ class _Reader:
         port = given.get("name") or f"eth{given.get('id', '')}"
         if iface is not None and name in self._network.machines:
             addresses = self._network.machines[name].addresses.setdefault(port, [])
+            number = given.get("id", "")
+            self._ports.setdefault(name, []).append((int(number) if number.isdecimal() else 0, port))
             if mac := given.get("mac"):
                 self._leave(iface, f"{name}: the MAC {mac} is the plan's here")
             for family in ("ip4", "ip6"):
@@ -216,9 +262,12 @@ class _Reader:
 
     def _address(self, element: Element, text: str, addresses: list[str]) -> None:
         try:
-            addresses.append(str(ipaddress.ip_interface(text)))
+            given = str(ipaddress.ip_interface(text))
         except ValueError:
             self._refuse(element, "is no address", "write for example 10.0.0.1 with a mask of 24", text)
+            return
+        if given not in addresses:
+            addresses.append(given)
 
     def _quantities(self, options: Element) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -219,6 +219,10 @@ class _Reader:
     def _quantities(self, path: Place, filters: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for word, values in filters.items():
+            if not isinstance(values, list) or len(values) > len(FILTERS.get(word, values)):
+                rule = f"the packet filter {word} has values that are not known"
+                self._refuse(path, rule, "save the project anew with GNS3", str(values)[:60])
+                continue
             if word not in FILTERS:
                 self._leave(
                     path, f"the packet filter {word} {' '.join(map(str, _list(values)))[:60]}".rstrip()

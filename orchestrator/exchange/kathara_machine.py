@@ -13,7 +13,7 @@ from ..language.problem import Problem
 from .commands import interfaces_file
 from .daemons import DAEMONS, FOREIGN, KIND
 from .files import script
-from .linux.commands import bare
+from .linux.commands import act, bare
 from .network import Machine
 from .startup import Startup
 
@@ -24,6 +24,10 @@ _INTERFACES = re.compile(
     r"^(/etc/init\.d/networking (re)?start|(systemctl|service) .*\bnetworking\b|(/sbin/)?ifup (-a|eth\d+))"
 )
 INTERFACES = "etc/network/interfaces"
+FOLDERS = tuple(f"/{folder}/" for folder in DAEMONS.folders)
+_STATIC = re.compile(r"^ip route (\S+ \S+.*?)\s*$", re.MULTILINE)
+_STATIC_WORDS = re.compile(r"^(\S+) (\d+\.\d+\.\d+\.\d+)$")  # others have a distance, a device, a table
+_DAEMON = re.compile(r"^(\w+)=\"?(\w+)", re.MULTILINE)
 
 
 @dataclass
@@ -78,12 +82,28 @@ def _daemons_of(
 ) -> None:
     config = _daemons(files)
     loopback = machine.addresses.pop("lo", [])
+    found.left += _not_started(files, config, theirs)
     if config:
         _route(machine, config, loopback)
         return
     without = "its daemons have no protocol configured: a router without any"
     found.left += [f"{theirs}: {without}"] * started
+    for text in (text for name, text in files.items() if name.endswith(".conf") and name.startswith(FOLDERS)):
+        for port, addresses in FOREIGN.addresses(text).items():
+            machine.addresses.setdefault(port, []).extend(addresses)
+        for line in _STATIC.findall(text):
+            if act(machine, ["ip", "route", "add", *_STATIC_WORDS.sub(r"\1 via \2", line).split()]) is None:
+                found.left.append(f"{theirs}: `ip route {line}` is not done")
     found.left += [f"{theirs}: the address {address} of lo" for address in loopback]
+
+
+def _not_started(files: dict[str, str], config: str, theirs: str) -> Iterator[str]:
+    """Yields a line on each daemon that the file `daemons` does not start though a protocol is configured."""
+    listed = next((text for name, text in files.items() if name.endswith("/daemons")), "")
+    stopped = {name for name, value in _DAEMON.findall(listed) if value.lower() not in ("yes", "1", "true")}
+    for protocol in dict.fromkeys(re.findall(r"^router ([a-z]+)", config, re.MULTILINE)):
+        if f"{protocol}d" in stopped:
+            yield f"{theirs}: {protocol}d is not started there, and is here: take `router {protocol}` out"
 
 
 def _written_files(own: Path, inside: str) -> dict[str, str]:

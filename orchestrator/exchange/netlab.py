@@ -16,7 +16,18 @@ from ..language.source import Document, read_document
 from . import netlab_addresses as at
 from .daemons import DAEMONS
 from .files import bounded
-from .netlab_forms import Groups, Place, ends_of, link_entries, mapping, merged, nested, node_entries, words
+from .netlab_forms import (
+    Groups,
+    Place,
+    ends_of,
+    including,
+    link_entries,
+    mapping,
+    merged,
+    nested,
+    node_entries,
+    words,
+)
 from .netlab_tests import probes
 from .network import End, Lan, Machine, Network, Origin, Route, Wire, insist_few, name_of
 
@@ -26,11 +37,13 @@ MODULES = tuple(word for word in DAEMONS.protocols if word.islower())
 SETTINGS = {"ebgp.multihop", "files"}  # plugins that add no nodes; neither do those named after a module
 READ = {"validate", "plugin", "prefix", "nodes", "links", "groups", "module", "name", "defaults", *MODULES}
 SILENT = {"message", "provider", "version"}  # do not describe the network
+BESIDE = "topology-defaults.yml"  # netlab merges it under `defaults`
 NODE, LINK = (
     {"device", "module", "name", "role", "group", "id", "mtu", *MODULES},
     {"prefix", "mtu", "tc", "name", "interfaces", "type", "bridge", "linkindex", "disable", "shutdown"},
 )
 FORWARDING = ("router", "gateway")  # roles
+LINKS = ("lan", "p2p", "stub")  # types
 INTERFACE = {"node", "ipv4", "mtu", "tc", "shutdown"}
 SIDES = ("forward", "reverse")
 # netlab's name of an impairment -> the topology's key, and the unit of a number without a unit.
@@ -55,13 +68,17 @@ class _Reader:
         self._names: dict[str, str] = {}  # name in the file -> node name
         self._hosts: set[str] = set()
         self._mtus: dict[str, Any] = {}  # by name in the file
-        self._network = Network(
-            name_of(str(self._data.get("name") or path.stem), set()), f"{TOOL}, {path.name}", source=str(path)
-        )
+        name = name_of(str(self._data.get("name") or path.stem), set())
+        self._network = Network(name, f"{TOOL}, {path.name}", source=str(path))
+        if (path.parent / BESIDE).is_file() and path.name != BESIDE:
+            self._network.left.append(f"{BESIDE}: defaults beside the file are not read")
 
     def network(self) -> Network:
         data = self._data
-        for key in data.keys() - READ - SILENT:
+        for place in including(data):
+            rule, remedy = "a part of another file cannot be taken over", "write its content into the file"
+            self._refuse(place, rule, remedy, "_include")
+        for key in data.keys() - READ - SILENT - {"_include"}:
             if key in ("vlans", "vrfs", "vxlan", "evpn", "mpls", "srv6", "components"):
                 self._refuse((key,), f"{key} cannot be taken over", "take it out of the topology")
             else:
@@ -69,6 +86,9 @@ class _Reader:
         for module in MODULES:
             for key in sorted(mapping(data.get(module)).keys() - {"as", "as_list"}):
                 self._leave((module,), f"{module}.{key}: no counterpart")
+            for system, keys in mapping(mapping(data.get(module)).get("as_list")).items():
+                for key in sorted(mapping(keys).keys() - {"members"}):
+                    self._leave((module,), f"{module}.as_list.{system}.{key}: no counterpart")
         for key in sorted(mapping(data.get("defaults")).keys() - {"device", "bgp"}):
             if key != "interfaces" or mapping(data["defaults"][key]).keys() - {"mtu"}:
                 self._leave(("defaults",), f"defaults.{key}: no counterpart")
@@ -98,6 +118,7 @@ class _Reader:
         if self._problems:
             raise TopologyError(self._problems)
         self._ways_out()
+        self._routes()
         self._network.left.sort()
         return self._network
 
@@ -163,9 +184,13 @@ class _Reader:
         self._mtus[theirs] = keys.get("mtu")
         if keys.get("role") == "host" or (device in HOSTS and keys.get("role") not in FORWARDING):
             self._hosts.add(name)
-            return
-        machine.forward = True
-        if device in HOSTS:
+        else:
+            machine.forward = True
+        if name in self._hosts or device in HOSTS:
+            for module in words(keys.get("module")):
+                self._leave(
+                    (*path, "module"), f"{theirs}: the module {module}: the node is no router of ours"
+                )
             return
         self._protocols(path, theirs, keys, machine)
 
@@ -204,21 +229,28 @@ class _Reader:
     def _link(self, path: Place, number: int, link: Any) -> None:
         keys: dict[str, Any] = nested(link) if isinstance(link, dict) else {"interfaces": ends_of(link)}
         kind = keys.get("type", "lan")
-        if kind in ("loopback", "tunnel", "lag"):
-            self._refuse((*path, "type"), f"a link of type {kind} cannot be taken over", "take it out", kind)
+        if kind not in LINKS:
+            remedy = f"take it out; types that can be: {', '.join(LINKS)}"
+            self._refuse((*path, "type"), "a link of this type cannot be taken over", remedy, str(kind)[:60])
             return
         listed = [
             mapping(one) if isinstance(one, dict) else {"node": one} for one in keys.get("interfaces") or []
         ]
         members = [(str(one.get("node")), one) for one in listed]
         members += [(key, mapping(value)) for key, value in keys.items() if key in self._names]
+        for key, value in keys.items():
+            if key in self._names and value is not None and not isinstance(value, dict):
+                remedy = "write its keys, or nothing"
+                self._refuse((*path, key), "an interface is no mapping", remedy, str(value)[:60])
         cost = mapping(keys.get("ospf")).get("cost")
         for key in sorted(keys.keys() - LINK - self._names.keys()):
             if key in ("vlan", "vrf", "lag", "vxlan"):
                 self._refuse(path, f"{key} cannot be taken over", "take it out of the link", key)
                 continue
-            for inner in sorted(mapping(keys[key]).keys() - {"cost"} if key == "ospf" else {""}):
-                self._leave((*path, key), f"{key}{f'.{inner}' if inner else ''} of a link")
+            known = {"cost"} if key == "ospf" and isinstance(keys[key], dict) else set()
+            for inner in sorted(mapping(keys[key]).keys() - known if known else {""}):
+                off = ": false" if keys[key] is False else ""
+                self._leave((*path, key), f"{key}{f'.{inner}' if inner else ''}{off} of a link")
         wrong = [name for name, _ in members if name not in self._names]
         if wrong or not members:
             remedy = "name them as `nodes` does"
@@ -302,11 +334,27 @@ class _Reader:
             found[ours] = f"{number} {text[len(number) :].strip() or unit}"
         return found
 
-    def _ways_out(self) -> None:
-        """Gives each host a default route to the first node that forwards on one of its networks, if a
-        machine runs routing software, since the plan then makes no routes.
+    def _routes(self) -> None:
+        """Makes the network one whose file gives all routes, as netlab adds none but those of protocols and
+        of hosts; with stand-ins the plan's routes stay. Reports routers without a routing protocol.
         """
-        if not any(machine.software for machine in self._network.machines.values()):
+        routers = [one for one in self._network.machines.values() if one.forward]
+        silent = [one.name for one in routers if not one.software]
+        if self._stand_ins and len(silent) == len(routers):
+            self._network.changed.append(
+                "no router has a routing protocol in the file: routes are the plan's"
+            )
+            return
+        self._network.keeps_routes = True
+        if silent and len(routers) > 1:
+            said = "no routing protocol in the file: no routes but those to its own subnets"
+            self._network.changed.append(f"{', '.join(silent):.100}: {said}")
+
+    def _ways_out(self) -> None:
+        """Gives each host a default route to the first node that forwards on one of its networks, as netlab
+        does.
+        """
+        if self._stand_ins and not any(machine.software for machine in self._network.machines.values()):
             return
         groups = [[node for node, _ in lan.members] for lan in self._network.lans.values()]
         groups += [[node for node, _ in wire.ends] for wire in self._network.wires]

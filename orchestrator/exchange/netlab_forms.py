@@ -31,6 +31,14 @@ def nested(value: Any) -> dict[str, Any]:
     return found
 
 
+def including(data: dict[str, Any], place: Place = ()) -> Iterator[Place]:
+    """Yields the path of each key that includes a file (`_include`), at every level of mappings."""
+    if "_include" in data:
+        yield (*place, "_include")
+    for key, value in data.items():
+        yield from including(value, (*place, key)) if isinstance(value, dict) else ()
+
+
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """Merges two mappings at every level; a value of `above` that is no mapping replaces that of `below`."""
     found = dict(below)
@@ -77,7 +85,8 @@ class Groups:
             if not str(name).startswith("_"):
                 both = merged(self._group(default.get(name)), self._group(given.get(name)))
                 self.keys[str(name)] = both
-        self._everywhere = bool(given.get("_auto_create"))
+        # Of all groups of the file, but not of those that `defaults` alone has.
+        self._everywhere = set(given) if given.get("_auto_create") else set()
         for _, node, keys in entries:
             for name in words(keys.get("group")):
                 self.keys.setdefault(name, {}).setdefault("members", [])
@@ -95,7 +104,7 @@ class Groups:
 
     def _auto(self) -> Iterator[tuple[str, str]]:
         for name, keys in self.keys.items():
-            if keys.get("type", "node") == "node" and (keys.get("_auto_create") or self._everywhere):
+            if keys.get("type", "node") == "node" and (keys.get("_auto_create") or name in self._everywhere):
                 for node in words(keys.get("members")):
                     plain = (
                         node not in self._names and node not in self.keys and not re.search(r"[*?\[~]", node)
@@ -188,6 +197,9 @@ def link_entries(links: Any, path: Place = ("links",)) -> Iterator[tuple[Place, 
     if isinstance(links, dict):
         for name, some in links.items():
             yield from link_entries(some, (*path, name))
+        return
+    if isinstance(links, str):
+        yield path, links
         return
     for number, link in enumerate(links if isinstance(links, list) else []):
         place = (*path, number)

@@ -4,6 +4,7 @@ left out.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -69,8 +70,16 @@ class Machine:
     origin: Origin | None = None
 
     def switch(self, port: str, up: bool) -> None:
-        """Sets an interface or a bridge up or down."""
+        """Sets an interface or a bridge up or down. Down, it loses its IPv6 addresses and the routes by its
+        subnets, as in Linux, also if it comes up again.
+        """
         (self.down.discard if up else self.down.add)(port)
+        if not up:
+            subnets = [ipaddress.ip_interface(one).network for one in self.addresses.get(port, [])]
+            self.routes = [
+                one for one in self.routes if not any(ipaddress.ip_address(one.via) in net for net in subnets)
+            ]
+            self.addresses[port] = [one for one in self.addresses.get(port, []) if ":" not in one]
         if (bridge := self.bridges.get(port)) is not None and bridge.state != "always":
             bridge.state = "up" if up else "down"
 
@@ -128,6 +137,7 @@ class Network:
     changed: list[str] = field(default_factory=list)
     source: str = ""  # the file that was read
     has_routes: bool = False  # the file gives machines all routes that they have: no tool adds others
+    keeps_routes: bool = False  # so, even where the plan gives the addresses
 
     def join(self, wire: Wire) -> None:
         """Adds a wire between two machines to `wires`. If an end is a LAN, makes the machine at the other

@@ -85,13 +85,15 @@ def _planned(network: Network, bare: Topology, changed: list[str], file: str) ->
         _completed(bare, machine, names[machine.name], addresses, pings_of(network, plan, machine.name))
     if network.probes:
         bare.set(expect=expectations(network, plan))
-    if any(machine.kind or machine.software for machine in network.machines.values()):
+    routed = len(plan.segments) + len(plan.links) > 1
+    software = any(machine.kind or machine.software for machine in network.machines.values())
+    if software or (network.keeps_routes and routed):
         bare.set(routing="none")
-    elif network.has_routes and len(plan.segments) + len(plan.links) > 1:
+    elif network.has_routes:
         if without := _without_address(network):
             said = f"{', '.join(without)[:100]}: no address in the file on some interface"
-            changed.append(f"{said}: addresses and routes are the plan's")
-        else:
+            changed.append(f"{said}: addresses {'and routes ' if routed else ''}are the plan's")
+        elif routed:
             bare.set(routing="none")
     _checked(network, bare, file)
     return Written(_text(network, bare), tuple(changed))

@@ -1,4 +1,6 @@
-"""Tests that an import of an exported network, made by chance, has its nodes, addresses and impairments."""
+"""Tests that an import of an exported network, made by chance or imported from each tool's file, has its
+nodes, addresses, routes and impairments.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from page_rows import Tool, compose, core, gns3, graphml, kathara, mahimahi, netlab, shell
+from page_rows import containerlab as clab
+from page_rows import mininet as scripts
 
 from contract.plan import Plan
 from orchestrator.exchange import containerlab, mininet, to_containerlab, to_mininet, writing
@@ -14,6 +19,9 @@ from orchestrator.exchange.network import Network
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 
+TOOLS: tuple[Tool, ...] = tuple(
+    one.TOOL for one in (shell, clab, scripts, kathara, core, gns3, netlab, compose, mahimahi, graphml)
+)
 FORMATS: dict[str, tuple[Callable[[Plan], str], Callable[[Path], Network], bool]] = {
     "x.clab.yml": (lambda plan: to_containerlab.export(plan).text, containerlab.read, False),
     "x.py": (lambda plan: to_mininet.export(plan).text, mininet.read, True),
@@ -38,14 +46,32 @@ def made(chance: random.Random) -> str:
 
 def network_of(plan: Plan, impaired: bool) -> object:
     nodes = {
-        node.name: (node.forward, sorted(card.address for card in node.interfaces)) for node in plan.nodes
+        node.name: (
+            node.forward,
+            sorted(f"{card.address}/{card.prefix}" for card in node.interfaces),
+            sorted((to, via) for route in node.routes for to in route.to for via in route.via),
+        )
+        for node in plan.nodes
     }
     ways = {
         (end, other, side.impairment.delay_ns, side.impairment.loss, side.impairment.rate_bps)
         for link in plan.links
+        if impaired or link.kind != "access"  # one that only has impairments
         for end, other, side in ((link.a, link.b, link.forward), (link.b, link.a, link.reverse))
     }
     return nodes, ways if impaired else {way[:2] for way in ways}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.section[:10])
+def test_an_export_keeps_the_network_of_each_tool(name: str, tool: Tool, tmp_path: Path) -> None:
+    export, read, impaired = FORMATS[name]
+    plan = make_plan(parse(str(tmp_path / "made.yaml"), tool.told(tmp_path)[0].encode()))
+    (tmp_path / name).write_text(export(plan))
+    written = writing.write(read(tmp_path / name))
+    assert not written.problems
+    back = make_plan(parse("back.yaml", written.text.encode()))
+    assert network_of(back, impaired) == network_of(plan, impaired)
 
 
 @pytest.mark.parametrize("name", FORMATS)

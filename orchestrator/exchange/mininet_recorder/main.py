@@ -10,6 +10,7 @@ import importlib.machinery
 import json
 import runpy
 import sys
+import threading
 import types
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return KNOWN.get(name) or stubs.Loose(name, (stubs.Stub,), {})
 
         module.__getattr__ = known  # type: ignore[method-assign]
+        module.__dict__["__all__"] = [*KNOWN, *stubs.SILENT, "quietRun"]  # of `from mininet.node import *`
 
 
 def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:
@@ -89,6 +91,8 @@ def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:
     sys.meta_path.insert(0, Finder())
     keep_away()
     error, scope = _run(file)
+    if any(not one.daemon for one in threading.enumerate() if one is not threading.main_thread()):
+        said.LEFT.append("what a thread of the script does after its end")
     topos = scope.get("topos")
     if not net.NETS and isinstance(topos, dict) and topos and error is None:
         error = _custom(file, topos)

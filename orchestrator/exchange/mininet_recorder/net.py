@@ -9,16 +9,15 @@ from typing import Any
 
 from .nodes import IMPAIRMENTS, SWITCH_QUIET, Bridge, CPULimitedHost, Intf, Link, Node, Stp, Switch, TCIntf
 from .said import CHANGED, LEFT, call_text, change, here, later, leave
-from .stubs import LEARNING, Recorded, Stub, controller_name, quiet, tested
+from .stubs import LEARNING, Recorded, Stub, controller_name, quiet, silent, tested
 from .topologies import Topo
 
 NETS: list[Net] = []
 STOP_AT_START = [False]
 # Keywords of the constructor that have no effect on a network of vNET.
 QUIET_KEYS = frozenset((
-    "switch", "controller", "host", "link", "intf", "build", "xterms", "cleanup", "inNamespace",
-    "autoSetMacs",
-    "autoStaticArp", "autoPinCpus", "listenPort", "waitConnected",
+    "switch", "controller", "host", "link", "intf", "build", "xterms", "cleanup", "listenPort",
+    "waitConnected",
 ))  # fmt: skip
 
 
@@ -68,8 +67,8 @@ class Net(Recorded):
         self.classes = {"host": host, "switch": switch, "link": link, "intf": intf}
         self.custom = False  # `mn --custom` builds the network itself
         self.built = False
-        for key in sorted(keys.keys() - QUIET_KEYS):
-            leave(f"Mininet({key}=...) has no counterpart")
+        for key in sorted(key for key in keys.keys() - QUIET_KEYS if keys[key] not in (False, None)):
+            leave(f"Mininet({key}={keys[key]!s:.40}) has no counterpart")
         NETS.append(self)
         if topo is not None and build:
             self.build()
@@ -140,7 +139,8 @@ class Net(Recorded):
         return Stub("controller", True)
 
     def addNAT(self, name: str = "nat0", connect: Any = True, **_params: Any) -> Stub:
-        """Reports a NAT as left out, since a lab is joined to no other network; returns a stub."""
+        """Reports a NAT as left out; it takes an address, as in Mininet. Returns a stub."""
+        self.next += 1
         leave(f"NAT {name}: a lab is joined to no other network")
         return Stub("NAT", True)
 
@@ -320,8 +320,10 @@ class Net(Recorded):
         return test(*args, **keys)
 
     init = staticmethod(lambda: None)
-    stop = stopXterms = startTerms = configHosts = staticArp = waitConnected = interact = quiet()
-    configureControlNetwork = quiet()
+    stop = stopXterms = startTerms = configHosts = waitConnected = interact = configureControlNetwork = (
+        quiet()
+    )
+    staticArp = silent("staticArp")
     pingAll = tested("pingAll", 0.0)
     ping = tested("ping", 0.0)
     pingPair = tested("pingPair", 0.0)
@@ -369,9 +371,7 @@ class Net(Recorded):
             CHANGED.append(f"{', '.join(names):.100}: {said}")
 
     def _inside(self, link: Link) -> bool:
-        """Returns whether both ends of a link are nodes of the network, and reports a link that is left
-        out.
-        """
+        """Returns whether both ends of a link are nodes of the network; reports a link that is left out."""
         outside = [end.node.name for end in (link.intf1, link.intf2) if end.node.name not in self.nameToNode]
         if outside:
             LEFT.append(f"line {link.line}: a link to {outside[0]}, which is outside of the network")
@@ -379,7 +379,11 @@ class Net(Recorded):
 
     def _host(self, host: Node) -> dict[str, Any]:
         ip = host.params.get("ip")
-        first = host.__dict__.get("configured") or [intf.name for intf in host.defaults]
+        first = [intf.name for intf in host.defaults]
+        if self.built:  # Mininet gives addresses when it builds, to the interfaces that are there
+            first = host.__dict__.get("configured", [])
+            if ip and not first and host.interfaces:
+                CHANGED.append(f"{host.name}: joined after the network was built: no address, as there")
         addresses = dict.fromkeys(first, ip if "/" in ip else f"{ip}/8") if ip else {}
         share = getattr(host, "share", None) if isinstance(host, CPULimitedHost) else None
         return {

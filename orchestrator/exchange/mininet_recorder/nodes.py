@@ -11,23 +11,12 @@ from .stubs import Recorded, quiet, silent
 
 IMPAIRMENTS = ("bw", "delay", "jitter", "loss", "max_queue_size")  # parameters of TCIntf that are imported
 # Keys of a Mininet host that the import converts, or may drop without a report: names of programs and places.
-HOST_KEYS = frozenset(["ip", "mac", "defaultRoute", "cpu", "cls", "inNamespace", "dimage"]) - {"dimage"}
-WITHOUT_EFFECT = frozenset(["inNamespace", "isSwitch", "isController", "privateDirs_", "xterm", "hostname"])
-SWITCH_QUIET = frozenset(
-    [
-        "dpid",
-        "listenPort",
-        "protocols",
-        "failMode",
-        "datapath",
-        "inband",
-        "reconnectms",
-        "opts",
-        "verbose",
-        "batch",
-        "ip",
-    ]
-)
+HOST_KEYS = frozenset(["ip", "mac", "defaultRoute", "cpu", "cls", "inNamespace"])
+WITHOUT_EFFECT = frozenset(["inNamespace", "isSwitch", "isController", "xterm", "hostname"])
+SWITCH_QUIET = frozenset((
+    "dpid", "listenPort", "protocols", "failMode", "datapath", "inband", "reconnectms", "opts", "verbose",
+    "batch", "ip",
+))  # fmt: skip
 
 
 # Commands that change the network, unless they have a word of SHOWN.
@@ -176,6 +165,10 @@ class Node(Recorded):
     def __init__(self, name: str, inNamespace: bool = True, **params: Any) -> None:
         self.name, self.params, self.line = name, params, here()
         self.inNamespace = inNamespace
+        if not inNamespace and not isinstance(self, Switch):
+            leave(f"{name}: inNamespace=False is the machine itself there, and a node of its own here")
+        if params.get("privateDirs"):
+            leave(f"{name}: privateDirs={params['privateDirs']!s:.40} has no counterpart")
         self.interfaces: list[Intf] = []
         self.addresses: dict[str, str] = {}
         # Text of the shell, or the impairments that an interface gets.

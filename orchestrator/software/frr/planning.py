@@ -30,6 +30,7 @@ DAEMONS = {
 # Family -> the version of OSPF that speaks it: 2, and 3 (RFC 5340)
 VERSIONS: dict[Family, str] = {"IPv4": "ospf", "IPv6": "ospf6"}
 _PROTOCOL = re.compile(r"^router ([a-z0-9]+)", re.MULTILINE)
+_STATIC = re.compile(r"^ ?ip(v6)? route ", re.MULTILINE)  # read by a daemon of its own
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ def _theirs(scene: Scene, speaker: Speaker) -> Software:
         rule = f"a template fails on node {speaker.node} ({error})"
         raise SoftwareError(speaker.node, rule, "correct the template") from None
     daemons = [DAEMONS[p] for p in dict.fromkeys(_PROTOCOL.findall(text)) if p in DAEMONS]
+    daemons += ["staticd"] if _STATIC.search(text) else []
     return _software(speaker, text, daemons, sorted(set(scene.subnets.values())), {})
 
 
