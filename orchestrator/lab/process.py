@@ -69,10 +69,12 @@ def main(argv: list[str] | None = None) -> int:
 def keeper_of(options: argparse.Namespace) -> Keeper | None:
     """Returns the process that lets the clock stand at the pauses that were asked for; None without one.
 
-    Most labs have none, and do not load its module.
+    Most labs have none, and do not load its modules. Those that do must not load them later: that reads the
+    clock and draws random numbers.
     """
     if not options.pauses:
         return None
+    from orchestrator.lab import visit  # noqa: F401  # loaded here, see above
     from orchestrator.lab.pauses import PLACE, Keeper
 
     return Keeper.fork(options.run_dir.absolute() / PLACE)

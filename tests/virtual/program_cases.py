@@ -19,9 +19,10 @@ Built = Callable[[Path], None]
 
 @dataclass(frozen=True)
 class Program:
-    """A program in the matrix. what: words for the table. needs: programs of this machine. server, client: commands;
-    PLACE stands for the directory in which `build` makes them, ADDRESS for the server's. proof: a line of the
-    client's log. limits: words for the table. refused: the words of the refusal, for one that cannot run.
+    """A program in the matrix. what: words for the table. needs: programs of this machine. server, client:
+    commands; PLACE stands for the directory in which `build` makes them, ADDRESS for the server's. proof: a
+    line of the client's log. limits: words for the table. refused: the words of the refusal, for one that
+    cannot run.
     """
 
     name: str
@@ -154,7 +155,9 @@ PROGRAMS = (
 def topology(program: Program, place: Path) -> str:
     """Returns the text of a lab in which a client uses the program's server, or runs alone if it has none."""
     server = SERVER.format(command=program.server, ready=program.ready) if program.server else ""
-    text = HEAD + (server.replace("  server:\n", f"  server:\n    {program.more}\n") if program.more else server)
+    text = HEAD + (
+        server.replace("  server:\n", f"  server:\n    {program.more}\n") if program.more else server
+    )
     text += CLIENT.format(command=program.client.replace('"', '\\"'))
     return text.replace("PLACE", str(place)).replace("ADDRESS", "10.50.0.2")
 

@@ -1,5 +1,5 @@
-"""Tests that the clock of a lab stands at a pause, that an undisturbed pause leaves no trace, and that one who
-looks in does.
+"""Tests that the clock of a lab stands at a pause; that an undisturbed pause leaves no trace, and a look
+does.
 """
 
 from __future__ import annotations
