@@ -1,10 +1,10 @@
 """Stops the clock of a lab in virtual time at given moments, without a trace in an undisturbed run.
 
-A child process waits for each moment, then looks again and again for a file that the owner of the lab's
-kernel writes to the run directory (orchestrator/kernel/virtual/standing.py). Its system calls take no virtual
-time, and its priority is a real-time one, so no other process of the lab runs meanwhile and the clock stands.
-The lab process does not notice: it is neither woken nor does it read the clock, of which each reading takes
-256 ns.
+The guest's first process waits for each moment, then looks again and again for a file that the owner of the
+lab's kernel writes to the run directory (orchestrator/kernel/virtual/standing.py). Its system calls take no
+virtual time, and its priority is a real-time one, so no other process of the lab runs meanwhile and the clock
+stands. The lab process does not notice: it is neither woken nor does it read the clock, of which each reading
+takes 256 ns.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import signal
+import select
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,6 @@ from pathlib import Path
 
 PLACE = "raw/standing"  # below the run directory: the mail between owner and lab
 TIMER_ABSTIME = 1  # include/uapi/linux/time.h
-PR_SET_PDEATHSIG = 1
 FIRST, SECOND_CLASS = 1, 2  # real-time priorities: who keeps the clock, and who serves those who look
 LINE = 4096
 
@@ -45,42 +44,19 @@ def order_name(number: int) -> str:
 
 
 class Keeper:
-    """The child process that keeps the clock. `fork` it before the lab process begins anew, so that nothing
-    that its start took is left in the run.
+    """The lab process's ends of the pipes to the guest's first process, which keeps the clock (`keep`).
+
+    That process is there in every lab and has nothing else to do: another one would move the numbers of all
+    later processes, and with them the run.
     """
 
-    def __init__(self, pid: int, times: int, calls: int) -> None:
-        self.pid = pid
+    def __init__(self, times: int, calls: int) -> None:
         self._times = times
         self.calls = calls  # readable when somebody wants to look into the lab
 
-    @classmethod
-    def fork(cls, place: Path) -> Keeper:
-        """Makes the directory `place` and starts the child; raises OSError."""
-        place.mkdir(parents=True, exist_ok=True)
-        times_read, times = os.pipe()
-        calls, calls_write = os.pipe()
-        parent = os.getpid()
-        if pid := os.fork():
-            os.close(times_read)
-            os.close(calls_write)
-            return cls(pid, times, calls)
-        status = 1
-        try:
-            os.close(times)
-            os.close(calls)
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() == parent:
-                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIRST))
-                keep(place, times_read, calls_write)
-                signal.pause()  # its end would wake the lab process, which kills it
-            status = 0
-        finally:
-            os._exit(status)
-
     def begin(self, stops: Sequence[int], offset_ns: int) -> None:
-        """Gives the child the lab times (Unix ns, sorted) at which the clock shall stand. offset_ns: lab time
-        minus CLOCK_MONOTONIC.
+        """Gives the lab times (Unix ns, sorted) at which the clock shall stand. offset_ns: lab time minus
+        CLOCK_MONOTONIC.
         """
         self._write({"stops": list(stops), "offset_ns": offset_ns})
 
@@ -89,9 +65,7 @@ class Keeper:
         self._write({"order": order, "next": next_file})
 
     def end(self) -> None:
-        """Ends the child and waits for its end."""
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
+        """Ends the pauses; those that are still to come do not come."""
         os.close(self._times)
         os.close(self.calls)
 
@@ -103,13 +77,16 @@ def keep(place: Path, times: int, calls: int) -> None:
     """Stands at each moment that the lab process writes to the descriptor `times`, until that is closed.
     Writes to `calls` the number of the owner's file with which somebody begins to look into the lab.
     """
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIRST))
     told = _read(times)
     if told is None:
         return
+    place.mkdir(parents=True, exist_ok=True)
     stops, offset_ns, number, file = list(told["stops"]), int(told["offset_ns"]), 0, 0
     while stops:
         at_ns = stops.pop(0)
-        sleep_until(at_ns - offset_ns)
+        if not sleep_until(at_ns - offset_ns, times):
+            return
         number += 1
         (place / stop_name(number, at_ns)).mkdir()
         lines = await_file(place / order_name(file))
@@ -135,11 +112,22 @@ def await_file(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def sleep_until(monotonic_ns: int) -> None:
-    """Sleeps until CLOCK_MONOTONIC shows `monotonic_ns`; raises OSError."""
-    due = (ctypes.c_long * 2)(monotonic_ns // 1_000_000_000, monotonic_ns % 1_000_000_000)
-    if error := ctypes.CDLL(None).clock_nanosleep(time.CLOCK_MONOTONIC, TIMER_ABSTIME, due, None):
-        raise OSError(error, os.strerror(error), "clock_nanosleep")
+def sleep_until(monotonic_ns: int, times: int) -> bool:
+    """Sleeps until CLOCK_MONOTONIC shows `monotonic_ns`; returns False if `times` is closed before. Raises
+    OSError.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    timer = libc.timerfd_create(time.CLOCK_MONOTONIC, 0)
+    due = (ctypes.c_long * 4)(0, 0, monotonic_ns // 1_000_000_000, monotonic_ns % 1_000_000_000)
+    if timer < 0 or libc.timerfd_settime(timer, TIMER_ABSTIME, due, None):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "timerfd")
+    try:
+        poll = select.poll()
+        poll.register(timer, select.POLLIN)
+        poll.register(times, select.POLLIN)
+        return {fd for fd, _ in poll.poll()} == {timer}
+    finally:
+        os.close(timer)
 
 
 def _read(descriptor: int) -> dict[str, object] | None:

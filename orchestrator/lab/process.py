@@ -67,17 +67,17 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def keeper_of(options: argparse.Namespace) -> Keeper | None:
-    """Returns the process that lets the clock stand at the pauses that were asked for; None without one.
+    """Returns the connection to the process that lets the clock stand at the pauses that were asked for; None
+    without one.
 
-    Most labs have none, and do not load its modules. Those that do must not load them later: that reads the
-    clock and draws random numbers.
+    Most labs have none, and do not load its modules. The others load them before they begin anew.
     """
     if not options.pauses:
         return None
     from orchestrator.lab import visit  # noqa: F401  # loaded here, see above
-    from orchestrator.lab.pauses import PLACE, Keeper
+    from orchestrator.lab.pauses import Keeper
 
-    return Keeper.fork(options.run_dir.absolute() / PLACE)
+    return Keeper(*map(int, options.keeper.split(",")))
 
 
 def visits_of(lab: Lab, keeper: Keeper, pauses: str) -> Visits:
@@ -115,6 +115,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--driver", choices=sorted(DRIVERS), default="light")
     parser.add_argument("--snapshots", type=Path, help="directory of booted machines, for campaigns")
     parser.add_argument("--pauses", default="", help="moments at which the clock stands, as JSON")
+    parser.add_argument("--keeper", default="", help="descriptors of the keeper of the clock, N,N")
     parser.add_argument("--control", default="unix", help="unix, or fd:N for an inherited descriptor")
     return parser
 
