@@ -250,7 +250,7 @@ class Moment:
 _MOMENT = re.compile(r"\s*(ramp|hold|drain)\s*(?:\+\s*(.+))?")
 
 
-def _moment(value: Any) -> Moment:
+def moment(value: Any) -> Moment:
     """Parses a moment: a phase, or a phase + a duration; raises UnitError for other values."""
     if isinstance(value, Moment):
         return value
@@ -264,7 +264,7 @@ def _moment(value: Any) -> Moment:
 
 When = Annotated[
     Any,
-    reader(_moment),
+    reader(moment),
     WithJsonSchema(
         {
             "type": "string",
@@ -280,7 +280,7 @@ def _since(value: Any) -> Moment:
     """Parses a moment, or a duration from the start of the ramp."""
     if isinstance(value, str) and value.strip()[:1].isdigit():
         return Moment("ramp", units.whole(units.SPAN, value))
-    return _moment(value)
+    return moment(value)
 
 
 Since = Annotated[
