@@ -61,7 +61,7 @@ class Topology:
         """Declares the parameter `${name}`; a run may leave it out if it has `default=`."""
         return self._add("parameters", name, {"type": type} | keys)
 
-    def segment(self, name: str, subnet: str | None = None, **keys: Any) -> Self:
+    def segment(self, name: str, subnet: str | list[str] | None = None, **keys: Any) -> Self:
         """Adds a segment (broadcast domain)."""
         return self._add("segments", name, ({} if subnet is None else {"subnet": subnet}) | keys)
 

@@ -26,7 +26,12 @@ def brokers(plan: Plan) -> dict[str, str]:
     """Maps each endpoint whose broker's address belongs to a node of the lab to this node's place, "node
     NAME".
     """
-    owners = {card.address: f"node {node.name}" for node in plan.nodes for card in node.interfaces}
+    owners = {
+        address: f"node {node.name}"
+        for node in plan.nodes
+        for card in node.interfaces
+        for address in card.addresses
+    }
     return {
         session.endpoint: owners[broker]
         for _, role, session in plan.sessions()

@@ -12,6 +12,7 @@ from functools import cache
 from ipaddress import ip_address, ip_network
 
 from contract.plan import Capture, Interface, Link, Node, Plan
+from contract.plan.family import faces
 
 MOST_HOPS = 64  # a route with more is a loop
 
@@ -36,7 +37,7 @@ class Places:
 
     def __init__(self, plan: Plan) -> None:
         self._nodes = {node.name: node for node in plan.nodes}
-        self._cards = {card.address: (node, card) for node in plan.nodes for card in node.interfaces}
+        self._cards = {card.address: (node, card) for node in plan.nodes for card in faces(node.interfaces)}
         self._links = plan.links
         self._captures = plan.captures
         self._media = {link.a for link in plan.links if link.kind == "medium"}
@@ -82,7 +83,7 @@ class Places:
 
     def _card(self, node: Node, to: str) -> Interface | None:
         number = ip_address(to)
-        for card in node.interfaces:
+        for card in faces(node.interfaces):
             if number in ip_network(f"{card.address}/{card.prefix}", strict=False):
                 return card
         return None

@@ -5,7 +5,7 @@ Imports the standard library only.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network
 from typing import Literal
 
@@ -42,23 +42,38 @@ def speaks_ipv6(cards: Iterable[Interface], segments: Collection[str]) -> bool:
     """Returns True if a node with these interfaces uses IPv6: one of them has an IPv6 address, or is on one
     of `segments`, the segments with IPv6.
     """
-    return any(card.segment in segments or family(card.address) == "IPv6" for card in cards)
+    return any(card.segment in segments or "IPv6" in map(family, card.addresses) for card in cards)
 
 
 def has_ipv6(cards: Iterable[Interface]) -> bool:
     """Returns True if one of the interfaces has an IPv6 address."""
-    return any(family(card.address) == "IPv6" for card in cards)
+    return any(family(address) == "IPv6" for card in cards for address in card.addresses)
 
 
-def spoken_to(theirs: Iterable[Interface], ours: Iterable[Interface], subnets: Mapping[str, str]) -> str:
+def faces(cards: Iterable[Interface]) -> Iterator[Interface]:
+    """Yields each interface once for each of its addresses (Interface.faces)."""
+    for card in cards:
+        yield from card.faces
+
+
+def reaching(
+    theirs: Iterable[Interface], ours: Iterable[Interface], kind: Family | None = None
+) -> str | None:
+    """Returns the address at which a node with the interfaces `ours` reaches one with `theirs`: the first of
+    `theirs` in a common subnet, else the first of a common family; None if there is none. kind: only
+    addresses of that family.
+    """
+    known = [card for card in faces(theirs) if card.address and kind in (None, family(card.address))]
+    mine = [card for card in faces(ours) if card.address]
+    on = {card.subnet for card in mine}
+    families = {family(card.address) for card in mine}
+    shared = (card.address for card in known if card.subnet in on)
+    return next(shared, None) or next((c.address for c in known if family(c.address) in families), None)
+
+
+def spoken_to(theirs: Iterable[Interface], ours: Iterable[Interface]) -> str:
     """Returns the address at which a node with the interfaces `ours` reaches one with `theirs`: the first of
     `theirs` in a common subnet, else the first of a common family, else the first.
-
-    `subnets` maps the names of segments, and of links between nodes, to subnets.
     """
-    theirs, ours = list(theirs), list(ours)
-    on = {subnets[card.segment] for card in ours}
-    if shared := next((c.address for c in theirs if subnets[c.segment] in on), None):
-        return shared
-    families = {family(card.address) for card in ours}
-    return next((c.address for c in theirs if family(c.address) in families), theirs[0].address)
+    theirs = list(theirs)
+    return reaching(theirs, ours) or theirs[0].address

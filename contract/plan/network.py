@@ -6,7 +6,9 @@ costs time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
+from ipaddress import ip_network
 from typing import Literal
 
 from ..codec import RARE
@@ -87,6 +89,12 @@ class Segment:
     mtu: int
     ipv6: bool = False
     stp: bool = False  # spanning tree, so that links of segments may form loops
+    second_subnet: str = field(default="", metadata=RARE)  # subnet of the other family, in dual stack
+
+    @property
+    def subnets(self) -> tuple[str, ...]:
+        """The segment's subnet, and in dual stack that of the other family after it."""
+        return (self.subnet, self.second_subnet) if self.second_subnet else (self.subnet,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +118,26 @@ class Interface:
         None  # the NIC cabled to it, as asked: `port` is its name then; without one `port` is ""
     )
     pci: str | None = None  # address of `nic`'s function, filled in by the lab process when it has the lease
+    second: str = field(default="", metadata=RARE)  # address of the other family, in dual stack
+    second_prefix: int = field(default=0, metadata=RARE)
+
+    @property
+    def faces(self) -> tuple[Interface, ...]:
+        """The interface once for each of its addresses, with that one as its only `address`."""
+        if not self.second:
+            return (self,)
+        first = replace(self, second="", second_prefix=0)
+        return first, replace(first, address=self.second, prefix=self.second_prefix)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses of the interface: none, one, or one of each family."""
+        return tuple(one for one in (self.address, self.second) if one)
+
+    @property
+    def subnet(self) -> str:
+        """The subnet of `address`; "" for an interface without an address."""
+        return _subnet(self.address, self.prefix) if self.address else ""
 
     @property
     def device(self) -> str:
@@ -121,6 +149,11 @@ class Interface:
         """The number of the VLAN whose tag its frames carry (IEEE 802.1Q); None for an untagged interface."""
         number = self.name.partition(".")[2]
         return int(number) if number else None
+
+
+@cache
+def _subnet(address: str, prefix: int) -> str:
+    return str(ip_network(f"{address}/{prefix}", strict=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +218,7 @@ class Link:
     nics: tuple[str, str] | None = None  # the wire is a pair of NICs cabled to each other, as asked: a's, b's
     subnet: str | None = None  # subnet of a link between two nodes
     cost: int = 1  # cost of the hop, for routes by cost and for routing daemons
+    second_subnet: str = field(default="", metadata=RARE)  # of a link between two nodes, in dual stack
 
     def way(self, name: str) -> Direction:
         """Returns the link's direction `forward` for the name "forward", and `reverse` for any other."""

@@ -221,7 +221,8 @@ def _added(before: Plan, wanted: Plan, now: dict[str, Any]) -> list[Change]:
             raise CliError(f"add {nodes[0].name}: {error}") from error
         for node, clone in zip(nodes, made, strict=True):
             planned, found = (
-                (one.name, *(card.address for card in one.interfaces)) for one in (node, clone.node)
+                (one.name, *(a for card in one.interfaces for a in card.addresses))
+                for one in (node, clone.node)
             )
             if planned != found:
                 raise CliError(

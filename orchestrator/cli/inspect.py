@@ -48,13 +48,19 @@ def inspect_command(lab: str, nodes: str | None, as_json: bool) -> None:
         )
 
 
+def _addresses(card: dict[str, Any]) -> Iterator[str]:
+    yield f"{card['address']}/{card['prefix']} ({card['segment']})"
+    if card.get("second"):
+        yield f"{card['second']}/{card['second_prefix']} ({card['segment']})"
+
+
 def _nodes(nodes: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     for name, node in nodes.items():
         cards = node["interfaces"]
         yield (
             name,
             str(node["state"]),
-            "\n".join(f"{card['address']}/{card['prefix']} ({card['segment']})" for card in cards),
+            "\n".join(line for card in cards for line in _addresses(card)),
             "\n".join(str(card["mtu"]) for card in cards),
             _limits(node["limits"]),
             "\n".join(f"{key}: {value.get('state')}" for key, value in node["software"].items()) or "-",

@@ -113,6 +113,7 @@ def _roles(node: dict[str, Any]) -> list[str]:
 def hostvars(name: str, node: dict[str, Any]) -> dict[str, Any]:
     """Returns the Ansible variables of the node `name` from its entry in the answer to `inspect`."""
     cards = node["interfaces"]
+    second = {card["name"]: card["second"] for card in cards if card.get("second")}
     found = {
         "ansible_host": name,
         "vnet_node": name,
@@ -123,6 +124,7 @@ def hostvars(name: str, node: dict[str, Any]) -> dict[str, Any]:
         "vnet_hostname": node["hostname"],
         "vnet_address": cards[0]["address"] if cards else None,
         "vnet_addresses": {card["name"]: card["address"] for card in cards},
+        **({"vnet_second_addresses": second} if second else {}),
         "vnet_segments": {card["name"]: card["segment"] for card in cards},
         "ansible_remote_tmp": "/var/tmp/.ansible",  # programs that init starts have no HOME, so `~` fails
     }

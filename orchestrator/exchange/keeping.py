@@ -11,42 +11,43 @@ from collections.abc import Callable, Mapping
 from .network import End, Lan, Network, Wire
 
 Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
-Address = Callable[[Network, End], Interface | None]
-LARGEST, SMALLEST = 16, 29  # lengths of prefixes: a segment has room for a bridge's members
+Addresses = Callable[[Network, End], list[Interface]]
+# lengths of prefixes: a segment has room for a bridge's members
+LARGEST, SMALLEST = 16, {4: 29, 6: 125}
 
 
-def keep_addresses(network: Network, wires: Mapping[str, Wire], address: Address) -> None:
+def keep_addresses(network: Network, wires: Mapping[str, Wire], addresses: Addresses) -> None:
     """Turns a wire of `wires` (by name) into a LAN if an end has another address than a plan would give and
     no fixed address yet: a node can fix one, on its first segment. Skips a wire whose name a machine or LAN
     has.
     """
     fixed = {node for lan in network.lans.values() for node, _ in lan.members}
     for name, wire in wires.items():
-        keeper = next((end for end in _others(network, wire, address) if end[0] not in fixed), None)
+        keeper = next((end for end in _others(network, wire, addresses) if end[0] not in fixed), None)
         if keeper is not None and name not in {*network.lans, *network.machines}:
             fixed |= {node for node, _ in wire.ends}
             _as_segment(network, name, wire, keeper)
 
 
-def _others(network: Network, wire: Wire, address: Address) -> list[End]:
-    """Returns the ends of a wire whose address differs from the one that the plan gives: the lowest two
-    addresses of the subnet, in the order of the ends. Returns no end if an address is absent, the wire has a
-    cost, or its two addresses are not different IPv4 addresses of one subnet from /16 to /29.
+def _others(network: Network, wire: Wire, addresses: Addresses) -> list[End]:
+    """Returns the ends of a wire of which an address differs from the one that the plan gives: the lowest two
+    addresses of each subnet, in the order of the ends. Returns no end if an address is absent, the wire has a
+    cost, or its two addresses of one family are not different ones of one subnet from /16 to /29 (IPv6:
+    /125); and none for a wire of IPv6 alone.
     """
-    given = [address(network, end) for end in wire.ends]
-    first, second = given
-    if (
-        first is None
-        or second is None
-        or wire.cost
-        or first.network != second.network
-        or first.ip == second.ip
-    ):
+    first, second = (addresses(network, end) for end in wire.ends)
+    if not first or first[0].version != 4 or [a.version for a in first] != [b.version for b in second]:
         return []
-    if first.version != 4 or not LARGEST <= first.network.prefixlen <= SMALLEST:
-        return []
-    planned = itertools.islice(first.network.hosts(), 2)
-    return [end for end, own, here in zip(wire.ends, (first, second), planned, strict=True) if own.ip != here]
+    found: dict[End, None] = {}
+    for a, b in zip(first, second, strict=True):
+        sized = LARGEST <= a.network.prefixlen <= SMALLEST[a.version]
+        if wire.cost or a.network != b.network or a.ip == b.ip or not sized:
+            return []
+        planned = itertools.islice(a.network.hosts(), 2)
+        for end, own, here in zip(wire.ends, (a, b), planned, strict=True):
+            if own.ip != here:
+                found[end] = None
+    return [end for end in wire.ends if end in found]
 
 
 def _as_segment(network: Network, name: str, wire: Wire, keeper: End) -> None:

@@ -28,6 +28,7 @@ from .netlab_forms import (
     node_entries,
     words,
 )
+from .netlab_pools import DEFAULTS, KEYS, Pools, has_ipv6
 from .netlab_tests import probes
 from .network import End, Lan, Machine, Network, Origin, Route, Wire, insist_few, name_of
 
@@ -44,7 +45,7 @@ NODE, LINK = (
 )
 FORWARDING = ("router", "gateway")  # roles
 LINKS = ("lan", "p2p", "stub")  # types
-INTERFACE = {"node", "ipv4", "mtu", "tc", "shutdown"}
+INTERFACE = {"node", "ipv4", "ipv6", "mtu", "tc", "shutdown"}
 SIDES = ("forward", "reverse")
 # netlab's name of an impairment -> the topology's key, and the unit of a number without a unit.
 TC = {
@@ -68,6 +69,7 @@ class _Reader:
         self._names: dict[str, str] = {}  # name in the file -> node name
         self._hosts: set[str] = set()
         self._mtus: dict[str, Any] = {}  # by name in the file
+        self._pools: Pools | None = None
         name = name_of(str(self._data.get("name") or path.stem), set())
         self._network = Network(name, f"{TOOL}, {path.name}", source=str(path))
         if (path.parent / BESIDE).is_file() and path.name != BESIDE:
@@ -75,10 +77,13 @@ class _Reader:
 
     def network(self) -> Network:
         data = self._data
+        self._with_pools()
         for place in including(data):
             rule, remedy = "a part of another file cannot be taken over", "write its content into the file"
             self._refuse(place, rule, remedy, "_include")
         for key in data.keys() - READ - SILENT - {"_include"}:
+            if key == "addressing" and self._pools is not None:
+                continue
             if key in ("vlans", "vrfs", "vxlan", "evpn", "mpls", "srv6", "components"):
                 self._refuse((key,), f"{key} cannot be taken over", "take it out of the topology")
             else:
@@ -121,6 +126,22 @@ class _Reader:
         self._routes()
         self._network.left.sort()
         return self._network
+
+    def _with_pools(self) -> None:
+        """Takes the file's address pools over if one of them has IPv6; else the plan gives links without a
+        prefix their subnets.
+        """
+        if not has_ipv6(self._data):
+            return
+        try:
+            self._pools = Pools(self._data)
+        except ValueError as error:
+            remedy = "write for example lan: {ipv4: 172.16.0.0/16, ipv6: 2001:db8::/48, prefix: 24}"
+            self._refuse(("addressing",), f"has no subnets ({error})", remedy)
+        for name, pool in mapping(self._data["addressing"]).items():
+            for key in sorted(mapping(pool).keys() - KEYS) if name in DEFAULTS else [""]:
+                said = f"addressing.{name}{f'.{key}' if key else ''}: no counterpart"
+                self._leave(("addressing", name), said)
 
     def _refuse(self, path: Place, rule: str, remedy: str, value: str = "") -> None:
         self._problems.append(self._document.problem(self._place(path), value, rule, remedy))
@@ -317,10 +338,12 @@ class _Reader:
         prefix = keys.get("prefix")
         prefix = mapping(self._data.get("prefix")).get(str(prefix), prefix)  # a prefix by its name
         kind = at.is_p2p(keys.get("type"), [node for node, _ in ends], self._hosts)
+        if prefix is None and self._pools is not None:
+            prefix = self._pools.prefix(kind)
         found = at.addresses(prefix, places, kind, partial(self._leave, path))
-        for (node, port), address in zip(ends, found, strict=True):
-            if node in self._network.machines and address is not None:
-                self._network.machines[node].addresses[port] = [address]
+        for (node, port), addresses in zip(ends, found, strict=True):
+            if node in self._network.machines and addresses:
+                self._network.machines[node].addresses[port] = addresses
 
     def _quantities(self, path: Place, tc: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -37,25 +37,36 @@ def numbers(nodes: Iterable[tuple[str, Any]]) -> dict[str, int]:
     return {name: found[name] for name, _ in listed}
 
 
-def addresses(prefix: Any, ends: list[Place], is_p2p: bool, leave: Callable[[str], None]) -> list[str | None]:
-    """Returns the address of each end, such as 10.0.0.1/24, or None. prefix: a subnet, a mapping with `ipv4`,
-    `ipv6` and `allocation`, or None. Passes parts that are not carried over to `leave`. Raises ValueError for
-    a subnet or address that is none, or if the subnet is too small.
+def addresses(prefix: Any, ends: list[Place], is_p2p: bool, leave: Callable[[str], None]) -> list[list[str]]:
+    """Returns the addresses of each end, such as [10.0.0.1/24], at most one of each family. prefix: a subnet,
+    a mapping with `ipv4`, `ipv6` and `allocation`, or None. Passes parts that are not carried over to
+    `leave`. Raises ValueError for a subnet or address that is none, or if the subnet is too small.
     """
     given = prefix if isinstance(prefix, dict) else {"ipv4": prefix}
-    family = "ipv6" if given.get("ipv4") is None and given.get("ipv6") is not None else "ipv4"
-    if family == "ipv4" and given.get("ipv6") is not None:
-        leave(f"the prefix {given['ipv6']}, beside one of IPv4")
     for key in sorted(given.keys() - {"ipv4", "ipv6", "allocation"}):
         leave(f"prefix.{key}")
-    text = given.get(family)
-    subnet = None
-    if isinstance(text, bool):
-        leave(f"prefix {str(text).lower()}: the link has a subnet of the plan's")
-    elif text is not None:
-        subnet = ipaddress.ip_network(str(text))
-    hosts = _hosts(subnet, ends, is_p2p, given.get("allocation"))
-    return [_address(end, family, subnet, host, leave) for end, host in zip(ends, hosts, strict=True)]
+    found: list[list[str]] = [[] for _ in ends]
+    for family in ("ipv4", "ipv6"):
+        if family == "ipv6" and given.get(family) is None and not _own(ends, family):
+            continue
+        if family == "ipv4" and given.get(family) is None and given.get("ipv6") is not None:
+            continue
+        text = given.get(family)
+        subnet = None
+        if isinstance(text, bool):
+            leave(f"prefix {str(text).lower()}: the link has a subnet of the plan's")
+        elif text is not None:
+            subnet = ipaddress.ip_network(str(text))
+        hosts = _hosts(subnet, ends, is_p2p, given.get("allocation"))
+        for own, end, host in zip(found, ends, hosts, strict=True):
+            if (address := _address(end, family, subnet, host, leave)) is not None:
+                own.append(address)
+    return found
+
+
+def _own(ends: list[Place], family: str) -> bool:
+    """Returns whether an end states an address of the family itself."""
+    return any(isinstance(end.own.get(family), str) for end in ends)
 
 
 def _hosts(subnet: Subnet | None, ends: list[Place], is_p2p: bool, allocation: Any) -> list[int]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from contract.plan.family import family, is_address
+
 from ..language.problem import Problem, TopologyError
 from ..language.scalars import LONGEST_NAME
 
@@ -34,6 +36,13 @@ class Route:
     to: str
     via: str
     metric: int = 0
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The destination with its family, which of a default route the neighbour's address tells ("" where
+        the neighbour is a name).
+        """
+        return self.to, family(self.via) if is_address(self.via) else ""
 
 
 @dataclass

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contract.plan import Direction, Impairment, Link, Node, Plan
+from contract.plan.family import faces
 
 UNITS = ("delay_ns", "jitter_ns", "loss", "rate_bps")  # impairments that every tool represents
 
@@ -28,7 +29,7 @@ def node_commands(node: Node, interfaces: dict[str, str]) -> Iterator[str]:
     """Yields commands that configure a Linux machine as the node: addresses, forwarding, routes;
     `interfaces` maps vNET's interface names to those of the other tool.
     """
-    for card in node.interfaces:
+    for card in faces(node.interfaces):
         yield f"ip addr add {card.address}/{card.prefix} dev {interfaces[card.name]}"
     if node.forward:
         yield "sysctl -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1"

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from contract.plan import Plan
+from contract.plan.family import DEFAULT, EVERYWHERE, faces, family
 from vnet.topology import Topology
 
 from ..language.problem import Problem, TopologyError
@@ -21,7 +22,7 @@ from .keeping import keep_addresses
 from .network import End, Impairments, Lan, Machine, Network, Probe, Route, Wire
 from .probes import expectations, pings_of
 from .settling import settle, unplaced
-from .subnets import address_of, joined, named_wires, overlap, subnets_of
+from .subnets import address_of, addresses_of, has_both, joined, named_wires, overlap, subnets_of
 
 HOLD, DRAIN = "10 s", "1 s"
 
@@ -52,13 +53,18 @@ def write(network: Network, file: str = "") -> Written:
     _best(network, changed)
     for wire in network.wires:
         _ordered(network, wire)
-    keep_addresses(network, dict(named_wires(network)), address_of)
+    keep_addresses(network, dict(named_wires(network)), addresses_of)
     subnets = dict(subnets_of(network, changed))
     file = file or f"{network.name}.yaml"
     bare = _topology(network, subnets)
+    both = any(
+        name not in subnets and has_both(network, list(wire.ends)) for name, wire in named_wires(network)
+    )
+    if both:
+        bare.set(routing={"family": "both"})
     draft = _text(network, bare)
     try:
-        return _planned(network, bare, changed, file)
+        return _planned(network, bare, changed, file, {"family": "both"} if both else {})
     except TopologyError as error:
         problems = tuple(_placed(network, problem) for problem in error.problems)
         return Written(draft, tuple(changed), problems)
@@ -72,10 +78,14 @@ def _checked(network: Network, topology: Topology, file: str) -> Plan:
     return make_plan(parse(file, _text(network, topology).encode()))
 
 
-def _planned(network: Network, bare: Topology, changed: list[str], file: str) -> Written:
+def _planned(
+    network: Network, bare: Topology, changed: list[str], file: str, routing: dict[str, str]
+) -> Written:
     """Adds routes and software to the bare topology, with the names and addresses that its plan has, and
-    returns it. Adds lines to `changed`. Raises TopologyError if a plan cannot be made.
+    returns it. Adds lines to `changed`. routing: keys of `routing` that stay. Raises TopologyError if a plan
+    cannot be made.
     """
+    no_routes = {"by": "none", **routing} if routing else "none"
     plan = _checked(network, bare, file)
     names, addresses = _as_planned(network, plan)
     changed += [f"address {old} is {new} here" for old, new in addresses.items() if "/" not in old]
@@ -88,13 +98,13 @@ def _planned(network: Network, bare: Topology, changed: list[str], file: str) ->
     routed = len(plan.segments) + len(plan.links) > 1
     software = any(machine.kind or machine.software for machine in network.machines.values())
     if software or (network.keeps_routes and routed):
-        bare.set(routing="none")
+        bare.set(routing=no_routes)
     elif network.has_routes:
         if without := _without_address(network):
             said = f"{', '.join(without)[:100]}: no address in the file on some interface"
             changed.append(f"{said}: addresses {'and routes ' if routed else ''}are the plan's")
         elif routed:
-            bare.set(routing="none")
+            bare.set(routing=no_routes)
     _checked(network, bare, file)
     return Written(_text(network, bare), tuple(changed))
 
@@ -142,15 +152,20 @@ def _spanning(network: Network, changed: list[str]) -> None:
 def _best(network: Network, changed: list[str]) -> None:
     """Keeps, of several routes to one subnet, that with the lowest metric, and reports the others."""
     for machine in network.machines.values():
-        best: dict[str, Route] = {}
+        best: dict[tuple[str, str], Route] = {}
         for route in sorted(machine.routes, key=lambda one: one.metric):
-            if best.setdefault(route.to, route) is not route:
+            if best.setdefault(route.place, route) is not route:
                 said = f"{machine.name}: the route to {route.to} by {route.via}"
                 changed.append(f"{said}, of a higher metric ({route.metric}), is not here")
-        machine.routes = [route for route in machine.routes if best[route.to] is route]
+        machine.routes = [route for route in machine.routes if best[route.place] is route]
+        if len({to for to, _ in best}) < len(best):  # a default route of each family
+            machine.routes = [
+                replace(route, to=EVERYWHERE[family(route.via)]) if route.to == DEFAULT else route
+                for route in machine.routes
+            ]
 
 
-def _topology(network: Network, subnets: dict[str, str]) -> Topology:
+def _topology(network: Network, subnets: dict[str, list[str]]) -> Topology:
     """Returns a topology of machines, wires and LANs, without routes and software; a link that is down gets
     an event that takes it down at the start of the hold.
     """
@@ -158,7 +173,7 @@ def _topology(network: Network, subnets: dict[str, str]) -> Topology:
     for lan in network.lans.values():
         made.segment(
             lan.name,
-            subnets[lan.name],
+            _one_or_both(subnets[lan.name]),
             **({"mtu": lan.mtu} if lan.mtu else {}),
             **({"stp": True} if lan.stp else {}),
         )
@@ -175,27 +190,29 @@ def _topology(network: Network, subnets: dict[str, str]) -> Topology:
             lan.name for lan in network.lans.values() for node, _ in lan.members if node == machine.name
         ]
         keys: dict[str, object] = {"forward": True} if machine.forward else {}
-        if segments and (address := _on(network, machine.name, segments[0], subnets[segments[0]])):
-            keys["address"] = address
+        if segments and (fixed := _on(network, machine.name, segments[0], subnets[segments[0]])):
+            keys["address"] = _one_or_both(fixed)
         keys |= machine.keys
         made.node(machine.name, segments[0] if len(segments) == 1 else segments or None, **keys)
     for name, wire in named_wires(network):
         keys = {key: value for key, value in (("mtu", wire.mtu), ("cost", wire.cost)) if value}
         (first, _), (second, _) = wire.ends
-        given = {"subnet": subnets[name]} if name in subnets else {}
+        given = {"subnet": _one_or_both(subnets[name])} if name in subnets else {}
         made.link(name, first, second, **given, **keys, **wire.impairments)
         if wire.down:
             made.event("hold", link_down=name)
     return made.phases(hold=HOLD, drain=DRAIN)
 
 
-def _on(network: Network, machine: str, lan: str, subnet: str) -> str | None:
-    """Returns the machine's address on a LAN; None if it has none there, or if the address is outside the
-    LAN's subnet.
-    """
+def _one_or_both(texts: list[str]) -> str | list[str]:
+    return texts[0] if len(texts) == 1 else texts
+
+
+def _on(network: Network, machine: str, lan: str, subnets: list[str]) -> list[str]:
+    """Returns the machine's addresses on a LAN that are in one of the LAN's subnets."""
     end = next(end for end in network.lans[lan].members if end[0] == machine)
-    address = address_of(network, end)
-    return None if address is None or address.ip not in ipaddress.ip_network(subnet) else str(address.ip)
+    inside = [ipaddress.ip_network(subnet) for subnet in subnets]
+    return [str(one.ip) for one in addresses_of(network, end) if any(one.ip in subnet for subnet in inside)]
 
 
 def _ordered(network: Network, wire: Wire) -> None:
@@ -249,17 +266,18 @@ def _insist_once(network: Network) -> None:
 
 def _second(network: Network) -> Iterator[str]:
     """Yields a line for each machine on its additional addresses, which are dropped since an interface has
-    one address.
+    one address of each family.
     """
     for machine in network.machines.values():
         others = [
             f"{text} ({port})"
             for port, given in machine.addresses.items()
             for text in given
-            if ipaddress.ip_interface(text) != address_of(network, (machine.name, port))
+            if ipaddress.ip_interface(text) not in addresses_of(network, (machine.name, port))
         ]
         if others:
-            yield f"{machine.name}: an interface has one address here: without {', '.join(others)}"
+            said = "an interface has one address of each family here"
+            yield f"{machine.name}: {said}: without {', '.join(others)}"
 
 
 def _alone(network: Network) -> Iterator[str]:
@@ -296,14 +314,13 @@ def _as_planned(network: Network, plan: Plan) -> tuple[dict[str, dict[str, str]]
         for node, port in ends:
             card = cards[node, name]
             names[node][port] = card.name
-            was = address_of(network, (node, port))
-            if was is None:
-                continue
-            now = ipaddress.ip_interface(f"{card.address}/{card.prefix}")
-            if was.ip != now.ip:
-                others[str(was.ip)] = str(now.ip)
-            if was.network != now.network:
-                others[str(was.network)] = str(now.network)
+            planned = [ipaddress.ip_interface(f"{face.address}/{face.prefix}") for face in card.faces]
+            for was in addresses_of(network, (node, port)):
+                now = next((one for one in planned if one.version == was.version), planned[0])
+                if was.ip != now.ip:
+                    others[str(was.ip)] = str(now.ip)
+                if was.network != now.network:
+                    others[str(was.network)] = str(now.network)
     return names, others
 
 
@@ -311,7 +328,7 @@ def _nowhere(network: Network, plan: Plan, addresses: dict[str, str]) -> list[st
     """Removes routes that lead to no subnet of the lab, such as a router's `lo`, and returns a line on
     each.
     """
-    cards = (card for node in plan.nodes for card in node.interfaces)
+    cards = (card for node in plan.nodes for card in faces(node.interfaces))
     subnets = {ipaddress.ip_interface(f"{card.address}/{card.prefix}").network for card in cards}
     gone = []
     for machine in network.machines.values():

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from contract.plan import Node
+from contract.plan.family import faces
 
 HOSTS = "/etc/hosts"
 LOCAL = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
@@ -29,7 +30,7 @@ def hosts(nodes: Iterable[Node]) -> str:
     """Returns the lines of /etc/hosts, one for each address of each node; a resolver that returns only one
     address takes the first.
     """
-    return LOCAL + "".join(f"{i.address} {n.name}\n" for n in nodes for i in n.interfaces if i.address)
+    return LOCAL + "".join(f"{i.address} {n.name}\n" for n in nodes for i in faces(n.interfaces) if i.address)
 
 
 def write(directory: Path, nodes: Iterable[Node]) -> dict[str, str]:

@@ -144,7 +144,7 @@ def _routes_again(lab: Lab, names: Iterable[str]) -> None:
     Virtual machines do not need this: their interfaces stay up and only lose the carrier.
     """
     ends = {n for name in names if (li := lab.link(name)).kind == "nodes" for n in (li.a, li.b)}
-    lost = {c.address for n in lab.nodes.values() for c in n.interfaces if c.segment in lab.down}
+    lost = {a for n in lab.nodes.values() for c in n.interfaces if c.segment in lab.down for a in c.addresses}
     for node in (node for name in sorted(ends) if (node := lab.node(name)).vm is None):
         text = "".join(
             f"route replace {to} proto static {_hops(via)}\n"

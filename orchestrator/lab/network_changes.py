@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from contract.plan import Interface, Node
+from contract.plan.family import faces
 from orchestrator.lab.announcements import Announcement
 from orchestrator.lab.rtnetlink import IFLA_IFNAME, attributes
 
@@ -84,7 +85,7 @@ def _address(cards: dict[str, Interface], one: Announcement, name_of: NameOf) ->
     device, address = name_of(_number(one.body, 4)), _ip(about.get(IFA_LOCAL) or about.get(IFA_ADDRESS, b""))
     if device not in cards or not (one.sender or one.body[0] == socket.AF_INET):
         return  # the kernel gives and takes IPv6 addresses by itself
-    own = _same(cards[device].address, address)
+    own = any(_same(planned, address) for planned in cards[device].addresses)
     if one.kind == NEWADDR:
         yield Change(f"{device}: address {address} added", adds=True)
     elif own:
@@ -101,7 +102,7 @@ def _route(node: Node, one: Announcement) -> Iterator[Change]:
     to = attributes(one.body[12:]).get(RTA_DST)
     target = f"{_ip(to) if to else FAMILIES[family]}/{length}"
     planned = any(_same(target, known) for route in node.routes for known in route.to)
-    direct = any(_same(target, f"{card.address}/{card.prefix}") for card in node.interfaces)
+    direct = any(_same(target, f"{card.address}/{card.prefix}") for card in faces(node.interfaces))
     if one.kind == DELROUTE:
         if planned or direct:
             yield Change(f"route to {target} removed")

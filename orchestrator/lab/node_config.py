@@ -17,6 +17,8 @@ def network(node: Node) -> NodeNetwork:
             cards.append({"name": i.device, "address": None, "prefix": 0, "mtu": i.mtu, "mac": i.mac})
         address = i.address or None
         cards.append({"name": i.name, "address": address, "prefix": i.prefix, "mtu": i.mtu, "mac": i.mac})
+        if i.second:
+            cards[-1] |= {"second": i.second, "second_prefix": i.second_prefix}
     routes: list[RouteTo] = [{"to": route.to, "via": route.via} for route in node.routes]
     told: NodeNetwork = {"name": node.name, "interfaces": cards, "forward": node.forward, "routes": routes}
     if node.neighbours:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from contract.plan import Node, Plan
@@ -34,6 +35,7 @@ def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Proven]:
     """
     paths = Paths.of(plan)
     ways = _sample([way for one, other in pairs(plan) for way in _ways(paths, one, other)])
+    names = _names(ways)
     requested = [
         Traceroute(
             a.netns,
@@ -44,13 +46,13 @@ def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Proven]:
         )
         for a, address, there, back in ways
     ]
-    owner = {card.address: node.name for node in plan.nodes for card in node.interfaces}
+    owner = {address: n.name for n in plan.nodes for card in n.interfaces for address in card.addresses}
     machines = {node.name for node in plan.nodes if node.vm is not None}
     found = tracer.traceroute(requested) if requested else []
     together = len(requested) > 1
     for attempt in range(LOOKS - 1):
         for n, way in enumerate(ways):
-            judged = _time(way, found[n], tolerance, machines).verdict
+            judged = _time(names[n], way, found[n], tolerance, machines).verdict
             # On a slow path echoes may queue behind those of other paths, and a path would fail because of
             # the others.
             if judged == "cannot tell" or (judged == "fails" and together and attempt == 0):
@@ -61,8 +63,8 @@ def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Proven]:
                     found[n].round_trips_ns += alone
     return [
         line
-        for way, seen in zip(ways, found, strict=True)
-        for line in (_hops(way, seen, owner), _time(way, seen, tolerance, machines))
+        for name, way, seen in zip(names, ways, found, strict=True)
+        for line in (_hops(name, way, seen, owner), _time(name, way, seen, tolerance, machines))
     ]
 
 
@@ -76,11 +78,17 @@ def _alone_ns(there: Path, back: Path) -> int:
 
 
 def _ways(paths: Paths, one: Node, other: Node) -> Iterator[Way]:
-    """Yields both directions of a pair of nodes, if they lead over a router and the sender is no VM."""
+    """Yields both directions of a pair of nodes, in each family that both have, if they lead over a router
+    and the sender is no VM.
+    """
     for a, b in ((one, other), (other, one)):
-        there, back = paths.between(a.name, b.name), paths.between(b.name, a.name)
-        if a.vm is None and there is not None and back is not None and len(there.nodes) > 2:
-            yield a, there.addresses[-1], there, back
+        if a.vm is not None:
+            continue
+        home = {family(address): address for address in reversed(paths.addresses_of(a.name, b.name))}
+        for address in paths.addresses_of(b.name, a.name):
+            there, back = paths.to(a.name, address), paths.to(b.name, home.get(family(address), ""))
+            if there is not None and back is not None and len(there.nodes) > 2:
+                yield a, there.addresses[-1], there, back
 
 
 def _sample(ways: Sequence[Way]) -> list[Way]:
@@ -89,11 +97,17 @@ def _sample(ways: Sequence[Way]) -> list[Way]:
     return [ways[i * len(ways) // count] for i in range(count)]
 
 
-def _name(way: Way) -> str:
-    return f"{way[0].name} -> {way[2].nodes[-1]}"
+def _names(ways: Sequence[Way]) -> list[str]:
+    """Returns the names of paths; where a pair of nodes has one in each family, the name says which."""
+    plain = [f"{a.name} -> {there.nodes[-1]}" for a, _, there, _ in ways]
+    count = Counter(plain)
+    return [
+        f"{name} ({family(address)})" if count[name] > 1 else name
+        for name, (_, address, _, _) in zip(plain, ways, strict=True)
+    ]
 
 
-def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Proven:
+def _hops(name: str, way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Proven:
     """Judges the hops: holds if every planned router and the destination answered in its place,
     else fails.
     """
@@ -107,7 +121,7 @@ def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Proven:
     )
     count, answered = float(len(requested)), float(len(seen.hops))
     return Proven(
-        _name(way),
+        name,
         "path",
         "hops",
         count,
@@ -134,7 +148,7 @@ def _interval(values: Sequence[int]) -> tuple[float, float]:
     return float(ordered[left_out]), float(ordered[n - 1 - left_out])
 
 
-def _time(way: Way, seen: TracerouteResult, each: Tolerance, machines: Collection[str]) -> Proven:
+def _time(name: str, way: Way, seen: TracerouteResult, each: Tolerance, machines: Collection[str]) -> Proven:
     """Judges the median round trip against the sum of the links' requested delays, with a tolerance that
     grows with hops and jitter.
 
@@ -147,7 +161,7 @@ def _time(way: Way, seen: TracerouteResult, each: Tolerance, machines: Collectio
     values = seen.round_trips_ns
     if not values:
         return Proven(
-            _name(way), "path", "round trip", requested, requested, None, None, None, "ns", 0, "cannot tell",
+            name, "path", "round trip", requested, requested, None, None, None, "ns", 0, "cannot tell",
             "no echo came back",
         )  # fmt: skip
     middle, (low, high) = statistics.median(values), _interval(values)
@@ -164,7 +178,7 @@ def _time(way: Way, seen: TracerouteResult, each: Tolerance, machines: Collectio
         judged = "cannot tell"
         reason = f"virtual machines on the way ({', '.join(passed)}) add {shown('ns', middle - requested)}"
     return Proven(
-        _name(way),
+        name,
         "path",
         "round trip",
         requested,

@@ -157,6 +157,11 @@ def _interface(place: str, requested: Interface, read: Entry | None) -> list[Dif
         ("mac", requested.mac.lower(), str(read.get("mac", "")).lower()),
         ("up", True, read.get("up")),
     ]
+    if requested.second:
+        pairs += [
+            ("second", requested.second, read.get("second")),
+            ("second_prefix", requested.second_prefix, read.get("second_prefix")),
+        ]
     pairs += [(f"offloads.{name}", False, value) for name, value in read.get("offloads", {}).items()]
     return [Difference(f"{place}.{what}", a, r) for what, a, r in pairs if a != r]
 

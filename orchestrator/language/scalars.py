@@ -151,6 +151,19 @@ def _address(value: Any) -> str:
         raise units.UnitError("is not an IP address", remedy) from None
 
 
+def _each(value: Any, parse: Callable[[Any], str], noun: str) -> list[str]:
+    """Parses one subnet or address, or a list with at most one of each family; raises UnitError for two of
+    one family.
+    """
+    if not isinstance(value, list):
+        return [parse(value)]
+    found = [parse(one) for one in value]
+    if len({":" in one for one in found}) < len(found):
+        rule = f"has two entries of one family; an interface has one {noun} of each"
+        raise units.UnitError(rule, "write one of IPv4 and one of IPv6")
+    return found
+
+
 def _address4(value: Any) -> str:
     try:
         return str(ipaddress.IPv4Address(value if isinstance(value, str) else ""))
@@ -170,10 +183,28 @@ _IPV4 = r"^[0-9.]+"
 _IP = r"^[0-9a-fA-F.:]+"
 _STRINGS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 Subnet = Annotated[str, reader(_subnet), WithJsonSchema({"type": "string", "pattern": _IP + "/[0-9]+$"})]
+_SUBNET_SCHEMA = {"type": "string", "pattern": _IP + "/[0-9]+$"}
+Subnets = Annotated[
+    list[str],
+    reader(lambda value: _each(value, _subnet, "subnet")),
+    WithJsonSchema({
+        "title": "subnets",
+        "anyOf": [_SUBNET_SCHEMA, {"type": "array", "items": _SUBNET_SCHEMA, "minItems": 0, "maxItems": 2}],
+    }),
+]  # fmt: skip
 Destination = Annotated[
     str, reader(_destination), WithJsonSchema({"type": "string", "pattern": f"{_IP}(/[0-9]+)?$|^default$"})
 ]
 Address = Annotated[str, reader(_address), WithJsonSchema({"type": "string", "pattern": _IP + "$"})]
+_ADDRESS_SCHEMA = {"type": "string", "pattern": _IP + "$"}
+Addresses = Annotated[
+    list[str],
+    reader(lambda value: _each(value, _address, "address")),
+    WithJsonSchema({
+        "title": "addresses",
+        "anyOf": [_ADDRESS_SCHEMA, {"type": "array", "items": _ADDRESS_SCHEMA, "minItems": 0, "maxItems": 2}],
+    }),
+]  # fmt: skip
 Address4 = Annotated[str, reader(_address4), WithJsonSchema({"type": "string", "pattern": _IPV4 + "$"})]
 LibvirtUri = Annotated[
     str, reader(uris.check_libvirt), WithJsonSchema({"type": "string", "pattern": r"^qemu(\+[a-z]+)?://"})

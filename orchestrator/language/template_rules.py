@@ -4,7 +4,9 @@ the error for invalid templates.
 
 from __future__ import annotations
 
-NAMES = frozenset({"lab", "node", "group", "index", "count", "address", "addresses", "parameters"})
+NAMES = frozenset({
+    "lab", "node", "group", "index", "count", "address", "addresses", "addresses4", "addresses6", "parameters"
+})  # fmt: skip
 CPU_S = 3  # CPU time of one template; all shipped templates together take 10 ms
 SLOW_S = 0.05  # CPU time of a template that counts for ALL_CPU_S; ours take 1 ms
 ALL_CPU_S = 30  # CPU time of all slow templates of a process of vnet

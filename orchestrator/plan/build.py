@@ -49,7 +49,7 @@ def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None 
     events = plan_events(model, names, lengths, network.links, seed)
     routes = plan_routes(model, names, network)
     bare = {name: _node(lab, topology, names, network, name, routes.get(name, ())) for name in names.nodes}
-    paths = Paths(network.segments, list(bare.values()), network.links, topology.tables)
+    paths = Paths(list(bare.values()), network.links, topology.tables)
     scene = make_scene(lab, seed, model, names, network, lengths, topology.parameters, paths)
     programme = _programme(topology, scene)
     nodes = tuple(dataclasses.replace(node, software=programme.software[name]) for name, node in bare.items())

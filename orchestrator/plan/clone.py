@@ -76,9 +76,9 @@ class _Free:
 
     def __init__(self, plan: Plan, used: Iterable[Mapping[str, Any]]) -> None:
         cards = list(used)
-        addresses = [card["address"] for card in cards]
-        self._pools = {s.name: s.subnet for s in plan.segments}
-        self._by_subnet = {s.subnet: AddressPool(s.subnet, addresses) for s in plan.segments}
+        addresses = [one for card in cards for one in (card["address"], card.get("second")) if one]
+        self._pools = {s.name: s.subnets for s in plan.segments}
+        self._by_subnet = {one: AddressPool(one, addresses) for s in plan.segments for one in s.subnets}
         self.ports = InterfaceNames()
         self.ports.taken |= {card["port"] for card in cards} | {s.bridge for s in plan.segments}
         self.ports.taken |= {card["bridge"] for card in cards if card.get("bridge")}
@@ -94,15 +94,16 @@ class _Free:
             raise CloneError(
                 f"link {model.segment}: joins two nodes, so its ends cannot be cloned; write them in the file"
             )
-        subnet = self._pools[model.segment]
-        try:
-            address = self._by_subnet[subnet].next()
-        except StopIteration:
-            raise CloneError(
-                f"segment {model.segment}: no address of {subnet} is free; remove nodes"
-            ) from None
+        first, *second = (self._address(model.segment, subnet) for subnet in self._pools[model.segment])
         port = self.ports.allot(node if index == 0 else f"{node}-{index}")
-        return dataclasses.replace(model, port=port, address=address, mac=node_mac(address))
+        card = dataclasses.replace(model, port=port, address=first, mac=node_mac(first))
+        return dataclasses.replace(card, second=second[0]) if second else card
+
+    def _address(self, segment: str, subnet: str) -> str:
+        try:
+            return self._by_subnet[subnet].next()
+        except StopIteration:
+            raise CloneError(f"segment {segment}: no address of {subnet} is free; remove nodes") from None
 
 
 def _names(group: str, taken: set[str], count: int) -> list[str]:

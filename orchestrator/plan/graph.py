@@ -70,7 +70,7 @@ def _label(title: str, lines: list[str], marks: list[str]) -> str:
 
 def _segments(plan: Plan) -> Iterator[str]:
     for segment in plan.segments:
-        detail = [segment.subnet] + ([f"MTU {segment.mtu}"] if segment.mtu != 1500 else [])
+        detail = [*segment.subnets] + ([f"MTU {segment.mtu}"] if segment.mtu != 1500 else [])
         media = [link.forward for link in plan.links if (link.kind, link.a) == ("medium", segment.name)]
         detail += ["half duplex", *impairment_words(media[0].impairment)] if media else []
         label = _label(segment.name, detail, _captured(plan, f"segment {segment.name}"))

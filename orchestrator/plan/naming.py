@@ -9,6 +9,8 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from contract.plan.family import family
+
 IFNAMSIZ = 15  # longest interface name, linux/if.h less the final zero
 # Names that the kernel keeps for itself in /proc/sys/net/ipv4/conf, and the loopback interface.
 _RESERVED = frozenset({"lo", "all", "default"})
@@ -49,6 +51,7 @@ class AddressPool:
 
     def __init__(self, subnet: str, fixed: Iterable[str]) -> None:
         self.network = ipaddress.ip_network(subnet)
+        self.family = family(subnet)
         self._fixed = set(fixed)
         self._free = self._walk()
 

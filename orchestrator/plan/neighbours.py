@@ -162,5 +162,5 @@ def _next_hops(nodes: Sequence[Node]) -> Iterator[Asked]:
 def _wires(plan: Plan) -> Iterator[Asked]:
     cards = {(node.name, card.segment): card for node in plan.nodes for card in node.interfaces}
     for link in plan.links:
-        if link.kind == "nodes" and (far := cards.get((link.b, link.name))) is not None and far.address:
-            yield link.a, far.address
+        if link.kind == "nodes" and (far := cards.get((link.b, link.name))) is not None:
+            yield from ((link.a, address) for address in far.addresses)

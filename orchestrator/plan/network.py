@@ -16,10 +16,10 @@ from ..topology.network import Segment as FileSegment
 from ..topology.nodes import vlans_of
 from .half_duplex import medium, with_one_transmitter
 from .hardware import nics_of, with_nic
-from .naming import AddressPool, InterfaceNames, core_netns, node_mac, node_netns
+from .naming import AddressPool, InterfaceNames, core_netns, node_netns
 from .netem import direction
 from .vms import own_link
-from .wires import Wires
+from .wires import Wires, addressed
 
 
 @dataclass
@@ -30,7 +30,8 @@ class Network:
     interfaces: dict[str, tuple[Interface, ...]]  # by node
     links: tuple[Link, ...] = ()
     names: InterfaceNames = field(default_factory=InterfaceNames)
-    subnets: dict[str, str] = field(default_factory=dict)  # subnets of segments and of links between nodes
+    # subnets of segments and of links between nodes, at most one of each family
+    subnets: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def address(self, node: str) -> str:
         """Returns the address of the node's first interface."""
@@ -38,7 +39,7 @@ class Network:
 
     def address_of(self, node: str, seen_from: str) -> str:
         """Returns the address of `node` under which the node `seen_from` reaches it."""
-        return spoken_to(self.interfaces[node], self.interfaces[seen_from], self.subnets)
+        return spoken_to(self.interfaces[node], self.interfaces[seen_from])
 
 
 def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Network:
@@ -46,15 +47,16 @@ def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Netw
     get a link for every interface.
     """
     core = InterfaceNames()
-    subnets = {name: domain.subnets[0] for name, domain in domains(model).items()}
+    subnets = {name: domain.subnets for name, domain in domains(model).items()}
     segments = tuple(
         Segment(
             name,
             core.allot(f"br-{name}"),
-            subnets[name],
+            subnets[name][0],
             segment.mtu,
             _ipv6(segment, subnets[name]),
             segment.stp,
+            *subnets[name][1:],
         )
         for name, segment in model.segments.items()
     )
@@ -69,8 +71,8 @@ def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Netw
     return network
 
 
-def _ipv6(segment: FileSegment, subnet: str) -> bool:
-    return segment.ipv6 or family(subnet) == "IPv6"
+def _ipv6(segment: FileSegment, subnets: tuple[str, ...]) -> bool:
+    return segment.ipv6 or "IPv6" in map(family, subnets)
 
 
 def _between_segments(model: File) -> list[str]:
@@ -78,25 +80,27 @@ def _between_segments(model: File) -> list[str]:
 
 
 def _interfaces(
-    model: File, names: Expansion, subnets: dict[str, str], core: InterfaceNames
+    model: File, names: Expansion, subnets: dict[str, tuple[str, ...]], core: InterfaceNames
 ) -> dict[str, tuple[Interface, ...]]:
-    fixed = {node.address for node in model.nodes.values() if node.address is not None}
-    pools = {subnet: AddressPool(subnet, fixed) for subnet in subnets.values()}
+    fixed = {address for node in model.nodes.values() for address in node.address}
+    pools = {subnet: AddressPool(subnet, fixed) for some in subnets.values() for subnet in some}
     nics = nics_of(model)
     found: dict[str, tuple[Interface, ...]] = {}
     for node, machine in names.nodes.items():
-        wanted = model.nodes[node].address if node in model.nodes else None
+        wanted = model.nodes[node].address if node in model.nodes else []
         cards = []
         for index, segment in enumerate(machine.segment):
-            pool, hardware = pools[subnets[segment]], nics.get((node, segment))
-            address = wanted if wanted is not None and index == 0 else pool.next()
+            hardware = nics.get((node, segment))
+            given = {} if index else {family(one): one for one in wanted}
+            places = [pools[subnet] for subnet in subnets[segment]]
+            addresses = [given.get(pool.family) or pool.next() for pool in places]
             outside = hardware is not None and hardware.cable is None
             port = "" if outside else core.allot(node if index == 0 else f"{node}-{index}")
-            prefix, mtu = pool.network.prefixlen, machine.mtu or model.segments[segment].mtu
+            mtu = machine.mtu or model.segments[segment].mtu
             tag = vlans_of(machine).get(segment)
             name = f"eth{index}" if tag is None else f"eth{index}.{tag}"
-            card = Interface(name, port, segment, address, prefix, node_mac(address), mtu)
-            cards.append(with_nic(card, hardware))
+            prefixes = [pool.network.prefixlen for pool in places]
+            cards.append(with_nic(addressed(name, port, segment, addresses, prefixes, mtu), hardware))
         found[node] = tuple(cards)
     return found
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import ip_address, ip_network
 
-from contract.plan import Direction, Interface, Link, Node, Plan, Segment
-from contract.plan.family import BITS, Family, family, spoken_to
+from contract.plan import Direction, Interface, Link, Node, Plan
+from contract.plan.family import BITS, FAMILIES, Family, faces, family, reaching, spoken_to
 
 from .segment_paths import FULL_FRAME_BYTES, SegmentPaths, one_way_ns
 from .slots import Tables
@@ -65,23 +65,32 @@ class Paths:
 
     @classmethod
     def of(cls, plan: Plan) -> Paths:
-        return cls(plan.segments, plan.nodes, plan.links, plan.tables)
+        return cls(plan.nodes, plan.links, plan.tables)
 
-    def __init__(
-        self, segments: Iterable[Segment], nodes: Sequence[Node], links: Sequence[Link], tables: Tables
-    ) -> None:
+    def __init__(self, nodes: Sequence[Node], links: Sequence[Link], tables: Tables) -> None:
         self._tables = tables
         self._nodes = {node.name: node for node in nodes}
         self._wires = {link.name: link for link in links if link.kind == "nodes"}
-        self._subnet = {s.name: s.subnet for s in segments}
-        self._subnet |= {link.name: link.subnet or "" for link in self._wires.values()}
-        self._owner = {card.address: (node.name, card) for node in nodes for card in node.interfaces}
+        self._owner = {
+            card.address: (node.name, card)
+            for node in nodes
+            for card in faces(node.interfaces)
+            if card.address
+        }
         self._inside = SegmentPaths(links)
         self._table = cache(self._lookup)
 
     def address_of(self, node: str, seen_from: str) -> str:
         """Returns the address of `node` under which the node `seen_from` reaches it."""
-        return spoken_to(self._nodes[node].interfaces, self._nodes[seen_from].interfaces, self._subnet)
+        return spoken_to(self._nodes[node].interfaces, self._nodes[seen_from].interfaces)
+
+    def addresses_of(self, node: str, seen_from: str) -> list[str]:
+        """Returns the addresses of `node` under which `seen_from` reaches it, first the one that software
+        uses; one for each family that both have.
+        """
+        theirs, ours = self._nodes[node].interfaces, self._nodes[seen_from].interfaces
+        found = (reaching(theirs, ours, kind) for kind in FAMILIES)
+        return list(dict.fromkeys([self.address_of(node, seen_from), *(one for one in found if one)]))
 
     def between(self, a: str, b: str) -> Path | None:
         """Returns the path from node `a` to node `b`; None if they are the same node, or the routes do not
@@ -134,11 +143,11 @@ class Paths:
         return Hop(name, here, far, ways.delay_ns(frame_bytes), (*there, *back))
 
     def _card_to(self, node: Node, address: str) -> Interface | None:
-        """Returns the node's first interface in the subnet of an address, which must be a node's; None if it
-        has none there.
+        """Returns the node's first interface in the subnet of an address, which must be a node's, with its
+        address there; None if it has none there.
         """
-        subnet = self._subnet[self._owner[address][1].segment]
-        return next((card for card in node.interfaces if self._subnet[card.segment] == subnet), None)
+        subnet = self._owner[address][1].subnet
+        return next((card for card in faces(node.interfaces) if card.subnet == subnet), None)
 
     def _gateway(self, node: Node, address: str) -> str | None:
         """Returns the first next hop of the route with the longest matching prefix; None without a matching

@@ -70,7 +70,14 @@ def _segments(plan: Plan) -> str:
     for segment in plan.segments:
         ipv6 = "on" if segment.ipv6 else "off"
         rows.append(
-            (segment.name, segment.bridge, segment.subnet, str(segment.mtu), ipv6, str(ports[segment.name]))
+            (
+                segment.name,
+                segment.bridge,
+                ", ".join(segment.subnets),
+                str(segment.mtu),
+                ipv6,
+                str(ports[segment.name]),
+            )
         )
     return table("Segments", ("name", "bridge", "subnet", "MTU", "IPv6", "ports"), rows)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from contract.plan import Direction, Interface, Route
-from contract.plan.family import DEFAULT, EVERYWHERE, FAMILIES, Family, family, is_address
+from contract.plan.family import DEFAULT, EVERYWHERE, FAMILIES, Family, faces, family, is_address
 
 from ..topology.document import File, Routing
 from ..topology.expansion import Expansion
@@ -26,7 +26,7 @@ def plan_routes(model: File, names: Expansion, network: Network) -> dict[str, tu
     written = {node: machine.routes for node, machine in names.nodes.items() if machine.routes is not None}
     if routing.by != "none" and any(machine.forward for machine in names.nodes.values()):
         costs = _Costs(network, routing)
-        for kind in sorted({family(subnet) for subnet in network.subnets.values()}):
+        for kind in sorted({family(subnet) for some in network.subnets.values() for subnet in some}):
             tables = Tables(_graph(names, network, costs, kind), routing.ecmp)
             for node in names.nodes.keys() - written.keys():
                 found[node] = (*found.get(node, ()), *tables.of(node))
@@ -52,8 +52,8 @@ def _neighbour(network: Network, node: str, via: str, kind: Family) -> str | Non
     """
     if is_address(via):
         return via if family(via) == kind else None
-    ours = {network.subnets[card.segment] for card in network.interfaces[node]}
-    theirs = [card for card in network.interfaces[via] if network.subnets[card.segment] in ours]
+    ours = {card.subnet for card in faces(network.interfaces[node])}
+    theirs = [card for card in faces(network.interfaces[via]) if card.subnet in ours]
     return next((card.address for card in theirs if family(card.address) == kind), None)
 
 
@@ -62,18 +62,18 @@ def _graph(names: Expansion, network: Network, costs: _Costs, kind: Family) -> G
     graph = Graph(kind, forwards=forwards)
     on: dict[str, list[tuple[str, Interface]]] = {}  # subnet -> routers' interfaces
     interfaces = {
-        node: [card for card in cards if family(card.address) == kind]
+        node: [card for card in faces(cards) if family(card.address) == kind]
         for node, cards in network.interfaces.items()
     }
     for node, cards in interfaces.items():
-        graph.subnets[node] = frozenset(network.subnets[card.segment] for card in cards)
+        graph.subnets[node] = frozenset(card.subnet for card in cards)
         for card in cards if node in forwards else ():
-            on.setdefault(network.subnets[card.segment], []).append((node, card))
+            on.setdefault(card.subnet, []).append((node, card))
     for node, cards in interfaces.items():
         graph.hops[node] = [
             Hop(other, there.address, costs.of((node, here), (other, there)))
             for here in cards
-            for other, there in on.get(network.subnets[here.segment], ())
+            for other, there in on.get(here.subnet, ())
             if other != node
         ]
     return graph

@@ -25,9 +25,12 @@ class GroupView:
 
     @property
     def addresses(self) -> str:
-        """Returns the first node's and the last node's address on the first segment, as text."""
-        first, last = self.nodes[0].interfaces[0].address, self.nodes[-1].interfaces[0].address
-        return first if first == last else f"{first} - {last}"
+        """Returns the first node's and the last node's address on the first segment, as text; both families
+        apart.
+        """
+        ends = (self.nodes[0].interfaces[0].addresses, self.nodes[-1].interfaces[0].addresses)
+        pairs = zip(*ends, strict=True)
+        return ", ".join(first if first == last else f"{first} - {last}" for first, last in pairs)
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,8 @@ def trace_words(trace: Trace) -> str:
     """
     length = f"{len(trace.states)} states over {text_ns(trace.length_ns)}"
     if trace.bin_ns:
-        length += f" (packets counted in bins of {text_ns(trace.bin_ns)})"
+        done = "packets counted" if trace.states[0].delay_ns is None else "round trips put together"
+        length += f" ({done} in bins of {text_ns(trace.bin_ns)})"
     end = "repeated" if trace.repeat else "then its last state"
     states = trace.states
     ranges = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
 
 from contract.plan import Interface, Link
@@ -16,10 +17,23 @@ from .netem import direction
 MTU = 1500
 
 
+def addressed(
+    name: str, port: str, segment: str, addresses: Sequence[str], prefixes: Sequence[int], mtu: int
+) -> Interface:
+    """Returns an interface with one address, or with one of each family; the first one makes its MAC
+    address.
+    """
+    (address, *second), (prefix, *second_prefix) = addresses, prefixes
+    card = Interface(name, port, segment, address, prefix, node_mac(address), mtu)
+    if not second:
+        return card
+    return dataclasses.replace(card, second=second[0], second_prefix=second_prefix[0])
+
+
 class Wires:
     """The links between nodes of a file, indexed by node."""
 
-    def __init__(self, model: File, names: Expansion, subnets: Mapping[str, str]) -> None:
+    def __init__(self, model: File, names: Expansion, subnets: Mapping[str, tuple[str, ...]]) -> None:
         self._model, self._subnets = model, subnets
         self._of: dict[str, list[tuple[str, int]]] = {}
         for name, ends in names.wires.items():
@@ -30,14 +44,14 @@ class Wires:
         """Returns the node's ends of links, in the order of the links; `before`: the number of its other
         interfaces.
 
-        The link's first end gets the first address of the subnet, the second end the next one.
+        The link's first end gets the first address of each subnet, the second end the next one.
         """
         found = []
         for index, (link, side) in enumerate(self._of.get(node, ()), before):
-            network = ip_network(self._subnets[link])
-            address = str(network.network_address + 1 + side)
-            mtu, prefix = self._model.links[link].mtu or MTU, network.prefixlen
-            found.append(Interface(f"eth{index}", "", link, address, prefix, node_mac(address), mtu))
+            networks = [ip_network(subnet) for subnet in self._subnets[link]]
+            addresses = [str(network.network_address + 1 + side) for network in networks]
+            mtu, prefixes = self._model.links[link].mtu or MTU, [one.prefixlen for one in networks]
+            found.append(addressed(f"eth{index}", "", link, addresses, prefixes, mtu))
         return tuple(found)
 
     def link(self, lab: str, name: str, wanted: FileLink, cards: Mapping[str, tuple[Interface, ...]]) -> Link:
@@ -48,5 +62,6 @@ class Wires:
         mtu = wanted.mtu or MTU
         forward = direction(wanted.forward or wanted.both, mtu, (in_a, at_a), (in_b, at_b))
         reverse = direction(wanted.reverse or wanted.both, mtu, (in_b, at_b), (in_a, at_a))
-        subnet, cost = self._subnets[name], wanted.cost or 1
-        return Link(name, a, b, "nodes", forward, reverse, subnet=subnet, cost=cost)
+        (subnet, *second), cost = self._subnets[name], wanted.cost or 1
+        link = Link(name, a, b, "nodes", forward, reverse, subnet=subnet, cost=cost)
+        return dataclasses.replace(link, second_subnet=second[0]) if second else link

@@ -85,8 +85,15 @@ class Checks(Protocol):
     def image(self, node: str) -> str | None:
         """Returns the image of a VM node; None for a light node."""
 
-    def subnet(self, segment: str) -> str | None:
-        """Returns the subnet of a segment; None if mistakes in the file hide it."""
+    def subnet(self, segment: str, kind: Family | None = None) -> str | None:
+        """Returns the subnet of a segment: the first, or that of the family `kind`; None if it has none, or
+        mistakes in the file hide it.
+        """
+
+    def unroutable(self, a: str, b: str) -> Family | None:
+        """Returns a family of which both nodes have addresses, at least one of them in dual stack, and in
+        which packets of `a` cannot reach `b`; None if there is none, or mistakes in the file hide it.
+        """
 
     def mtu(self, segment: str) -> int | None:
         """Returns the MTU of a segment in bytes; None for a segment that is not in the file."""
@@ -112,7 +119,7 @@ def joined(report: Checks, here: Here, path: Path, name: str, node: str) -> bool
     can, or if other mistakes hide the answer. `name` is the value that the message shows.
     """
     if report.reachable(here.nodes, node) is not False:
-        return True
+        return _in_both_families(report, here, path, name, node)
     theirs, ours = report.families(node), {one: report.families(one) for one in here.nodes}
     apart = next((one for one in here.nodes if ours[one] and not ours[one] & theirs), None)
     if apart is None or not theirs:
@@ -124,3 +131,16 @@ def joined(report: Checks, here: Here, path: Path, name: str, node: str) -> bool
         remedy = "give both a segment or link of one family"
     report.add(path, name, rule, remedy)
     return False
+
+
+def _in_both_families(report: Checks, here: Here, path: Path, name: str, node: str) -> bool:
+    """Returns False, and reports `node`, if it and one of the software's nodes have addresses of a family in
+    which no packet passes between them: programs would try that family, too.
+    """
+    for one in here.nodes:
+        if (kind := report.unroutable(one, node)) is not None:
+            rule = f"{one} and {node} have addresses of {kind}, and no segment, link or router carries it"
+            remedy = f"give the links between them a subnet of {kind}, or one of the nodes no address of it"
+            report.add(path, name, f"{rule} from one to the other", remedy)
+            return False
+    return True

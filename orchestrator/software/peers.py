@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from contract.plan import Delivery, Guarantee, Session
-from contract.plan.family import has_ipv6
+from contract.plan.family import Family, has_ipv6
 
 from ..language.dscp import Dscp, Pcp, marks
 from ..language.scalars import Base, Port, Targets
@@ -19,6 +19,7 @@ from ..language.source import Path
 from .checking import Checks, Here, joined
 from .scene import Placed, Scene
 
+FAMILY: dict[str, Family] = {"ipv4": "IPv4", "ipv6": "IPv6"}
 PROTOCOL = "vnet"  # the reducer's name for messages with the agent's own payload
 
 
@@ -31,6 +32,11 @@ class Peer(Base):
     )
     port: Port | None = Field(
         None, description="Port of the receivers; by default that of the software there."
+    )
+    family: Literal["ipv4", "ipv6"] | None = Field(
+        None,
+        description="Family of the receivers' addresses, where both sides have both (dual stack); by default "
+        "that of the first subnet that both have.",
     )
 
 
@@ -75,7 +81,7 @@ def check_peer(report: Checks, here: Here, peer: Peer, kind: str, sends: Sequenc
         rule = "has exactly one of the keys listen and to"
         report.add(path, None, rule, "write `listen: PORT` where it receives, `to: NODE` where it sends")
     elif peer.to is None:
-        for key in [*said, *(["port"] if peer.port is not None else [])]:
+        for key in [*said, *(key for key in ("port", "family") if getattr(peer, key) is not None)]:
             rule = "does not belong to the side that listens"
             report.add((*path, key), None, rule, "write it where `to` is")
     elif sends and not said:
@@ -102,9 +108,23 @@ def _target(report: Checks, here: Here, peer: Peer, kind: str, name: str, path: 
             report.add(path, name, rule, f"write `software: {{server: {{{kind}: {{listen: 9000}}}}}}` there")
         elif peer.port is None and len(ports) > 1:
             report.add(path, name, f"more than one {kind} software of {node} listens", "write `port:`")
-        elif joined(report, here, path, name, node):
+        elif joined(report, here, path, name, node) and _of_family(report, here, peer, kind, node):
             continue
         return
+
+
+def _of_family(report: Checks, here: Here, peer: Peer, kind: str, node: str) -> bool:
+    """Returns False, and reports `family`, if one of the two sides has no address of it."""
+    if peer.family is None:
+        return True
+    for one in (*here.nodes, node):
+        has = report.families(one)
+        if has and FAMILY[peer.family] not in has:
+            rule = f"{one} has no address of it"
+            remedy = f"give its segment a subnet of {FAMILY[peer.family]} beside the other, or leave it out"
+            report.add((*here.path, kind, "family"), peer.family, rule, remedy)
+            return False
+    return True
 
 
 def targets(scene: Scene, placed: Placed) -> tuple[Target, ...]:
@@ -115,7 +135,8 @@ def targets(scene: Scene, placed: Placed) -> tuple[Target, ...]:
         for other in scene.at(node, placed.kind):
             port = options_of(other.model, placed.kind).listen
             if port is not None and peer.port in (None, port):
-                found[other.endpoint] = Target(other.endpoint, scene.address(node, placed.node), port)
+                address = scene.address(node, placed.node, FAMILY[peer.family] if peer.family else None)
+                found[other.endpoint] = Target(other.endpoint, address, port)
     return tuple(found.values())
 
 

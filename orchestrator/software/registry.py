@@ -59,6 +59,8 @@ MODULES = {
     "dhcp": KindModule("dhcp.kind", "dhcp"),
     "dhcp-client": KindModule("dhcp.kind", "dhcp-client", "CLIENT_KIND"),
     "dns": KindModule("dns.kind", "dns"),
+    "advertise": KindModule("slaac.kind", "advertise"),
+    "slaac": KindModule("slaac.kind", "slaac", "HOST_KIND"),
 }
 
 

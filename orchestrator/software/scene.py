@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from contract.plan import Interface, Link
-from contract.plan.family import spoken_to
+from contract.plan.family import FAMILIES, Family, faces, family, reaching, spoken_to
 
 from ..language.scalars import Moment
 
@@ -45,7 +45,7 @@ class Scene:
     placed: Mapping[str, tuple[Placed, ...]]  # by node, in the file's order
     interfaces: Mapping[str, tuple[Interface, ...]]
     links: tuple[Link, ...]
-    subnets: Mapping[str, str]  # subnets of segments, and of links between nodes
+    subnets: Mapping[str, tuple[str, ...]]  # subnets of segments, and of links between nodes
     bottleneck_bps: Callable[[str, str], int]  # lowest rate requested from one node to another; 0: none
     ramp_ns: int
     hold_ns: int
@@ -84,29 +84,59 @@ class Scene:
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
     def ends(self, node: str, to: str) -> tuple[Interface, Interface]:
-        """Returns the first pair of interfaces of two nodes in one subnet; relies on the checks that there
-        is one.
+        """Returns the first pair of interfaces of two nodes in one subnet, with their addresses in it; relies
+        on the checks that there is one.
         """
         return next(
             (ours, theirs)
-            for ours in self.interfaces[node]
-            for theirs in self.interfaces[to]
-            if self.subnets[ours.segment] == self.subnets[theirs.segment]
+            for ours in faces(self.interfaces[node])
+            for theirs in faces(self.interfaces[to])
+            if ours.subnet == theirs.subnet
         )
 
-    def address(self, of: str, seen_from: str) -> str:
+    def address(self, of: str, seen_from: str, kind: Family | None = None) -> str:
         """Returns an address of node `of` in a subnet that both nodes share, else its first one of a common
-        family, else its first one.
+        family, else its first one. kind: the family that it must have, if both nodes have it.
         """
-        return spoken_to(self.interfaces[of], self.interfaces[seen_from], self.subnets)
+        ours, theirs = self.interfaces[seen_from], self.interfaces[of]
+        if kind is not None and (found := reaching(theirs, ours, kind)) is not None:
+            return found
+        return spoken_to(self.interfaces[of], self.interfaces[seen_from])
+
+    def both_addresses(self, of: str, seen_from: str) -> list[str]:
+        """Returns the addresses of node `of` that `seen_from` reaches, one of each family that both have, if
+        an interface of `of` has both families; else none.
+        """
+        if not any(card.second for card in self.interfaces[of]):
+            return []
+        ours, theirs = self.interfaces[seen_from], self.interfaces[of]
+        found = (reaching(theirs, ours, kind) for kind in FAMILIES)
+        return [address for address in found if address is not None]
 
     @cached_property
     def _addresses(self) -> dict[str, str]:
         return {name: cards[0].address for name, cards in self.interfaces.items()}
 
+    def _of_family(self, kind: Family) -> dict[str, str]:
+        """Returns the first address of that family of each node that has one."""
+        found: dict[str, str] = {}
+        for name, cards in self.interfaces.items():
+            for card in faces(cards):
+                if card.address and family(card.address) == kind:
+                    found.setdefault(name, card.address)
+        return found
+
+    @cached_property
+    def _addresses4(self) -> dict[str, str]:
+        return self._of_family("IPv4")
+
+    @cached_property
+    def _addresses6(self) -> dict[str, str]:
+        return self._of_family("IPv6")
+
     def values(self, node: str) -> dict[str, Any]:
         """Returns the variables of a node's templates: the lab, the node with its group, index, count and
-        address, the addresses of all nodes, and the parameters.
+        address, the addresses of all nodes, those of each family, and the parameters.
         """
         return {
             "lab": self.lab,
@@ -116,5 +146,7 @@ class Scene:
             "count": self.count(node),
             "address": self._addresses[node],
             "addresses": self._addresses,
+            "addresses4": self._addresses4,
+            "addresses6": self._addresses6,
             "parameters": self.parameters,
         }

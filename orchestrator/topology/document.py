@@ -190,11 +190,11 @@ class Routing(Base):
         ),
     )
     ecmp: bool = Field(False, description="Use all equally short paths; each flow takes one, by its ports.")
-    family: Literal["ipv4", "ipv6"] | None = Field(
+    family: Literal["ipv4", "ipv6", "both"] | None = Field(
         None,
         description=(
-            "Family of the subnets of links between nodes; by default ipv6 if all subnets in the file are "
-            "IPv6."
+            "Family of the subnets of links between nodes; by default both if a segment or link has subnets "
+            "of both, else ipv6 if all subnets in the file are IPv6, else ipv4."
         ),
     )
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from contract.plan.family import Family, Subnet, family, overlap
+from contract.plan.family import FAMILIES, Family, Subnet, family, overlap
 
 from .document import File
 from .network import Link
@@ -81,7 +81,8 @@ class Domain:
     """Segments that links join, which together are one IP subnet."""
 
     segments: tuple[str, ...]
-    subnets: tuple[str, ...]  # the different ones that the file gives; a valid file gives one
+    subnets: tuple[str, ...]  # those of its first segment that has any: one, or one of each family
+    agrees: bool = True  # no other segment of the domain has others
 
 
 def domains(model: File) -> dict[str, Domain]:
@@ -104,8 +105,8 @@ def domains(model: File) -> dict[str, Domain]:
 
 
 def _domain(model: File, names: list[str]) -> Domain:
-    subnets = dict.fromkeys(s for name in names if (s := model.segments[name].subnet) is not None)
-    return Domain(tuple(names), tuple(subnets))
+    given = [tuple(model.segments[name].subnet) for name in names if model.segments[name].subnet]
+    return Domain(tuple(names), given[0] if given else (), len(set(given)) <= 1)
 
 
 def hosts(subnet: str) -> int:
@@ -123,24 +124,39 @@ class NoSubnetError(Exception):
     """No subnet is free for a link between two nodes; the text is the link's name."""
 
 
-def wire_subnets(model: File, names: Expansion) -> dict[str, str]:
-    """Returns the subnet of each link between two nodes: its own, else the next free small one. That is IPv6
-    if `routing` requires it, or if it has no `family` and all subnets of the file are IPv6. NoSubnetError if
-    none is free.
+def wire_subnets(model: File, names: Expansion) -> dict[str, tuple[str, ...]]:
+    """Returns the subnets of each link between two nodes: its own, else the next free small one of each
+    family that `_wire_families` returns. NoSubnetError if none is free.
     """
-    given = [s.subnet for s in model.segments.values()] + [link.subnet for link in model.links.values()]
-    known = sorted({subnet for subnet in given if subnet is not None})
-    wanted = model.routing.family if model.routing else None
-    six = all(family(subnet) == "IPv6" for subnet in known) and bool(known)
-    kind: Family = "IPv6" if wanted == "ipv6" or (wanted is None and six) else "IPv4"
-    free = _free([ipaddress.ip_network(subnet) for subnet in known if family(subnet) == kind], kind)
-    found: dict[str, str] = {}
+    given = [tuple(s.subnet) for s in model.segments.values()]
+    given += [tuple(link.subnet) for link in model.links.values()]
+    known = sorted({subnet for subnets in given for subnet in subnets})
+    networks = [ipaddress.ip_network(subnet) for subnet in known]
+    free = {
+        kind: _free([one for one in networks if family(str(one)) == kind], kind)
+        for kind in _wire_families(model, given)
+    }
+    found: dict[str, tuple[str, ...]] = {}
     for name in names.wires:
-        subnet = model.links[name].subnet or next(free, None)
-        if subnet is None:
+        own = tuple(model.links[name].subnet)
+        subnets = own or tuple(str(one) for some in free.values() if (one := next(some, None)) is not None)
+        if len(subnets) < (1 if own else len(free)):
             raise NoSubnetError(name)
-        found[name] = str(subnet)
+        found[name] = subnets
     return found
+
+
+def _wire_families(model: File, given: Sequence[tuple[str, ...]]) -> tuple[Family, ...]:
+    """Returns the families of links between nodes: those of `routing`; else both, in the order of the first
+    list, if a segment or link has subnets of both; else IPv6 if all subnets of the file are IPv6.
+    """
+    wanted = model.routing.family if model.routing else None
+    lists = [tuple(map(family, subnets)) for subnets in given if len(subnets) > 1]
+    if wanted == "both" or (wanted is None and lists):
+        return lists[0] if lists else FAMILIES
+    known = [family(subnet) for subnets in given for subnet in subnets]
+    six = bool(known) and set(known) == {"IPv6"}
+    return ("IPv6",) if wanted == "ipv6" or (wanted is None and six) else ("IPv4",)
 
 
 def _free(taken: list[Subnet], kind: Family) -> Iterator[Subnet]:

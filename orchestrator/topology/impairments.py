@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -88,7 +88,15 @@ class TraceFile(Base):
     bin: Annotated[Duration, AfterValidator(_bin)] = Field(
         text("100 ms"),
         description=(
-            "For a packet-delivery trace: interval over which its opportunities of 1,500 bytes are counted."
+            "For a packet-delivery trace: interval over which its opportunities of 1,500 bytes are counted; "
+            "for measured round trips: interval whose packets are put together."
+        ),
+    )
+    column: Literal["rtt", "uplink", "downlink"] | None = Field(
+        None,
+        description=(
+            "For measured round trips: the way that this direction is; rtt takes half of the round trip "
+            "(rtt)."
         ),
     )
 

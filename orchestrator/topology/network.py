@@ -11,7 +11,7 @@ from ..language.scalars import (
     Name,
     Nic,
     Size,
-    Subnet,
+    Subnets,
     fail,
 )
 from .impairments import Impairment
@@ -25,9 +25,12 @@ Duplex = Literal["full", "half"]
 class Segment(Base):
     """One broadcast domain: a bridge. Segments that a link joins are one IP subnet."""
 
-    subnet: Subnet | None = Field(
-        None,
-        description="IPv4 or IPv6 subnet; a segment that a link joins to one with a subnet needs none.",
+    subnet: Subnets = Field(
+        default_factory=list,
+        description=(
+            "IPv4 or IPv6 subnet, or a list with one of each family (dual stack), of which software uses the "
+            "first; a segment that a link joins to one with a subnet needs none."
+        ),
     )
     mtu: int = Field(
         1500, ge=SMALLEST_MTU, le=65535, description="MTU of the bridge and of every interface on it, bytes."
@@ -114,11 +117,11 @@ class Link(Base):
         ),
         json_schema_extra=_or_text,
     )
-    subnet: Subnet | None = Field(
-        None,
+    subnet: Subnets = Field(
+        default_factory=list,
         description=(
-            "[node, node]: subnet of the link; by default a /30 of 10.255.0.0/16 or below, for IPv6 a /126 "
-            "of fdff::/64 or below (`routing: {family: ...}`)."
+            "[node, node]: subnet of the link, or a list with one of each family; by default a /30 of "
+            "10.255.0.0/16 or below, for IPv6 a /126 of fdff::/64 or below (`routing: {family: ...}`)."
         ),
     )
     cost: int | None = Field(

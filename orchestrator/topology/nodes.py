@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from ..language.scalars import (
-    Address,
+    Addresses,
     Base,
     CpuAmount,
     Destination,
@@ -215,7 +215,10 @@ def vlans_of(machine: Machine) -> dict[str, int]:
 class Node(Machine):
     """One machine of the lab."""
 
-    address: Address | None = Field(None, description="Fixed address on the first segment.")
+    address: Addresses = Field(
+        default_factory=list,
+        description="Fixed address on the first segment, or a list with one of each family.",
+    )
     nic: Nics | None = Field(
         None,
         description="A NIC of the machine in place of eth0: its PCI address, vendor:device (the first "

@@ -63,6 +63,8 @@ class OwnTrace(str):
 
     def __new__(cls, trace: Trace) -> OwnTrace:
         settings = f"{trace.sha256} {trace.repeat} {trace.bin_ns}"
+        if trace.bin_ns and trace.states[0].delay_ns is not None:  # of round trips: each way is another trace
+            settings += f" {trace.states}"
         made = super().__new__(cls, "trace-" + hashlib.sha256(settings.encode()).hexdigest()[:12])
         made.trace = trace
         return made
@@ -193,6 +195,11 @@ def _state(line: int, text: str, columns: list[tuple[str, Fraction, str]]) -> St
 
 
 def _number(line: int, text: str, name: str) -> Fraction:
+    if not text:
+        rule = "is empty: a gap, in which nothing says what the link does"
+        raise TraceError(
+            line, name, rule, "write a value, or leave the line out, and the one before it holds"
+        )
     try:
         value = float(text)
     except ValueError:

@@ -14,8 +14,9 @@ from contract.plan.traces import Trace
 from ..language.beside import file_beside, text_of
 from ..language.problem import Problem
 from ..language.source import Document, Path
+from . import round_trips
 from .impairments import TraceFile
-from .traces import OwnTrace, TraceError, first_that_sends, read
+from .traces import OwnTrace, Read, TraceError, first_that_sends, read
 from .validation import problems_of
 
 PLACES = {"links": ("both", "forward", "reverse"), "segments": ("medium",)}
@@ -55,7 +56,7 @@ def _direction(
     if (text := text_of(file, document, here, problems)) is None:
         return rest
     try:
-        found = read(text, settings.repeat, settings.bin)
+        found = _read(text, settings)
     except TraceError as error:
         problems.append(error.problem(file, "trace"))
         return rest
@@ -77,6 +78,17 @@ def _direction(
     if first.loss is not None:
         rest["loss"] = f"{100 * first.loss:.10f} %"
     return rest
+
+
+def _read(text: str, settings: TraceFile) -> Read:
+    """Returns the content of a trace file of any form; raises TraceError at its first mistake."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    if round_trips.is_one(first):
+        return round_trips.read(text, settings.column or "rtt", settings.bin)
+    if settings.column is not None:
+        rule = "has no columns of measured round trips, of which `column` names one"
+        raise TraceError(1, first[:40], rule, "leave `column` out")
+    return read(text, settings.repeat, settings.bin)
 
 
 def _settings(value: Any, path: Path, document: Document, problems: list[Problem]) -> TraceFile | None:

@@ -9,6 +9,7 @@ from itertools import product
 
 from contract.codec import build, plain
 from contract.plan import WAYS, Event, Flow, Impairment, Link, Neighbour, Node, Plan
+from contract.plan.family import faces
 from orchestrator.plan.steps import impair_steps
 
 WIDER = 20  # times the queue's limit
@@ -168,7 +169,7 @@ def _no_lookup(plan: Plan, name: str) -> Plan:
     for other in plan.nodes:
         if other is own:
             continue
-        for mine, its in product(own.interfaces, other.interfaces):
+        for mine, its in product(faces(own.interfaces), faces(other.interfaces)):
             if ip_address(its.address) in ip_network(f"{mine.address}/{mine.prefix}", strict=False):
                 entries[name].add(Neighbour(its.address, its.mac, mine.name))
                 entries[other.name].add(Neighbour(mine.address, mine.mac, its.name))

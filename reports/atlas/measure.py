@@ -113,7 +113,8 @@ def _wire(run: Run, begin_ns: int, owed: int) -> dict[str, Any]:
     the first update at `begin_ns` (setup) and from then on, packets and retransmissions from then on, bytes
     per update and receiver, and packets that the captures dropped.
     """
-    here = {interface.address: interface.segment for node in run.plan.nodes for interface in node.interfaces}
+    cards = [card for node in run.plan.nodes for card in node.interfaces]
+    here = {address: card.segment for card in cards for address in card.addresses}
     total_bytes = setup_bytes = packets = again = 0
     for point, segment in ((CENTRE, "centre"), (FIELD, "field")):
         ours = [address for address, of in here.items() if of == segment]

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from contract.plan import Plan
+from contract.plan.family import faces
 from reports.metrics.sizes import scan
 from reports.roles import Span, phases
 from reports.rundir import Run
@@ -77,7 +78,7 @@ def addresses_behind(plan: Plan, name: str) -> set[str]:
     return {
         face.address
         for node in plan.nodes
-        for face in node.interfaces
+        for face in faces(node.interfaces)
         if (node.name if {node.name, face.segment} == skip or face.segment == own else face.segment) in seen
     }
 

@@ -102,3 +102,70 @@ def test_a_plain_router_stands_for_a_vendors_system_where_that_is_asked_for(tmp_
     assert network.machines["r2"].forward and network.machines["r2"].kind is None
     assert any("its system (nokia_srlinux): a plain router stands for it" in line for line in network.left)
     assert {node.name for node in planned(writing.write(network).text).nodes} == {"r1", "r2", "pc1", "pc2"}
+
+
+DUAL = """\
+name: both
+topology:
+  nodes:
+    br: {kind: bridge}
+    a:
+      kind: linux
+      exec:
+      - ip addr add 10.0.0.7/24 dev eth1
+      - ip -6 addr add fd00:1::7/64 dev eth1
+      - ip route add default via 10.0.0.254
+      - ip -6 route add default via fd00:1::254
+    r:
+      kind: linux
+      exec:
+      - sysctl -w net.ipv4.ip_forward=1
+      - ip addr add 10.0.0.254/24 dev eth1
+      - ip addr add fd00:1::254/64 dev eth1
+      - ip addr add 10.0.1.1/30 dev eth2
+      - ip addr add fd00:2::1/64 dev eth2
+    b:
+      kind: linux
+      exec:
+      - ip addr add 10.0.1.2/30 dev eth1
+      - ip addr add fd00:2::2/64 dev eth1
+      - ip route add 10.0.0.0/24 via 10.0.1.1
+      - ip route add fd00:1::/64 via fd00:2::1
+  links:
+  - endpoints: ["a:eth1", "br:eth1"]
+  - endpoints: ["r:eth1", "br:eth2"]
+  - endpoints: ["r:eth2", "b:eth1"]
+"""
+
+
+def test_a_file_of_two_families_loses_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "lan.clab.yml"
+    file.write_text(DUAL)
+    network = read(file)
+    written = writing.write(network)
+    assert not network.left and not written.changed and not written.problems
+    plan = planned(written.text)
+    own = {(node.name, card.name): card.addresses for node in plan.nodes for card in node.interfaces}
+    assert own == {
+        ("a", "eth0"): ("10.0.0.7", "fd00:1::7"),
+        ("r", "eth0"): ("10.0.0.254", "fd00:1::254"),
+        ("r", "eth1"): ("10.0.1.1", "fd00:2::1"),
+        ("b", "eth0"): ("10.0.1.2", "fd00:2::2"),
+    }
+    routes = {
+        (node.name, to, via) for node in plan.nodes for r in node.routes for to in r.to for via in r.via
+    }
+    assert routes == {
+        ("a", "0.0.0.0/0", "10.0.0.254"), ("a", "::/0", "fd00:1::254"),
+        ("b", "10.0.0.0/24", "10.0.1.1"), ("b", "fd00:1::/64", "fd00:2::1"),
+    }  # fmt: skip
+
+
+def test_a_subnet_of_ipv6_that_has_no_counterpart_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "lan.clab.yml"
+    file.write_text(DUAL.replace("fd00:2::1/64", "fd00:2::0/127").replace("fd00:2::2/64", "fd00:2::1/127"))
+    written = writing.write(read(file))
+    assert any("fd00:2::/127 is too small for a subnet here" in line for line in written.changed)
+    assert not written.problems
+    (link,) = planned(written.text).links
+    assert link.second_subnet == "fdff::/126"

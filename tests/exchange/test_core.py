@@ -79,12 +79,12 @@ def test_routers_networks_and_both_directions_of_a_link(tmp_path: Path) -> None:
     for one in (
         "line 6: card: RJ45, which is outside",
         "line 5: air is a wired network",
-        "n1: an interface has one address here: without 2001::1/64 (eth0)",
         "line 11: n3: the service SSH",
         "line 11: n3: image alpine",
         "line 21: burst of a link",
         "line 36: hook runtime.sh 4: no counterpart",
         "node N1 is n1 here",
+        "n1-n2: n2: has an address of 2001::/64 here, too",
         "n8 is on no network of the lab: left out",
     ):
         assert one in said

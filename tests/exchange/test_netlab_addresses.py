@@ -84,10 +84,6 @@ def test_numbers_that_nodes_state(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("link", "said"),
     [
-        (
-            "{r1: , r2: , prefix: {ipv4: 10.0.0.0/24, ipv6: '2001:db8::/64'}}",
-            "the prefix 2001:db8::/64, beside",
-        ),
         ("{r1: {ipv4: false}, r2: , prefix: 10.0.0.0/24}", "ipv4: false of r1: its interface has an address"),
         ("{r1: {ipv4: 10.0.0.1}, r2: }", "ipv4: 10.0.0.1 of r1, without a prefix"),
         ("{r1: , r2: , prefix: false}", "prefix false: the link has a subnet of the plan's"),
@@ -154,3 +150,42 @@ def test_a_linux_node_in_the_role_of_a_router_forwards(tmp_path: Path) -> None:
     made = network(tmp_path, "- r1-h\n", nodes)
     assert made.machines["h"].forward and not made.machines["h"].software
     assert not network(tmp_path, "- r1-h\n").machines["h"].forward
+
+
+BOTH = "{r1: , r2: , prefix: {ipv4: 10.0.0.0/24, ipv6: '2001:db8::/64'}}"
+
+
+def test_a_prefix_of_both_families_gives_each_end_an_address_of_each(tmp_path: Path) -> None:
+    made = network(tmp_path, f"- {BOTH}\n")
+    found = addresses(made)
+    assert found["r1"] == ["10.0.0.1/24", "2001:db8::1/64"] and found["r2"] == [
+        "10.0.0.2/24",
+        "2001:db8::2/64",
+    ]
+    assert not made.left
+    (link,) = topology(made)["links"].values()
+    assert link["subnet"] == ["10.0.0.0/24", "2001:db8::/64"]
+
+
+POOLS = """\
+addressing:
+  lan: {ipv6: "2001:db8:2::/48"}
+  p2p: {ipv4: 10.1.0.0/16, ipv6: "2001:db8:1::/48", prefix: 30}
+"""
+
+
+def test_pools_with_ipv6_give_links_subnets_of_both_families_in_their_order(tmp_path: Path) -> None:
+    nodes = f"{POOLS}defaults.device: frr\nnodes: {{r1: , r2: , r3: , h: {{device: linux}}}}\nlinks:\n"
+    made = network(tmp_path, "- r1-r2\n- h-r3\n- r2-r3\n", nodes)
+    found = addresses(made)
+    assert found["r1"] == ["10.1.0.1/30", "2001:db8:1::1/64"]
+    assert found["h"] == ["172.16.0.4/24", "2001:db8:2::4/64"], "by its number, in netlab's own pool for LANs"
+    assert found["r3"] == ["172.16.0.3/24", "2001:db8:2::3/64", "10.1.0.6/30", "2001:db8:1:1::2/64"]
+    assert not made.left
+    topology(made)
+
+
+def test_a_pool_that_is_none_is_refused(tmp_path: Path) -> None:
+    nodes = "addressing: {lan: {ipv6: here}}\ndefaults.device: frr\nnodes: {r1: , r2: }\nlinks:\n"
+    with pytest.raises(TopologyError, match="has no subnets"):
+        network(tmp_path, "- r1-r2\n", nodes)

@@ -88,6 +88,8 @@ ROWS = {
     "nat": ("{n: {nat: {inside: far, outside: out, ports: [{port: 80, to: other}]}}}", "{}"),
     "dhcp": ("{s: {dhcp: {}}}", "{c: {dhcp-client: {}}}"),
     "dhcp-client": ("{s: {dhcp: {}}}", "{c: {dhcp-client: {}}}"),
+    "advertise": ("{s: {advertise: {}}}", "{c: {slaac: {}}}"),
+    "slaac": ("{s: {advertise: {every: 30 s}}}", "{c: {slaac: {}}}"),
     "dns": ("{s: {dns: {domain: lab.test, names: {www: other}}}}", "{c: {dns: {forward: server}}}"),
     "bulk": ("{s: {bulk: {listen: 5201}}}", "{c: {bulk: {to: server, congestion: reno, streams: 2}}}"),
 }
@@ -112,7 +114,10 @@ run: {{hold: 10 s}}
 def planned(kind: str) -> Plan:
     other = "{t: {frames: {to: server}}}" if kind == "frames" else "{}"
     segment = "[far, out]" if kind == "nat" else "far"  # a NAT has two sides
-    return make_plan(parse("kinds.yaml", FILE.format(*ROWS[kind], other, segment).encode()))
+    text = FILE.format(*ROWS[kind], other, segment)
+    if kind in ("advertise", "slaac"):
+        text = text.replace("subnet: 10.1.0.0/24", 'subnet: [10.1.0.0/24, "fd00:1::/64"]')
+    return make_plan(parse("kinds.yaml", text.encode()))
 
 
 def test_every_kind_has_a_row() -> None:

@@ -30,6 +30,7 @@ MODULES = (
     "orchestrator/software/nat/",
     "orchestrator/software/dnsmasq.py",
     "orchestrator/software/dhcp/",
+    "orchestrator/software/slaac/",
     "orchestrator/software/dns/",
     "orchestrator/software/registry.py",
     "orchestrator/software/zeromq/",

@@ -60,12 +60,15 @@ def with_wires(
     return found
 
 
+INTERFACE_KEYS = ("name", "segment", "address", "prefix", "second", "second_prefix", "mtu", "mac")
+
+
 def _node(node: dict[str, Any]) -> dict[str, Any]:
     return {
         "state": node["state"], "group": node["group"], "kind": node["kind"],
         "limits": node.get("limits", {}),
         "interfaces": [
-            {k: card.get(k) for k in ("name", "segment", "address", "prefix", "mtu", "mac")}
+            {k: card.get(k) for k in INTERFACE_KEYS}
             for card in node["interfaces"]
         ],
         "software": {name: state.get("state") for name, state in node["software"].items()},

@@ -265,7 +265,7 @@ def route(machine: Machine, made: Route, command: str = "add") -> int | None:
     metric applies. Returns the status of `ip`: 0, or 2 for a second route with the same subnet and metric;
     None for another command.
     """
-    same = [one for one in machine.routes if one.to == made.to and one.metric == made.metric]
+    same = [one for one in machine.routes if (one.place, one.metric) == (made.place, made.metric)]
     if command in ("change", "chg", "replace") or (len(command) > 2 and "replace".startswith(command)):
         machine.routes = [one for one in machine.routes if one not in same]
     elif same and "add".startswith(command):

@@ -129,7 +129,8 @@ class FakeDriver:
         return [
             {"name": i.name, "address": i.address, "prefix": i.prefix, "up": True,
              "mtu": present[i.name]["mtu"], "mac": present[i.name]["address"],
-             "offloads": {"tso": False, "gso": False, "gro": False, "multi_segment": False}}
+             "offloads": {"tso": False, "gso": False, "gro": False, "multi_segment": False},
+             **({"second": i.second, "second_prefix": i.second_prefix} if i.second else {})}
             for i in node.interfaces if i.name in present
         ]  # fmt: skip
 

@@ -77,6 +77,8 @@ class Card(TypedDict):
     prefix: int
     mtu: int
     mac: str  # a VM's agent finds the interface by it, and renames it
+    second: NotRequired[str]  # address of the other family, in dual stack
+    second_prefix: NotRequired[int]
 
 
 class RouteTo(TypedDict):

@@ -43,8 +43,8 @@ def fitted(topology: Topology) -> Topology:
     if len(model.hosts) < 2 or model.underlay.oversize != "lower":
         return topology
     most = model.underlay.mtu - overhead(hosts_of(topology))
-    subnets = [s.subnet for s in model.segments.values()] + [link.subnet for link in model.links.values()]
-    if most < IPV6_LEAST_MTU and any(subnet and family(subnet) == "IPv6" for subnet in subnets):
+    parts = (*model.segments.values(), *model.links.values())
+    if most < IPV6_LEAST_MTU and any(family(one) == "IPv6" for part in parts for one in part.subnet):
         rule = f"leaves {most} to the lab, less than IPv6 works with ({IPV6_LEAST_MTU}; RFC 8200, 5)"
         remedy = "write a larger one, or `oversize: fragment`"
         raise TopologyError(

@@ -23,7 +23,7 @@ def check_server(report: Checks, here: Here, model: Dhcp) -> None:
     if segment is None:
         return
     _alone(report, here, segment)
-    subnet = report.subnet(segment)
+    subnet = report.subnet(segment, "IPv4")
     if options.range is not None and subnet is not None:
         _range(report, here, options.range, IPv4Network(subnet))
     if options.lease < SHORTEST_LEASE_NS or options.lease % 10**9:
@@ -106,7 +106,7 @@ def _segment(report: Checks, here: Here, wanted: str | None, kind: str) -> str |
         listed = ", ".join(here.segments) or "a segment at the node"
         report.add((*path, "segment"), segment, f"{here.path[1]} does not stand there", f"name {listed}")
         return None
-    if ":" in (report.subnet(segment) or ""):
+    if report.subnet(segment) is not None and report.subnet(segment, "IPv4") is None:
         report.add(path, None, f"segment {segment} has IPv6, and DHCP here gives IPv4", "leave it out there")
         return None
     return segment

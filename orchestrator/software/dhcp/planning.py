@@ -9,6 +9,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 from contract.plan import File, Interface, Probe, Process, Software
+from contract.plan.family import faces, family
 
 from ..dnsmasq import server
 from ..kind import Planned, SoftwareError
@@ -24,7 +25,7 @@ def plan_servers(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]
     for placed in all_of_it:
         options: DhcpOptions = placed.model.dhcp
         card = _card(scene, placed, options.segment)
-        subnet = scene.subnets[card.segment]
+        subnet = card.subnet
         clients = list(_clients(scene, subnet))
         if options.range is not None:
             _free_of_nodes(scene, placed, options.range, subnet)
@@ -46,7 +47,7 @@ def _config(
     address, and the range for all others.
     """
     options: DhcpOptions = placed.model.dhcp
-    subnet = IPv4Network(scene.subnets[card.segment])
+    subnet = IPv4Network(card.subnet)
     lease, mask = options.lease // 10**9, subnet.netmask
     given = {"router": options.router, "dns-server": options.dns}
     lines = [
@@ -71,9 +72,8 @@ def _config(
 
 def _near(scene: Scene, node: str, seen_from: str, subnet: IPv4Network) -> str:
     """Returns the node's address in the clients' subnet, else the one that routes reach."""
-    cards = scene.interfaces[node]
-    near = (card.address for card in cards if scene.subnets[card.segment] == str(subnet))
-    return next(near, None) or scene.address(node, seen_from)
+    near = (card.address for card in faces(scene.interfaces[node]) if card.subnet == str(subnet))
+    return next(near, None) or scene.address(node, seen_from, "IPv4")
 
 
 def _clients(scene: Scene, subnet: str) -> Iterator[tuple[str, Interface]]:
@@ -81,15 +81,15 @@ def _clients(scene: Scene, subnet: str) -> Iterator[tuple[str, Interface]]:
     for placed in (one for of_node in scene.placed.values() for one in of_node):
         if placed.kind == "dhcp-client":
             card = _card(scene, placed, placed.model.dhcp_client.segment)
-            if scene.subnets[card.segment] == subnet:
+            if card.subnet == subnet:
                 yield placed.node, card
 
 
 def _free_of_nodes(scene: Scene, placed: Placed, wanted: Range, subnet: str) -> None:
     first, last = IPv4Address(wanted.first), IPv4Address(wanted.last)
     for node, cards in scene.interfaces.items():
-        for card in cards:
-            if scene.subnets[card.segment] == subnet and first <= IPv4Address(card.address) <= last:
+        for card in faces(cards):
+            if card.subnet == subnet and first <= IPv4Address(card.address) <= last:
                 rule = f"{placed.name}: the range {first} to {last} holds {card.address}, which is {node}'s"
                 remedy = "write a range above the addresses of `vnet plan`, or a larger subnet"
                 raise SoftwareError(placed.node, rule, remedy)
@@ -120,5 +120,6 @@ def plan_clients(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]
 
 
 def _card(scene: Scene, placed: Placed, segment: str | None) -> Interface:
-    cards = scene.interfaces[placed.node]
-    return next(card for card in cards if segment in (None, card.segment))
+    """Returns the node's interface on the segment, or its only one, with its IPv4 address."""
+    cards = faces(scene.interfaces[placed.node])
+    return next(card for card in cards if segment in (None, card.segment) and family(card.address) == "IPv4")

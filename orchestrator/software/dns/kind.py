@@ -75,16 +75,25 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
         options: DnsOptions = placed.model.dns
         records = _records(scene, placed, options)
         process = server(placed, _config(scene, placed, records))
-        spec = {"domain": options.domain, "names": len(records), "forward": options.forward}
+        count = len({name for name, _ in records})
+        spec = {"domain": options.domain, "names": count, "forward": options.forward}
         yield Planned(Software(placed.name, "server", placed.kind, process, spec=spec))
 
 
 def _records(scene: Scene, placed: Placed, options: DnsOptions) -> list[tuple[str, str]]:
-    """Returns (name, address) for each name; a node's address is the one that this server's node reaches."""
+    """Returns (name, address) for each name; a node's address is the one that this server's node reaches. In
+    dual stack a name has one of each family that both nodes have.
+    """
     named = [(name, node) for name, node in options.names.items()]
     if options.domain is not None:
         named += [(f"{node}.{options.domain}", node) for node in scene.interfaces]
-    return [(name, scene.address(node, placed.node)) for name, node in named]
+    return [
+        (name, address)
+        for name, node in named
+        for address in dict.fromkeys(
+            (scene.address(node, placed.node), *scene.both_addresses(node, placed.node))
+        )
+    ]
 
 
 def _config(scene: Scene, placed: Placed, records: Sequence[tuple[str, str]]) -> list[str]:

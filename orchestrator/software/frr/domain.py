@@ -20,7 +20,7 @@ class Speaker:
     """A router that runs routing daemons, with its interfaces and its place among the lab's nodes."""
 
     placed: Placed
-    cards: tuple[Interface, ...]
+    cards: tuple[Interface, ...]  # in dual stack one for each address of an interface
     place: int  # among the lab's nodes, from 1
 
     @property
@@ -67,7 +67,7 @@ class Domain:
     def __post_init__(self) -> None:
         for speaker in self.speakers:
             for card in speaker.cards:
-                self._on.setdefault(self.scene.subnets[card.segment], []).append((speaker, card))
+                self._on.setdefault(card.subnet, []).append((speaker, card))
 
     def ospf_ports(self, speaker: Speaker) -> list[Port]:
         """Returns all interfaces of a router, each with its OSPF neighbours: routers of the same AS or
@@ -127,7 +127,7 @@ class Domain:
     def _by_bgp(self, speaker: Speaker) -> set[str]:
         found = set[str]()
         for other in self._bgp_reach(speaker):
-            found |= {self.scene.subnets[card.segment] for card in other.cards}
+            found |= {card.subnet for card in other.cards}
             if "ospf" in other.wanted.bgp.redistribute and other.wanted.ospf:  # type: ignore[union-attr]
                 found |= set(self.costs(other))
         return found
@@ -163,7 +163,7 @@ class Domain:
         return [
             Port(
                 card,
-                self.scene.subnets[card.segment],
+                card.subnet,
                 wires.get(card.segment, 1),
                 card.segment in wires,
                 tuple(self._others(speaker, card, with_whom)),
@@ -174,6 +174,6 @@ class Domain:
     def _others(
         self, speaker: Speaker, card: Interface, with_whom: Callable[[Speaker], bool]
     ) -> Iterable[tuple[Speaker, Interface]]:
-        for other, theirs in self._on[self.scene.subnets[card.segment]]:
+        for other, theirs in self._on[card.subnet]:
             if other is not speaker and with_whom(other):
                 yield other, theirs

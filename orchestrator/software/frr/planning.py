@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from contract.plan import File, Probe, Process, Software
-from contract.plan.family import EVERYWHERE, FAMILIES, Family, family
+from contract.plan.family import EVERYWHERE, FAMILIES, Family, faces, family
 
 from ...language.template_rules import TemplateFaultError
 from ...language.templates import render
@@ -54,7 +54,10 @@ def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
     fails.
     """
     places = {node: place for place, node in enumerate(scene.interfaces, 1)}
-    speakers = [Speaker(placed, scene.interfaces[placed.node], places[placed.node]) for placed in all_of_it]
+    speakers = [
+        Speaker(placed, tuple(faces(scene.interfaces[placed.node])), places[placed.node])
+        for placed in all_of_it
+    ]
     domain = Domain(scene, [s for s in speakers if s.wanted.config is None])
     insist(domain)
     for speaker in speakers:
@@ -70,7 +73,8 @@ def _theirs(scene: Scene, speaker: Speaker) -> Software:
         raise SoftwareError(speaker.node, rule, "correct the template") from None
     daemons = [DAEMONS[p] for p in dict.fromkeys(_PROTOCOL.findall(text)) if p in DAEMONS]
     daemons += ["staticd"] if _STATIC.search(text) else []
-    return _software(speaker, text, daemons, sorted(set(scene.subnets.values())), {})
+    subnets = sorted({one for some in scene.subnets.values() for one in some})
+    return _software(speaker, text, daemons, subnets, {})
 
 
 def _ours(domain: Domain, speaker: Speaker) -> Software:

@@ -45,7 +45,7 @@ def _sides(report: Checks, here: Here, model: Nat) -> None:
             if name not in here.segments:
                 remedy = f"name one of {', '.join(here.segments)}"
                 report.add((*path, key), name, f"{here.path[1]} does not stand there", remedy)
-            elif ":" in (report.subnet(name) or ""):
+            elif report.subnet(name) is not None and report.subnet(name, "IPv4") is None:
                 report.add((*path, key), name, "has IPv6, of which nothing is translated", "give it IPv4")
     if options.outside in (report.bridged(options.inside) or options.inside):
         rule = "is inside, too: the NAT has no two sides"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from contract.plan import File, Interface, Probe, Process, Software
+from contract.plan.family import faces, family
 
 from ..kind import Planned
 from ..programs import READY
@@ -31,18 +32,18 @@ def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
         options: NatOptions = placed.model.nat
         inside, outside = _sides(scene, placed, options)
         ports = [
-            [one.protocol, one.port, scene.address(one.to, placed.node), one.to_port or one.port]
+            [one.protocol, one.port, scene.address(one.to, placed.node, "IPv4"), one.to_port or one.port]
             for one in options.ports
         ]
         chains = {
-            "hidden": _hidden(scene, inside, outside),
+            "hidden": _hidden(inside, outside),
             "ports": [
                 f'iifname "{outside.name}" ip daddr {outside.address} {protocol} dport {port} counter '
                 f'dnat to {to}:{to_port} comment "{MARK}port {port} to {to}"'
                 for protocol, port, to, to_port in ports
             ],
             "sources": [
-                f'oifname "{outside.name}" ip saddr {scene.subnets[card.segment]} counter '
+                f'oifname "{outside.name}" ip saddr {card.subnet} counter '
                 f'snat to {outside.address} comment "{MARK}from {card.segment}"'
                 for card in inside
             ],
@@ -58,14 +59,15 @@ def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
 
 
 def _sides(scene: Scene, placed: Placed, options: NatOptions) -> tuple[list[Interface], Interface]:
-    cards = {card.segment: card for card in scene.interfaces[placed.node]}
+    every = faces(scene.interfaces[placed.node])
+    cards = {card.segment: card for card in every if family(card.address) == "IPv4"}
     return [cards[name] for name in dict.fromkeys(options.inside)], cards[options.outside]
 
 
-def _hidden(scene: Scene, inside: Sequence[Interface], outside: Interface) -> list[str]:
+def _hidden(inside: Sequence[Interface], outside: Interface) -> list[str]:
     """Returns the rules that drop what comes from outside to an address that the NAT hides."""
     return [
-        f'iifname "{outside.name}" ip daddr {scene.subnets[card.segment]} counter drop '
+        f'iifname "{outside.name}" ip daddr {card.subnet} counter drop '
         f'comment "{MARK}{card.segment} is hidden"'
         for card in inside
     ]

@@ -44,7 +44,7 @@ def server_identity(scene: Scene, node: str, tls: Tls) -> Identity:
 
     if tls.cert is not None:
         return Identity(tls.cert.text, tls.key.text)
-    addresses = tuple(dict.fromkeys(card.address for card in scene.interfaces[node] if card.address))
+    addresses = tuple(dict.fromkeys(one for card in scene.interfaces[node] for one in card.addresses))
     return _issued(authority(scene), node, (node, "localhost"), addresses)
 
 

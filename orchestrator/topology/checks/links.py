@@ -51,10 +51,11 @@ def _keys(report: Report, name: str, link: Link) -> None:
     if name in report.names.wires:
         return
     for key in ("subnet", "cost", "mtu"):
-        if getattr(link, key) is not None and not report.broken("nodes"):
+        if (value := getattr(link, key)) not in (None, []) and not report.broken("nodes"):
             rule = "belongs to a link between two nodes"
             remedy = "write it at the segment" if key != "cost" else "leave it out"
-            report.add(("links", name, key), getattr(link, key), rule, remedy)
+            value = " and ".join(value) if key == "subnet" else value
+            report.add(("links", name, key), value, rule, remedy)
 
 
 def _ends(report: Report, link: Link, path: Path) -> bool:

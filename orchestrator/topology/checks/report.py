@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from contract.plan.family import Family
+from contract.plan.family import Family, family
 
 from ...language.problem import Problem, TopologyError, closest, shown
 from ...language.scalars import Base, Moment
@@ -42,8 +42,8 @@ class Report:
         return Connectivity(self.names, self.domains, self.wires)
 
     @cached_property
-    def wires(self) -> dict[str, str]:
-        """The subnet of each link between two nodes; TopologyError if none is free for one of them."""
+    def wires(self) -> dict[str, tuple[str, ...]]:
+        """The subnets of each link between two nodes; TopologyError if none is free for one of them."""
         try:
             return wire_subnets(self.model, self.names)
         except NoSubnetError as error:
@@ -175,10 +175,24 @@ class Report:
         machine = self.names.nodes[node]
         return None if machine.kind == "light" else machine.image or "builtin"
 
-    def subnet(self, segment: str) -> str | None:
-        """Returns the subnet of a segment, as its domain has it; None if mistakes in the file hide it."""
+    def subnet(self, segment: str, kind: Family | None = None) -> str | None:
+        """Returns the subnet of a segment, as its domain has it: the first, or that of the family `kind`;
+        None if it has none, or mistakes in the file hide it.
+        """
         found = self.domains.get(segment)
-        return found.subnets[0] if found is not None and len(found.subnets) == 1 else None
+        if found is None or not found.agrees:
+            return None
+        return next((one for one in found.subnets if kind in (None, family(one))), None)
+
+    def unroutable(self, a: str, b: str) -> Family | None:
+        """Returns a family of which two nodes have addresses, one of them beside the other family on one
+        interface, and in which no packet of `a` can reach `b`; None if there is none, or the file has too
+        many mistakes to decide.
+        """
+        broken = any(self.lost(section) for section in ("segments", "nodes", "groups"))
+        if broken or self.unsure("links", "between"):
+            return None
+        return self.reach.unroutable(a, b)
 
     def mtu(self, segment: str) -> int | None:
         """Returns the MTU of a segment in bytes; None for a segment that is not in the file."""

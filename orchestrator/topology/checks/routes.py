@@ -66,9 +66,9 @@ def _route(report: Report, members: tuple[str, ...], machine: Machine, route: Ro
 
 
 def _subnets(report: Report) -> Iterator[Subnet]:
-    given = (subnet for domain in report.domains.values() for subnet in domain.subnets[:1])
-    for subnet in (*given, *report.wires.values()):
-        yield ipaddress.ip_network(subnet)
+    given = [domain.subnets for domain in report.domains.values()]
+    for subnets in (*given, *report.wires.values()):
+        yield from map(ipaddress.ip_network, subnets)
 
 
 def _families(report: Report, members: tuple[str, ...], via: str) -> set[Family]:
@@ -78,14 +78,13 @@ def _families(report: Report, members: tuple[str, ...], via: str) -> set[Family]
     if via not in report.names.nodes:
         return set()
     shared = set.intersection(*(_networks(report, one) for one in (*members, via)))
-    return {kind for name in shared if (kind := _family(report, name)) is not None}
+    return {family(subnet) for name in shared for subnet in _subnets_of(report, name)}
 
 
-def _family(report: Report, network: str) -> Family | None:
+def _subnets_of(report: Report, network: str) -> tuple[str, ...]:
     if network.startswith("link "):
-        return family(report.wires[network.removeprefix("link ")])
-    subnets = report.domains[network].subnets
-    return family(subnets[0]) if subnets else None
+        return report.wires[network.removeprefix("link ")]
+    return report.domains[network].subnets
 
 
 def _via(report: Report, members: tuple[str, ...], via: str) -> tuple[str, str] | None:
@@ -108,8 +107,7 @@ def _address(report: Report, members: tuple[str, ...], via: str) -> tuple[str, s
     except ValueError:
         return "is neither a node nor an IP address", "name a neighbouring node"
     for member in members:
-        ours = [s for on in report.names.nodes[member].segment for s in report.domains[on].subnets[:1]]
-        ours += [report.wires[link] for link, ends in report.names.wires.items() if member in ends]
+        ours = [subnet for network in _networks(report, member) for subnet in _subnets_of(report, network)]
         if not any(address in ipaddress.ip_network(subnet) for subnet in ours):
             return f"is in no subnet of {member}", "name a node on one of its segments or links"
     return None

@@ -42,12 +42,12 @@ def _one_subnet(report: Report, domain: Domain) -> None:
     if not domain.subnets:
         report.add(("segments", first), None, "has no subnet", "write `subnet: 10.10.0.0/16`")
     for name in domain.segments[1:]:
-        subnet = report.model.segments[name].subnet
-        if subnet is not None and subnet != domain.subnets[0]:
-            rule = f"a link joins it to a segment with {domain.subnets[0]}; joined segments are one subnet"
-            report.add(
-                ("segments", name, "subnet"), subnet, rule, "write the same subnet, or leave it out here"
-            )
+        subnet = tuple(report.model.segments[name].subnet)
+        if subnet and subnet != domain.subnets:
+            has = " and ".join(domain.subnets)
+            rule = f"a link joins it to a segment with {has}; joined segments are one subnet"
+            remedy = "write the same subnet, or leave it out here"
+            report.add(("segments", name, "subnet"), " and ".join(subnet), rule, remedy)
 
 
 def _node_mtus(report: Report) -> None:
@@ -88,15 +88,15 @@ def _apart(report: Report, found: list[Domain]) -> None:
     one, so that each is compared with the last enclosing subnet only.
     """
     known: list[tuple[Subnet, int, str, str]] = [
-        (ipaddress.ip_network(d.subnets[0]), at, "segments", d.segments[0])
+        (ipaddress.ip_network(subnet), at, "segments", d.segments[0])
         for at, d in enumerate(found)
-        if d.subnets
+        for subnet in d.subnets
     ]
     given = [(name, link.subnet) for name, link in report.model.links.items() if name in report.names.wires]
     known += [
         (ipaddress.ip_network(subnet), len(found) + at, "links", name)
-        for at, (name, subnet) in enumerate(given)
-        if subnet
+        for at, (name, subnets) in enumerate(given)
+        for subnet in subnets
     ]
     around: tuple[Subnet, int, str, str] | None = None
     for second in sorted(known, key=_place):
@@ -121,16 +121,16 @@ def _wide_enough(report: Report) -> None:
     """Reports MTUs too small for IPv6 on every segment and link with IPv6, and images without IPv6."""
     for name, segment in report.model.segments.items():
         domain = report.domains[name]
-        if domain.subnets and family(domain.subnets[0]) == "IPv6":
+        if "IPv6" in map(family, domain.subnets):
             _least(report, ("segments", name, "mtu"), segment.mtu)
-    for name, subnet in report.wires.items():  # refuses the file if no subnet is free for a link
+    for name, subnets in report.wires.items():  # refuses the file if no subnet is free for a link
         mtu = report.model.links[name].mtu
-        if mtu is not None and family(subnet) == "IPv6":
+        if mtu is not None and "IPv6" in map(family, subnets):
             _least(report, ("links", name, "mtu"), mtu)
     for section, machines in (("nodes", report.model.nodes), ("groups", report.model.groups)):
         for name, machine in machines.items():
             on = [report.domains[s].subnets for s in machine.segment if s in report.domains]
-            if not any(s and family(s[0]) == "IPv6" for s in on):
+            if not any("IPv6" in map(family, subnets) for subnets in on):
                 continue
             if machine.mtu is not None:
                 _least(report, (section, name, "mtu"), machine.mtu)
@@ -148,26 +148,34 @@ def _least(report: Report, path: Path, mtu: int) -> None:
 def _fixed(report: Report) -> None:
     taken: dict[str, str] = {}
     for name, node in report.model.nodes.items():
-        if node.address is None:
+        if not node.address:
             continue
+        path: Path = ("nodes", name, "address")
         if not node.segment:
             rule = "is on no segment, and addresses of links are given by the links"
-            report.add(("nodes", name, "address"), node.address, rule, "write `subnet:` at its link instead")
+            report.add(path, " and ".join(node.address), rule, "write `subnet:` at its link instead")
             continue
         domain = report.domains.get(node.segment[0])
         if domain is None or not domain.subnets:
             continue
-        path, network = ("nodes", name, "address"), ipaddress.ip_network(domain.subnets[0])
-        address = ipaddress.ip_address(node.address)
-        last = network[-2] if network.version == 4 else network[-1]
-        if address not in network or not network[1] <= address <= last:  # type: ignore[operator]
-            rule = f"is not a host's address in {network} of segment {node.segment[0]}"
-            report.add(path, node.address, rule, f"write one from {network[1]} to {last}")
-        elif node.address in taken:
-            report.add(
-                path, node.address, f"is already that of node {taken[node.address]}", "choose another one"
-            )
-        taken.setdefault(node.address, name)
+        for one in node.address:
+            _one_fixed(report, path, one, domain, taken.get(one))
+            taken.setdefault(one, name)
+
+
+def _one_fixed(report: Report, path: Path, fixed: str, domain: Domain, owner: str | None) -> None:
+    """Reports a fixed address that is no host's in the domain's subnet of its family, or that the node
+    `owner` has already.
+    """
+    segment = report.model.nodes[str(path[1])].segment[0]
+    subnet = next((one for one in domain.subnets if family(one) == family(fixed)), domain.subnets[0])
+    network, address = ipaddress.ip_network(subnet), ipaddress.ip_address(fixed)
+    last = network[-2] if network.version == 4 else network[-1]
+    if address not in network or not network[1] <= address <= last:  # type: ignore[operator]
+        rule = f"is not a host's address in {network} of segment {segment}"
+        report.add(path, fixed, rule, f"write one from {network[1]} to {last}")
+    elif owner is not None:
+        report.add(path, fixed, f"is already that of node {owner}", "choose another one")
 
 
 def _members(report: Report) -> Counter[str]:
@@ -178,10 +186,11 @@ def _room(report: Report, found: list[Domain]) -> None:
     count = _members(report)
     for domain in found:
         needed = sum(count[name] for name in domain.segments)
-        if domain.subnets and needed > hosts(domain.subnets[0]):
-            rule = f"has {hosts(domain.subnets[0])} addresses for {needed} interfaces"
-            owner = next(name for name in domain.segments if report.model.segments[name].subnet)
-            report.add(("segments", owner, "subnet"), domain.subnets[0], rule, "write a larger subnet")
+        for subnet in domain.subnets:
+            if needed > hosts(subnet):
+                rule = f"has {hosts(subnet)} addresses for {needed} interfaces"
+                owner = next(name for name in domain.segments if report.model.segments[name].subnet)
+                report.add(("segments", owner, "subnet"), subnet, rule, "write a larger subnet")
 
 
 def _ports(report: Report) -> None:

@@ -18,6 +18,10 @@ pub struct Measured {
     name: String,
     address: Option<String>,
     prefix: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second_prefix: Option<u32>,
     mtu: u32,
     mac: String,
     up: bool,
@@ -76,43 +80,54 @@ fn one(sock: &OwnedFd, netlink: &mut Netlink, spec: &Interface) -> Res<Measured>
     let name = &spec.name;
     mtu(sock, name, spec.mtu)?;
     set_mac(sock, name, &spec.mac)?;
-    if let Some(address) = spec.address.as_ref().filter(|_| !spec.is_ipv6()) {
-        address_of(sock, name, address, spec.prefix)?;
+    let (six, four): (Vec<_>, Vec<_>) = spec.addresses().partition(|(a, _)| a.contains(':'));
+    if six.len() > 1 || four.len() > 1 {
+        return Err(format!(
+            "{name}: has two addresses of one family; an interface has at most one of each"
+        ));
     }
-    if spec.is_ipv6() {
+    if let Some((address, prefix)) = four.first() {
+        address_of(sock, name, address, *prefix)?;
+    }
+    if !six.is_empty() {
         forwarding::planned(name)?;
     }
     up(sock, name)?;
     let offloads = ethtool::switch_off(sock, netlink, name)?;
-    let addressed = spec.address.is_some() && !spec.is_ipv6();
-    let measured = read_back(sock, name, addressed, offloads)?;
-    match spec.address.as_ref().filter(|_| spec.is_ipv6()) {
-        None => Ok(measured),
-        Some(address) => with_ipv6(netlink, measured, address, spec.prefix),
+    let mut measured = read_back(sock, name, !four.is_empty(), offloads)?;
+    let Some((address, prefix)) = six.first() else {
+        return Ok(measured);
+    };
+    let (address, prefix) = with_ipv6(netlink, name, address, *prefix)?.unzip();
+    if four.is_empty() {
+        (measured.address, measured.prefix) = (address, prefix);
+    } else if spec.address.as_deref().is_some_and(|a| a.contains(':')) {
+        (measured.second, measured.second_prefix) = (measured.address, measured.prefix);
+        (measured.address, measured.prefix) = (address, prefix);
+    } else {
+        (measured.second, measured.second_prefix) = (address, prefix);
     }
+    Ok(measured)
 }
 
-/// Adds an IPv6 address to an interface that is up, and returns `measured` with the address as the kernel
-/// reports it, or without one if the kernel does not report it.
+/// Adds an IPv6 address to an interface that is up, and returns it with its prefix length as the kernel
+/// reports them; None if the kernel does not report it.
 fn with_ipv6(
     netlink: &mut Netlink,
-    mut measured: Measured,
+    name: &str,
     address: &str,
     prefix: u8,
-) -> Res<Measured> {
-    let name = measured.name.clone();
+) -> Res<Option<(String, u32)>> {
     let wanted: Ipv6Addr = address
         .parse()
         .map_err(|_| format!("{name}: address \"{address}\" is not IPv6; write fd00::1"))?;
-    let index = netlink.names()?.get(&name).copied().unwrap_or_default();
+    let index = netlink.names()?.get(name).copied().unwrap_or_default();
     netlink
         .add_address(index, wanted, prefix)
         .map_err(|e| format!("{name}: address {address}/{prefix}: {e}"))?;
     let found = netlink.addresses(index)?;
     let ours = found.iter().find(|(a, _)| *a == wanted);
-    measured.address = ours.map(|(address, _)| address.to_string());
-    measured.prefix = ours.map(|(_, prefix)| u32::from(*prefix));
-    Ok(measured)
+    Ok(ours.map(|(address, prefix)| (address.to_string(), u32::from(*prefix))))
 }
 
 fn address_of(sock: &OwnedFd, name: &str, address: &str, prefix: u8) -> Res<()> {
@@ -253,6 +268,8 @@ fn read_back(sock: &OwnedFd, name: &str, addressed: bool, offloads: Offloads) ->
         name: name.to_owned(),
         address: ask(libc::SIOCGIFADDR)?.map(|a| a.to_string()),
         prefix: ask(libc::SIOCGIFNETMASK)?.map(|m| u32::from(m).count_ones()),
+        second: None,
+        second_prefix: None,
         mtu: read_mtu(sock, name)?,
         mac: read_mac(sock, name)?,
         up: flags(sock, name)? & libc::IFF_UP as i16 != 0,

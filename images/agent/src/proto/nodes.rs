@@ -69,14 +69,29 @@ pub struct Interface {
     pub address: Option<String>,
     #[serde(default)]
     pub prefix: u8,
+    /// The address of the other family, in dual stack.
+    #[serde(default)]
+    pub second: Option<String>,
+    #[serde(default)]
+    pub second_prefix: u8,
     pub mtu: u32,
     pub mac: String,
 }
 
 impl Interface {
+    /// Returns the interface's addresses with their prefix lengths, at most one of each family.
+    pub fn addresses(&self) -> impl Iterator<Item = (&str, u8)> {
+        let both = [
+            (self.address.as_deref(), self.prefix),
+            (self.second.as_deref(), self.second_prefix),
+        ];
+        both.into_iter()
+            .filter_map(|(address, prefix)| Some((address?, prefix)))
+    }
+
     /// Returns whether the interface has an IPv6 address.
     pub fn is_ipv6(&self) -> bool {
-        self.address.as_ref().is_some_and(|a| a.contains(':'))
+        self.addresses().any(|(address, _)| address.contains(':'))
     }
 }
 

@@ -184,7 +184,7 @@ export class Panel {
       el("div", { class: "row" }, may ? [el("button", { onclick: async () => (await import("./shell.js")).openTerminal(this.state.lab, name, "shell") }, "shell"), act("start", null), act("stop", null), act("restart", null), this.capture(`node ${name}`), el("button", { class: "danger", onclick: () => this.sure(`Remove ${name} from the lab?`, "remove", { nodes: [name] }) }, "remove"), node.kind === "vm" ? el("button", { onclick: async () => (await import("./shell.js")).openTerminal(this.state.lab, name, "console") }, "console") : ""] : "", node.kind === "vm" && !this.state.files ? el("button", { onclick: () => this.follow(`raw/logs/${name}.console.log`) }, "console log") : ""),
       this.said(), ...curves, this.limits(node.limits),
       el("h3", {}, "Programs"), programs.length ? table(["program", "state", ""], programs) : el("p", { class: "muted" }, "None."), logs,
-      el("h3", {}, "Interfaces"), table(["", "address", "on", "MTU"], node.interfaces.map((/** @type {any} */ i) => [i.name, i.address ? `${i.address}/${i.prefix}` : "", this.way(name, i.segment), i.mtu]), [3]),
+      el("h3", {}, "Interfaces"), table(["", "address", "on", "MTU"], node.interfaces.map((/** @type {any} */ i) => [i.name, [i.address ? `${i.address}/${i.prefix}` : "", i.second ? `${i.second}/${i.second_prefix}` : ""].filter(Boolean).join(", "), this.way(name, i.segment), i.mtu]), [3]),
       this.may() ? [el("h3", {}, "Change"), settingsForm(this, [name]), node.kind === "vm" ? snapshotForm(this, name) : "", moreForm(this, node.group)] : "",
     ].flat();
   }
