@@ -1,5 +1,5 @@
-"""Tests a wrong clock and a perturbed schedule of a node in a real lab in virtual time: whom they concern, when
-they end, and that they repeat.
+"""Tests a wrong clock and a perturbed schedule of a node in a real lab in virtual time: on which node they
+act, when they end, and that they repeat.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from virtual_place import Place
 
-# Prints the node's clock by the vDSO and by a system call (clock_gettime is 228), how late a sleep of 1 ms ended
-# and how long 200 system calls took.
+# Prints the node's clock by the vDSO and by a system call (clock_gettime is 228), each less the time since
+# the start; how late a sleep of 1 ms ended; and how long 200 system calls took.
 PROBE = """\
 import ctypes, os, time
 libc = ctypes.CDLL(None)
@@ -27,11 +27,12 @@ while True:
     for _ in range(200):
         os.getppid()
     called = time.monotonic_ns() - began
-    now = time.monotonic()
-    print(f"{now:.3f} {time.time() - now:.3f} {by_call() - time.monotonic():.3f} {slept} {called}", flush=True)
+    now, shown = time.monotonic(), time.time()
+    told = by_call() - time.monotonic()
+    print(f"{now:.3f} {shown - now:.3f} {told:.3f} {slept} {called}", flush=True)
     time.sleep(0.2)
 """
-# Waits up to a moment of CLOCK_REALTIME, 1 s after now, by a condition variable (a futex), and prints the time.
+# Waits to a moment of CLOCK_REALTIME, 1 s after now, by a condition variable (a futex); prints how long.
 WAIT = """\
 import ctypes, time
 libc = ctypes.CDLL(None)
@@ -56,9 +57,12 @@ nodes:
       hear: {{mqtt: {{broker: broker, subscribe: [{{topic: "t/#", qos: 1}}]}}}}
   right:
     segment: lan
-    software: {{probe: {{command: [python3, probe.py], files: {{probe.py: {json.dumps(PROBE)}}}, start: ramp}}}}
+    software:
+      probe: {{command: [python3, probe.py], files: {{probe.py: {json.dumps(PROBE)}}}, start: ramp}}
   broker: {{segment: lan, software: {{b: {{broker: mosquitto}}}}}}
-  mouth: {{segment: lan, software: {{say: {{mqtt: {{broker: broker, publish: {{topic: t/1, qos: 1, rate: 20 /s}}}}}}}}}}
+  mouth:
+    segment: lan
+    software: {{say: {{mqtt: {{broker: broker, publish: {{topic: t/1, qos: 1, rate: 20 /s}}}}}}}}
 timeline:
   - {{at: hold + 2 s, clock: off, offset: -3600 s, for: 3 s}}
   - {{at: hold + 7 s, schedule: off, stall: 5 ms, for: 3 s}}
