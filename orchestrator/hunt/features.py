@@ -1,5 +1,5 @@
-"""Describes what a run showed, as words: outcomes of messages, kinds of log lines, events of TCP, the order of
-events.
+"""Describes what a run showed, as words: outcomes of messages, kinds of log lines, TCP's rare events, the
+order of events.
 """
 
 from __future__ import annotations
