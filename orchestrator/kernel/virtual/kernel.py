@@ -23,7 +23,7 @@ from contract.plan import WAYS, Plan
 from orchestrator.images import cpio
 from orchestrator.images.cpio import Entry
 from orchestrator.kernel import detached, lab_command, limits
-from orchestrator.kernel.needs import plugin_queues
+from orchestrator.kernel.needs import plugin_queues, wrong_machines
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, Wish
 from orchestrator.kernel.uml import boot, needs
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
@@ -54,6 +54,7 @@ ARCHIVE_STEP = (
 )  # a package's new version shall not change the lab's memory, and so its kernel's tables
 # Words of our kernel that takes several archives; a kernel without them is not ours, or too old.
 MARK = b"cannot be read, or is one too many"
+FAULTS = b"%d schedule %llu %u"  # of node-faults.patch: what it reads to perturb a schedule
 REMEDY = f"{BUILD_KERNEL} builds the lab's own kernel (5 minutes, no root)"
 
 
@@ -114,6 +115,9 @@ class VirtualKernel(LabKernel):
         if uses_nics(plan):
             missing.append(Missing("NICs of the machine", "they run in real time", "use --time real"))
         missing += plugin_queues(plan)
+        if self.binary is not None and (asked := wrong_machines(plan)):
+            able = FAULTS in self.binary.path.read_bytes()
+            missing += [] if able else [Missing(one.what, one.reason, REMEDY) for one in asked]
         return missing + closed.missing(Database()) + needs.missing_xsave() + needs.missing(plan)
 
     def root(self, plan: Plan, agent: Path | None) -> ClosedRoot:
