@@ -92,7 +92,7 @@ def spans(run_dir: Path) -> tuple[float, float, float]:
 def within(table: Sequence[Sequence[float]], begin: float, end: float) -> list[Sequence[float]]:
     """Returns the rows of a time, without those near its ends."""
     found = [row for row in table if begin + 0.3 < row[0] < end - 0.3]
-    assert len(found) >= 2
+    assert found
     return found
 
 
@@ -111,9 +111,10 @@ def test_a_clock_and_a_schedule_are_wrong_on_one_node_for_a_while(place: Place) 
 
     calm = [row for row in off if row[0] < schedule - 0.3 or row[0] > schedule + 3.3]
     stirred = within(off, schedule, schedule + 3)
-    assert max(row[3] for row in calm) < 200_000 and max(row[4] for row in calm) < 2_000_000
+    assert max(row[3] for row in calm) < 20_000 and max(row[4] for row in calm) < 3_000_000
     assert max(row[3] for row in stirred) > 500_000, "sleeps end late"
-    assert all(row[4] > 2_000_000 for row in stirred), "threads are set aside between their calls"
-    assert max(row[4] for row in right) < 2_000_000 and len({round(row[1], 1) for row in right}) == 1
+    slow = sorted(row[4] for row in stirred)
+    assert slow[len(slow) // 2] > 2_500_000, "threads are set aside between their calls"
+    assert max(row[4] for row in right) < 3_000_000 and len({round(row[1], 1) for row in right}) == 1
 
     assert place.run(file="wrong.yaml").hashes == ran.hashes != {}
