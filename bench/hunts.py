@@ -56,7 +56,7 @@ def _own(trial: Trial, topology: Topology) -> Trial:
 def sign_test(better: int, worse: int) -> float:
     """Returns the two-sided probability that a fair coin is as far from even as `better` to `worse`."""
     count, least = better + worse, min(better, worse)
-    return min(1.0, 2 * sum(comb(count, k) for k in range(least + 1)) / 2**count)
+    return float(min(1.0, 2 * sum(comb(count, k) for k in range(least + 1)) / 2**count))
 
 
 def main() -> int:
