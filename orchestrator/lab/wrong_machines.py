@@ -31,6 +31,8 @@ def _tell(lab: Lab, node: str, what: str, values: str) -> None:
         CONTROL.write_text(f"{pid} {what} {values}", encoding="ascii")
     except FileNotFoundError:
         rule = "this kernel has no wrong clocks and perturbed schedules"
-        raise LabError(f"nodes.{node}: {what}: {rule}; build vNET's with `make kernel`") from None
+        raise LabError(
+            f"nodes.{node}: {what}: {rule}; build it: `vnet images build lab-kernel-faults`"
+        ) from None
     except OSError as error:
         raise LabError(f"nodes.{node}: {what}: {CONTROL}: {error.strerror}") from error

@@ -74,7 +74,9 @@ def test_a_hunt_goes_on_after_a_kill_and_its_reproduction_fails_again(place: Pla
 
 
 def test_a_program_that_virtual_time_refuses_ends_the_hunt_before_its_first_trial(place: Place) -> None:
-    (place.cwd / "hunted.yaml").write_text(FILE.replace("{broker: mosquitto}", "{command: /opt/none/run}"))
+    (place.cwd / "hunted.yaml").write_text(
+        FILE.replace("{b: {broker: mosquitto}}", "{b: {broker: mosquitto}, o: {command: /opt/none/run}}")
+    )
     done = place.vnet(*COMMAND)
     assert done.returncode == 3, done.stderr
     assert "/opt/none/run" in done.stderr and not (place.cwd / "out").exists()

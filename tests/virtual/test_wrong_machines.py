@@ -8,7 +8,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from virtual_place import Place
+
+from orchestrator.kernel.uml.binaries import find_binaries
+from orchestrator.kernel.virtual.kernel import FAULTS
 
 # Prints the node's clock by the vDSO and by a system call (clock_gettime is 228), each less the time since
 # the start; how late a sleep of 1 ms ended; and how long 200 system calls took.
@@ -96,6 +100,13 @@ def within(table: Sequence[Sequence[float]], begin: float, end: float) -> list[S
     return found
 
 
+needs_faults = pytest.mark.skipif(
+    not any(FAULTS in one.path.read_bytes() for one in find_binaries()),
+    reason="images/kernel/build.sh faults.lock builds the kernel",
+)
+
+
+@needs_faults
 def test_a_clock_and_a_schedule_are_wrong_on_one_node_for_a_while(place: Place) -> None:
     (place.cwd / "wrong.yaml").write_text(FILE)
     ran = place.run(file="wrong.yaml")
