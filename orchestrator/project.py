@@ -44,4 +44,8 @@ def programs_digest() -> str:
 
 
 # Each lab kernel that can be built: its name -> the arguments of images/kernel/build.sh.
-LAB_KERNELS: dict[str, tuple[str, ...]] = {"lab-kernel": (), "lab-kernel-fallback": ("fallback.lock",)}
+LAB_KERNELS: dict[str, tuple[str, ...]] = {
+    "lab-kernel": (),
+    "lab-kernel-fallback": ("fallback.lock",),
+    "lab-kernel-faults": ("faults.lock",),
+}

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from capture.conservation import floods
 from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.evidence import Evidence
 from capture.conservation.segments import Port, Traffic, added
@@ -26,8 +27,8 @@ def link_is_other_port(e: Evidence) -> Found:
     """Checks that in each segment of two ports a link takes exactly the frames that enter by the other port:
     it sends, drops or queues them.
 
-    Segments with spanning tree and links that duplicate frames are left out; nothing is compared if links
-    were added during the run.
+    Segments with spanning tree, those that links which go down disturb, and links that duplicate frames are
+    left out; nothing is compared if links were added during the run.
     """
     return _against_ports(e, two=True)
 
@@ -48,10 +49,13 @@ def _against_ports(e: Evidence, *, two: bool) -> Found:
     if e.events is not None and e.events.filter(pl.col("action") == "add").height:
         return Found(left_out=["links were added and proven, with frames that came by no port"])
     traffic, compared, left_out = Traffic(e), list[Compared](), list[str]()
-    doubling = set(_doubling(e.plan))
+    doubling, flooded = set(_doubling(e.plan)), floods.disturbed(e.plan)
     for segment in e.plan.segments:
         if segment.stp:
             left_out.append("spanning tree discards frames at ports that it blocks")
+            continue
+        if two and segment.name in flooded:
+            left_out.append(floods.REASON)
             continue
         ports = traffic.ports(segment.name)
         if isinstance(ports, str):

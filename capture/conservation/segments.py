@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from capture.conservation import floods
 from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.counters import link_steps, node_steps
 from capture.conservation.evidence import Evidence
@@ -51,12 +52,12 @@ def segments_pass_on(e: Evidence) -> Found:
     """Checks that at least as many frames leave each segment, are dropped or are queued as enter it, since
     broadcast frames leave by several ports. In real time the tolerance is the busiest sample.
 
-    Segments with spanning tree, those that a link joins which flips bits, and those whose frames are not all
-    counted are left out.
+    Segments with spanning tree, those that a link joins which flips bits, those that links which go down
+    disturb, and those whose frames are not all counted are left out.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
-    traffic, damaged = Traffic(e), _damaged(e.plan)
+    traffic, damaged, flooded = Traffic(e), _damaged(e.plan), floods.disturbed(e.plan)
     compared, left_out = [], []
     for segment in e.plan.segments:
         if segment.stp:
@@ -64,6 +65,9 @@ def segments_pass_on(e: Evidence) -> Found:
             continue
         if segment.name in damaged:
             left_out.append("a bridge discards frames whose addresses a link has damaged")
+            continue
+        if segment.name in flooded:
+            left_out.append(floods.REASON)
             continue
         flow = traffic.of(segment.name)
         if isinstance(flow, str):

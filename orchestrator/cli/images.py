@@ -32,6 +32,7 @@ def images_command() -> None:
     debian        a small Debian disk with systemd and cloud-init
     lab-kernel    the User-Mode Linux kernel of labs without root (make kernel)
     lab-kernel-fallback  its replacement if its source cannot be downloaded: real time only
+    lab-kernel-faults  the same as lab-kernel, with wrong clocks and perturbed schedules of nodes
     """
 
 
@@ -262,9 +263,9 @@ def _lab_kernels(name: str) -> list[Path]:
     from orchestrator.kernel.uml.binaries import cache_dir
     from orchestrator.kernel.uml.recipe import made
 
-    fallback = bool(LAB_KERNELS[name])
+    own = [one.removesuffix(".lock") for one in LAB_KERNELS[name]] or ["source", "older"]
     built = list(cache_dir().glob("*/linux"))
-    gone = [path.parent for path in built if (made(path) == "fallback") == fallback]
+    gone = [path.parent for path in built if made(path) in own]
     for path in gone:
         shutil.rmtree(path)
     return gone

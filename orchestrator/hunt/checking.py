@@ -13,9 +13,11 @@ from orchestrator.language.ranges import range_of
 from orchestrator.run.prepare import Request, prepare
 from orchestrator.software.registry import kind_of
 from orchestrator.topology import Topology, load
+from orchestrator.topology.checks.hunt import everywhere
+from orchestrator.topology.checks.timeline import accounts
 
 # The faults of a file that names none.
-BRIEF, OUTAGE, FROZEN, FULL = "0.1..5 s", "0.1..30 s", "10 ms..10 s", "1..20 s"
+BRIEF, OUTAGE, FROZEN, FULL, SKEW = "0.1..5 s", "0.1..30 s", "10 ms..10 s", "1..20 s", "-60..60 s"
 IMPAIRED: Data = {"delay": "0..2 s", "loss": "0..40 %", "reorder": "0..10 %", "duplicate": "0..5 %"}
 
 
@@ -75,7 +77,7 @@ def faults(topology: Topology) -> list[Data]:
     """Returns the kinds of faults of a checked file: its list, or the default ones in a fixed order."""
     hunt = topology.model.hunt
     if hunt is not None and hunt.faults is not None:
-        return [dict(fault) for fault in hunt.faults]
+        return [everywhere(fault, topology.names) for fault in hunt.faults]
     return list(_everything(topology))
 
 
@@ -89,6 +91,9 @@ def _everything(topology: Topology) -> Iterator[Data]:
             yield {"freeze": node, "software": name, "for": FROZEN}
         if programs and machine.kind == "light":
             yield {"disk-full": node, "for": FULL}
+            yield {"schedule": node, "for": OUTAGE}
+        if programs and machine.kind == "light" and not any(map(accounts, machine.software.values())):
+            yield {"clock": node, "offset": SKEW, "for": OUTAGE}
         if machine.segment:
             yield {"partition": node, "for": OUTAGE}
     for link in topology.model.links:

@@ -23,12 +23,15 @@ SEEDS = 2**31
 
 @dataclass(frozen=True)
 class Space:
-    """The space from which trials are drawn. hold_ns: length of the hold; all faults begin and end in it."""
+    """The space from which trials are drawn. hold_ns: length of the hold; all faults begin and end in it,
+    before its last `quiet_ns`.
+    """
 
     faults: Sequence[Data]
     vary: Mapping[str, Any]
     most_events: int
     hold_ns: int
+    quiet_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def _more(
     for _ in range(count):
         for _ in range(TRIES):
             (fault,) = rng.choices(space.faults, weights or None)
-            event = _event(fault, rng, space.hold_ns)
+            event = _event(fault, rng, space.hold_ns - space.quiet_ns)
             if not any(_clash(event, other) for other in found):
                 found.append(event)
                 break
@@ -89,7 +92,7 @@ def _more(
 
 
 def _event(fault: Data, rng: random.Random, hold_ns: int) -> Data:
-    """Returns an event of this kind, at a whole millisecond of the hold, that ends within the hold."""
+    """Returns an event of this kind, at a whole millisecond of the first `hold_ns` of the hold."""
     drawn = {key: _drawn(value, rng) for key, value in fault.items()}
     if "for" in drawn:
         length = min(whole(DURATION, drawn["for"]), hold_ns // 2)

@@ -1,4 +1,6 @@
-"""Describes what a run showed, as words: outcomes of messages, kinds of log lines, the order of events."""
+"""Describes what a run showed, as words: outcomes of messages, kinds of log lines, TCP's rare events, the
+order of events.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _CHANGING = re.compile(r"0x[0-9a-f]+|[0-9a-f]*\d[0-9a-f.:]*", re.IGNORECASE)
 
 def of_run(run_dir: Path) -> tuple[str, ...]:
     """Returns the features of a reduced run, sorted, each once."""
-    return tuple(sorted({*_messages(run_dir), *_logs(run_dir), *_order(run_dir)}))
+    return tuple(sorted({*_messages(run_dir), *_logs(run_dir), *_stacks(run_dir), *_order(run_dir)}))
 
 
 def _size(count: int) -> int:
@@ -46,6 +48,17 @@ def _logs(run_dir: Path) -> Iterator[str]:
             for _, line in zip(range(MOST_LINES), lines, strict=False):
                 template = _CHANGING.sub("#", line.strip())
                 yield f"log {log.stem} {hashlib.sha256(template.encode()).hexdigest()[:8]}"
+
+
+def _stacks(run_dir: Path) -> Iterator[str]:
+    """Yields which of TCP's counters of rare events moved on which node: connections that end in each state,
+    timers that expire, segments that come twice. Not how far they moved, which differs in nearly all trials.
+    """
+    path = run_dir / "stacks.parquet"
+    if path.exists():
+        rows = pl.read_parquet(path, columns=["node", "counter"])
+        for node, counter in rows.filter(pl.col("counter").str.starts_with("TcpExt")).iter_rows():
+            yield f"tcp {node} {counter}"
 
 
 def _order(run_dir: Path) -> Iterator[str]:

@@ -64,8 +64,8 @@ class Hunt:
         block = topology.model.hunt or HuntBlock.model_validate({})
         self._limits = block.at_most
         self._space = Space(
-            faults(topology), dict(block.vary), block.at_most.events, topology.phases.hold_ns
-        )  # fmt: skip
+            faults(topology), dict(block.vary), block.at_most.events, topology.phases.hold_ns, block.quiet
+        )
         self._data: Data = dict(topology.document.data)
         self._fixed = {name: topology.parameters[name] for name in settings.parameters}
         self._guidance = Guidance(self._space)
@@ -189,7 +189,8 @@ class Hunt:
             return way in ways(outcome)
 
         smallest = {name: ends(values)[0] for name, values in self._space.vary.items()}
-        return Shrinker(fails).shrink(trial, self._topology.seed, smallest)
+        shrinker = Shrinker(fails, quiet_ns=self._space.quiet_ns)
+        return shrinker.shrink(trial, self._topology.seed, smallest)
 
     def _write(self, one: Violation, number: int) -> None:
         """Writes the violation's file, and runs it twice: the first run is kept with its report and must

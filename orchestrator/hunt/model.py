@@ -9,6 +9,10 @@ from typing import Any, Literal
 from orchestrator.language.units import DURATION, whole
 
 Data = dict[str, Any]
+# Keys of an event beside its action.
+EXTRAS = {
+    "at", "for", "software", "both", "forward", "reverse", "label", "down", "up", "times", "stall", "offset",
+}  # fmt: skip
 State = Literal["holds", "fails", "cannot tell", "aborted"]
 
 
@@ -57,8 +61,7 @@ class Outcome:
 
 def kind_of(event: Data) -> str:
     """Returns what a drawn event does and to what, such as `kill NODE SOFTWARE` or `impair LINK`."""
-    action = next(key for key in event if key not in ("at", "for", "software", "both", "forward", "reverse",
-                                                      "label", "down", "up", "times"))  # fmt: skip
+    action = next(key for key in event if key not in EXTRAS)
     target = event[action]
     named = " ".join(map(str, target)) if isinstance(target, list) else str(target)
     return " ".join(filter(None, (action, named, str(event.get("software", "")))))

@@ -18,10 +18,13 @@ MOST = 120  # runs for one violation
 
 @dataclass
 class Shrinker:
-    """Shrinks one trial. `fails` runs a candidate and returns whether it breaks the same expectation."""
+    """Shrinks one trial. `fails` runs a candidate and returns whether it breaks the same expectation.
+    quiet_ns: time without faults that the end of the hold keeps.
+    """
 
     fails: Fails
     left: int = MOST
+    quiet_ns: int = 0
 
     def shrink(self, trial: Trial, first_seed: int, smallest: Mapping[str, Any]) -> Trial:
         """Returns a smaller trial that fails, or the trial itself. `smallest` has for each varied parameter
@@ -80,6 +83,7 @@ class Shrinker:
             if candidate.data != trial.data and self._try(candidate):
                 trial = candidate
         end_ns = max((begin_ns(event) + length_ns(event) for event in trial.events), default=0)
+        end_ns += self.quiet_ns
         for more_s in (1, 5, 10):
             shorter = copy.deepcopy(trial.data)
             hold = text_ns((end_ns // 10**9 + more_s) * 10**9)

@@ -14,7 +14,7 @@ from contract import rundir
 from contract.plan import Plan
 from orchestrator.kernel import detached, lab_command, limits, virtual_machines
 from orchestrator.kernel.facts import HostFacts, host_facts
-from orchestrator.kernel.needs import Needs, needs_of, netem_placed
+from orchestrator.kernel.needs import Needs, needs_of, netem_placed, wrong_machines
 from orchestrator.kernel.protocol import Fit, LabKernel, Launch, Missing, Wish
 from orchestrator.plan.nics import uses_nics
 
@@ -87,7 +87,7 @@ class HostKernel(LabKernel):
         if self.facts.namespaces is not None:
             return [Missing("network namespaces", self.facts.namespaces, ROOT_REMEDY, OTHER)]
         found = missing_for(self.facts, needs_of(plan)) + virtual_machines.missing(plan)
-        return found + self.images(plan)
+        return found + self.images(plan) + wrong_machines(plan)
 
     def start(self, launch: Launch) -> detached.DetachedLab:
         """Writes the plan into the run directory, starts the lab process in a session of its own and returns
@@ -122,8 +122,9 @@ class FakeKernel(HostKernel):
         return limits.fit(plan, self.can(plan), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """Returns what the plan needs and this kernel lacks: only real NICs, since it creates nothing."""
-        return [Missing("NICs of the machine", "it has none", "", "host")] * uses_nics(plan)
+        """Returns what the plan needs and this kernel lacks: only what needs a real one."""
+        nics = [Missing("NICs of the machine", "it has none", "", "host")] * uses_nics(plan)
+        return nics + wrong_machines(plan)
 
 
 def _fake_lab(launch: Launch, state_dir: Path) -> Sequence[str]:

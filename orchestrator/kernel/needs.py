@@ -101,6 +101,18 @@ def plugin_queues(plan: Plan) -> list[Missing]:
     ]  # fmt: skip
 
 
+def wrong_machines(plan: Plan) -> list[Missing]:
+    """Returns the events of a plan that only the lab kernel in virtual time carries out: wrong clocks and
+    perturbed schedules of nodes.
+    """
+    known = {"clock": "a clock of its own for a node", "schedule": "a schedule that a seed perturbs"}
+    found = {event.action: event for event in plan.events if event.action in known}
+    return [
+        Missing(known[action], f"event {event.label or action} sets it", "use --time virtual")
+        for action, event in found.items()
+    ]  # fmt: skip
+
+
 def _kinds_of(text: str) -> list[str]:
     """Returns the kinds of qdiscs, filters and actions in lines for `tc -batch`, without those that every
     kernel has.

@@ -72,6 +72,11 @@ _CPU_SCHEMA = WithJsonSchema(
 
 Duration = Annotated[int, reader(lambda v: units.whole(units.DURATION, v)), _schema(units.DURATION)]
 Span = Annotated[int, reader(lambda v: units.whole(units.SPAN, v)), _schema(units.SPAN)]
+Offset = Annotated[
+    int,
+    reader(lambda v: units.signed(units.SPAN, v)),
+    WithJsonSchema({"type": "string", "title": "offset", "examples": ["-3 s"]}),
+]
 Rate = Annotated[int, reader(lambda v: units.whole(units.RATE, v)), _schema(units.RATE)]
 Size = Annotated[int, reader(lambda v: units.whole(units.SIZE, v)), _schema(units.SIZE)]
 Share = Annotated[float, reader(lambda v: units.real(units.SHARE, v)), _schema(units.SHARE)]

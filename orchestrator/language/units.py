@@ -130,6 +130,14 @@ def whole(kind: Quantity, value: Any) -> int:
     return int(parse(kind, value))
 
 
+def signed(kind: Quantity, value: Any) -> int:
+    """Returns a quantity that may be below zero, as an int in its internal unit; raises UnitError as `parse`
+    does.
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    return -whole(kind, text[1:]) if text.startswith("-") else whole(kind, value)
+
+
 def real(kind: Quantity, value: Any) -> float:
     """Returns a quantity as a float in its internal unit; raises UnitError as `parse` does."""
     return float(parse(kind, value))

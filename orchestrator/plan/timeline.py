@@ -21,6 +21,7 @@ from ..topology.selection import select_all
 from .netem import impairment
 
 MILLISECOND_NS = 1_000_000
+STALL_NS = 10 * MILLISECOND_NS  # longest time of a perturbed schedule for which a thread is set aside
 _UNDO = {"stop": "start", "kill": "start", "freeze": "thaw", "disk-full": "disk-free"}
 
 
@@ -90,6 +91,10 @@ class _Planner:
             yield at, self._event("limit", self._nodes(event.limit), label, _most(event))
         elif action == "run":
             yield at, self._event("run", self._nodes(event.on), label, {"argv": list(event.run or [])})
+        elif action == "schedule":
+            yield from self._schedule(event, at, label)
+        elif action == "clock":
+            yield from self._clock(event, at, label)
         else:
             yield from self._software(event, str(action), at, label)
 
@@ -171,6 +176,23 @@ class _Planner:
         yield at, self._event(action, targets, label, args)
         if event.duration is not None:
             yield at + event.duration, self._event(_UNDO[action], targets, f"{label}: over", dict(args))
+
+    def _schedule(self, event: FileEvent, at: int, label: str) -> Iterator[tuple[int, Event]]:
+        """Yields the perturbed schedule of each node, drawn from a seed of its own, and its end."""
+        most_ns = STALL_NS if event.stall is None else event.stall
+        for node in self._nodes(event.schedule):
+            text = "\0".join((str(self.seed), "schedule", node, str(at)))
+            seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])  # exact in every JSON
+            yield at, self._event("schedule", (node,), label, {"seed": seed, "most_ns": most_ns})
+            if event.duration is not None:
+                end = self._event("schedule", (node,), f"{label}: over", {"seed": 0, "most_ns": 0})
+                yield at + event.duration, end
+
+    def _clock(self, event: FileEvent, at: int, label: str) -> Iterator[tuple[int, Event]]:
+        targets = self._nodes(event.clock)
+        yield at, self._event("clock", targets, label, {"offset_ns": event.offset})
+        if event.duration is not None:
+            yield at + event.duration, self._event("clock", targets, f"{label}: over", {"offset_ns": 0})
 
 
 def _around(draw: random.Random, mean_ns: int) -> int:

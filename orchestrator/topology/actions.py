@@ -18,6 +18,8 @@ ACTIONS = {
     "restart": "restart",
     "freeze": "freeze",
     "disk_full": "disk-full",
+    "schedule": "schedule",
+    "clock": "clock",
     "run": "run",
     "limit": "limit",
 }

@@ -16,6 +16,7 @@ from ..language.scalars import (
     Duration,
     LibvirtUri,
     Name,
+    Offset,
     Positive,
     Span,
     Targets,
@@ -115,6 +116,19 @@ class Event(Base):
             "space that they free. Paths of `mounts` stay writable."
         ),
     )
+    schedule: Targets | None = Field(
+        None,
+        description="Nodes or groups whose programs run in a perturbed order, `for` a while or to the end of "
+        "the run: their threads are set aside at random moments, for `stall` at most, or go behind all that "
+        "are ready, and their timers get a slack of `stall` at most. The run's seed draws all of it. Only in "
+        "virtual time.",
+    )
+    clock: Targets | None = Field(
+        None,
+        description="Nodes or groups whose programs have a clock (CLOCK_REALTIME) that is `offset` from the "
+        "lab's, `for` a while or to the end of the run. Roles of the agent keep the lab's. Only in virtual "
+        "time.",
+    )
     run: Argv | None = Field(
         None,
         description="A command, run on the nodes of `on`; text is given to `sh -c`. A failure is a warning.",
@@ -136,6 +150,13 @@ class Event(Base):
     down: Span | None = Field(None, description="flap: duration of each cut; disconnect: the mean duration.")
     up: Span | None = Field(None, description="flap: time between cuts; disconnect: the mean time.")
     times: Positive | None = Field(None, le=1000, description="flap: number of cuts (1).")
+    stall: Span | None = Field(
+        None, description="schedule: the longest time for which a thread is set aside (10 ms)."
+    )
+    offset: Offset | None = Field(
+        None,
+        description="clock: the time that is added to the lab's clock; below zero, the node's is behind.",
+    )
     software: Name | None = Field(
         None,
         description=(

@@ -14,21 +14,10 @@ Fault = Annotated[
     dict[str, Any],
     Field(
         description="An event of the timeline without `at`, with ranges such as `0.1..5 s` in place of "
-        "values. With `at`, it is drawn for that moment."
+        "values. With `at`, it is drawn for that moment. `schedule: true`, `clock: true`: on all nodes with "
+        "programs."
     ),
 ]
-# Faults of other programs that vNET does not have: rule and remedy.
-UNKNOWN = {
-    "schedule": (
-        "the lab kernel's schedule cannot be perturbed yet: programs run in the order that the seed and the "
-        "messages give",
-        "leave it out; `vary: {seed: 1..1000}` is not needed, as each trial has a seed of its own",
-    ),
-    "clock": (
-        "no event sets the clock of one node: all nodes share the lab's",
-        "leave it out; `run: {clock: DATE}` sets where the lab's clock starts",
-    ),
-}
 
 
 class Limits(Base):
@@ -51,6 +40,9 @@ class HuntBlock(Base):
         "links of the file.",
     )
     vary: dict[str, Any] = Field(default_factory=dict, description="List or range of values, by parameter.")
+    quiet: Span = Field(
+        text("0 s"), description="Time at the end of the hold in which no fault begins or lasts."
+    )
     at_most: Limits = Field(
         default_factory=lambda: Limits.model_validate({}), description="When the hunt ends."
     )

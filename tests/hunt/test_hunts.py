@@ -268,6 +268,14 @@ def test_a_reproduction_that_does_not_fail_again_does_not_repeat(
         ("vary: {delay: 10..40}", "vary: {delay: [slow]}", "delay"),
         ("kill: server", "kill: sever", "sever"),
         ("0.1..5 s}\n    - {link", "5..0.1 s}\n    - {link", "is an empty range"),
+        ("  vary:", "  quiet: 20 s\n  vary:", "hunt.quiet: .* leaves no time of the hold for faults"),
+        ("{kill: server, software: web, for: 0.1..5 s}", "{clock: true, for: 1 s}", "clock needs how far"),
+        (
+            "{kill: server, software: web, for: 0.1..5 s}",
+            "{clock: server, offset: 0..5 s}",
+            "clock needs how",
+        ),
+        ("{kill: server, software: web, for: 0.1..5 s}", "{schedule: server, stall: 0..5 s}", "at most 1 s"),
     ],
 )
 def test_what_cannot_be_hunted_is_refused_before_the_first_trial(

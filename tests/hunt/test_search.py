@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orchestrator.hunt.drawing import Space, draw
+from orchestrator.hunt.checking import faults
+from orchestrator.hunt.drawing import Space, draw, length_ns
 from orchestrator.hunt.files import content
 from orchestrator.hunt.guidance import Guidance
-from orchestrator.hunt.model import Outcome, Trial
+from orchestrator.hunt.model import Outcome, Trial, begin_ns, kind_of
 from orchestrator.hunt.shrinking import Shrinker
 from orchestrator.language.source import read_document
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import load
+from orchestrator.topology.checks.hunt import everywhere
 
 SHIPPED = Path(__file__).parents[2] / "topologies" / "hunt"
 
@@ -43,6 +45,38 @@ def test_the_shipped_reproduction_is_the_hunted_file_with_one_event() -> None:
     text = content(Trial(2, 1, (event,), {}, shorter))
     assert read_document("again", text.encode()).data == found
     assert make_plan(load(SHIPPED / "amqtt-link-down.yaml", {})).seed == found["seed"]
+
+
+def test_the_end_of_the_hold_is_quiet() -> None:
+    space = Space(SPACE.faults, {}, 4, 10**10, 7 * 10**9)
+    events = [event for number in range(200) for event in draw(space, 1, number).events]
+    assert events and max(begin_ns(event) + length_ns(event) for event in events) <= 3 * 10**9
+    loud = [event for number in range(200) for event in draw(SPACE, 1, number).events]
+    assert max(map(begin_ns, loud)) > 5 * 10**9
+
+
+def test_shrinking_keeps_the_quiet_end() -> None:
+    event = {"at": "hold + 1 s", "kill": "broker", "for": "1 s"}
+    trial = Trial(1, 1, (event,), {}, {"run": {"hold": "60 s"}})
+    small = Shrinker(lambda _: True, quiet_ns=20 * 10**9).shrink(trial, 1, {})
+    assert small.data["run"]["hold"] == "23 s"
+    assert Shrinker(lambda _: True).shrink(trial, 1, {}).data["run"]["hold"] == "3 s"
+
+
+def test_clocks_and_schedules_are_faults_of_all_nodes_with_programs() -> None:
+    topology = load(SHIPPED / "rabbitmq.yaml", {})
+    kinds = [kind_of(fault) for fault in faults(topology)]
+    assert [one for one in kinds if one.startswith(("schedule", "clock"))] == [
+        "schedule broker",
+        "clock broker",
+    ]
+    assert everywhere({"schedule": True}, topology.names) == {"schedule": ["broker"]}
+    assert everywhere({"schedule": "broker"}, topology.names) == {"schedule": "broker"}
+    drawn = [
+        draw(Space([{"clock": "broker", "offset": "-60..60 s"}], {}, 1, 10**10), 1, n) for n in range(40)
+    ]
+    signs = {event["offset"].startswith("-") for trial in drawn for event in trial.events}
+    assert signs == {True, False}
 
 
 def test_the_seed_decides_all_trials() -> None:

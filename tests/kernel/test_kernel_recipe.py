@@ -75,7 +75,11 @@ def test_either_kernel_is_removed_by_its_name(tmp_path: Path) -> None:
         for made, hash_ in {**now, "older": "0123456789abcdef"}.items()
     ]
     left = {path.parent.name for path in made}
-    for name, gone in (("lab-kernel-fallback", {"fallback"}), ("lab-kernel", {"source", "older"})):
+    for name, gone in (
+        ("lab-kernel-fallback", {"fallback"}),
+        ("lab-kernel-faults", {"faults"}),
+        ("lab-kernel", {"source", "older"}),
+    ):
         argv = [sys.executable, "-m", "orchestrator.cli.main", "images", "rm", name]
         subprocess.run(argv, check=True, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
         left -= gone

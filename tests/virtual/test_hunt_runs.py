@@ -71,3 +71,26 @@ def test_a_hunt_goes_on_after_a_kill_and_its_reproduction_fails_again(place: Pla
     assert kept["hashes"] and kept["hashes"].items() <= made.items(), (
         "the report's files are only in the second"
     )
+
+
+def test_a_program_that_virtual_time_refuses_ends_the_hunt_before_its_first_trial(place: Place) -> None:
+    (place.cwd / "hunted.yaml").write_text(
+        FILE.replace("{b: {broker: mosquitto}}", "{b: {broker: mosquitto}, o: {command: /opt/none/run}}")
+    )
+    done = place.vnet(*COMMAND)
+    assert done.returncode == 3, done.stderr
+    assert "/opt/none/run" in done.stderr and not (place.cwd / "out").exists()
+
+
+@pytest.mark.sweep  # two dozen labs
+def test_any_number_of_workers_finds_the_same_violations(place: Place) -> None:
+    (place.cwd / "hunted.yaml").write_text(FILE)
+    found = []
+    for jobs in ("1", "2", "3"):
+        done = place.vnet("hunt", "hunted.yaml", "--out", f"of{jobs}", "--jobs", jobs, "--json")
+        assert done.returncode == 7, done.stderr
+        told = json.loads(done.stdout)
+        files = [Path(place.cwd / one["file"]).read_text() for one in told["violations"]]
+        shown = [(one["way"], one["events"], one["seed"], one["trials"]) for one in told["violations"]]
+        found.append((told["states"], told["features"], told["rounds"], shown, files))
+    assert found[0] == found[1] == found[2] and found[0][3]

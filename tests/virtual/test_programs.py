@@ -1,4 +1,5 @@
-"""Tests that real programs of many kinds run in virtual time and repeat to the byte, or are refused in words."""
+"""Tests that real programs of many kinds run in virtual time and repeat to the byte, or are refused.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.uml
 
 @pytest.fixture(params=PROGRAMS, ids=[one.name for one in PROGRAMS])
 def built(request: pytest.FixtureRequest) -> Iterator[tuple[Program, Path]]:
-    """Yields a program and the directory in which it was built; skips it with the reason if it is not here."""
+    """Yields a program and the directory where it was built; skips it if it is not here."""
     program: Program = request.param
     if why := program.missing():
         pytest.skip(why)

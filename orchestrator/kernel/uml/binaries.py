@@ -12,11 +12,12 @@ from typing import Literal
 
 from orchestrator.kernel.uml import recipe
 
-ORDER: tuple[recipe.Made, ...] = ("source", "fallback", "older")  # the best first
+ORDER: tuple[recipe.Made, ...] = ("source", "faults", "fallback", "older")  # the best first
 CPUINFO = Path("/proc/cpuinfo")
 MODULES_ROOT = Path("/usr/lib/uml/modules")
 BUILT = {
     "source": "built by make kernel",
+    "faults": "built with wrong clocks and schedules of nodes",
     "fallback": "built by make kernel from its fallback source",
     "older": "built by make kernel from an older recipe",
 }

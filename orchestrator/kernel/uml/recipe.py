@@ -11,8 +11,10 @@ from typing import Literal
 from orchestrator.project import PROJECT
 
 DIRECTORY = PROJECT / "images" / "kernel"
-Made = Literal["source", "fallback", "older"]  # in the order of preference
-LOCKS: dict[str, Made] = {"source.lock": "source", "fallback.lock": "fallback"}
+Made = Literal["source", "faults", "fallback", "older"]  # in the order of preference
+LOCKS: dict[str, Made] = {
+    "source.lock": "source", "faults.lock": "faults", "fallback.lock": "fallback",
+}  # fmt: skip
 RECORD = "kernel.json"  # beside each built kernel: recipe, source, patch, toolchain, sha256
 
 

@@ -23,7 +23,7 @@ from contract.plan import WAYS, Plan
 from orchestrator.images import cpio
 from orchestrator.images.cpio import Entry
 from orchestrator.kernel import detached, lab_command, limits
-from orchestrator.kernel.needs import plugin_queues
+from orchestrator.kernel.needs import plugin_queues, wrong_machines
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, Wish
 from orchestrator.kernel.uml import boot, needs
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
@@ -55,6 +55,8 @@ ARCHIVE_STEP = (
 )  # a package's new version shall not change the lab's memory, and so its kernel's tables
 # Words of our kernel that takes several archives; a kernel without them is not ours, or too old.
 MARK = b"cannot be read, or is one too many"
+WITH_FAULTS = "`vnet images build lab-kernel-faults` builds a kernel that has it (5 minutes, no root)"
+FAULTS = b"%d schedule %llu %u"  # of node-faults.patch: what it reads to perturb a schedule
 REMEDY = f"{BUILD_KERNEL} builds the lab's own kernel (5 minutes, no root)"
 
 
@@ -115,7 +117,18 @@ class VirtualKernel(LabKernel):
         if uses_nics(plan):
             missing.append(Missing("NICs of the machine", "they run in real time", "use --time real"))
         missing += plugin_queues(plan)
+        if self.binary is not None and self.binary_of(plan) is None:
+            missing += [Missing(one.what, one.reason, WITH_FAULTS) for one in wrong_machines(plan)]
         return missing + closed.missing(Database()) + needs.missing_xsave() + needs.missing(plan)
+
+    def binary_of(self, plan: Plan) -> UmlBinary | None:
+        """Returns the best kernel for a plan, if it has wrong clocks or schedules the best with that patch;
+        None if there is none. So other runs keep their bytes, which any change of a kernel moves.
+        """
+        if not wrong_machines(plan):
+            return self.binary
+        known = [one for one in (self.binary, *self.others) if one is not None]
+        return next((one for one in known if FAULTS in one.path.read_bytes()), None)
 
     def root(self, plan: Plan, agent: Path | None) -> ClosedRoot:
         """Returns the closed root of the plan's lab, the last one from memory; raises Unclosed if there is
@@ -156,7 +169,7 @@ class VirtualKernel(LabKernel):
         )
 
     def _boot(self, launch: Launch) -> VirtualBoot:
-        if self.binary is None:
+        if (binary := self.binary_of(launch.plan)) is None:
             raise KernelError(f"virtual time: the lab's own kernel is not built; {REMEDY}")
         plan = launch.plan
         root = self.root(plan, launch.agent)
@@ -165,7 +178,7 @@ class VirtualKernel(LabKernel):
             archives.append(image_archive(images, plan, self.kept))
         archives.append(launch.run_dir / "raw" / LAB_ARCHIVE)
         memory = boot.memory_of(plan)
-        lab = supervised(plan, self.binary.release, memory, self.syscall_ns, launch.pauses)
+        lab = supervised(plan, binary.release, memory, self.syscall_ns, launch.pauses)
         with archives[-1].open("wb") as to:
             cpio.write(lab_entries(root, launch.agent, lab), to)
         memory = self.memory(plan, sum(path.stat().st_size for path in archives))
@@ -178,7 +191,7 @@ class VirtualKernel(LabKernel):
         stage = {"run": str(launch.run_dir)} | {f"{n}.cpio": str(path) for n, path in enumerate(archives)}
         return VirtualBoot(
             plan.lab,
-            command(self.binary.path, plan.clock_ns, memory, self.syscall_ns, len(archives)),
+            command(binary.path, plan.clock_ns, memory, self.syscall_ns, len(archives)),
             outside,
             str(launch.run_dir),
             str(launch.state_dir),

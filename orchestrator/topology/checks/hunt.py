@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,10 +10,11 @@ from pydantic import ValidationError
 from ...language.problem import shown
 from ...language.ranges import at, range_of
 from ...language.source import Path
-from ...language.units import UnitError
+from ...language.units import UnitError, text_ns
+from ...software.registry import kind_of
 from ..actions import ACTIONS, action_of
 from ..document import Event
-from ..hunt import UNKNOWN
+from ..expansion import Expansion
 from ..validation import problems_of
 from . import timeline
 from .report import Report
@@ -27,16 +28,29 @@ def check(report: Report) -> None:
     hunt = report.model.hunt
     if hunt is None:
         return
+    known = report.phases
+    if hunt.quiet and known is not None and hunt.quiet >= known.hold_ns:
+        rule = "leaves no time of the hold for faults"
+        report.add(
+            ("hunt", "quiet"), text_ns(hunt.quiet), rule, "write a shorter one, or a longer `run.hold`"
+        )
     for index, fault in enumerate(hunt.faults or ()):
         _fault(report, fault, ("hunt", "faults", index))
     for name, values in hunt.vary.items():
         _varied(report, name, values, ("hunt", "vary", name))
 
 
+def everywhere(fault: Mapping[str, Any], names: Expansion) -> dict[str, Any]:
+    """Returns a fault with all nodes that have programs in place of the target `true`; another as it is."""
+    programs = [
+        name for name, machine in names.nodes.items()
+        if any(not kind_of(one).in_agent for one in machine.software.values())
+    ]  # fmt: skip
+    whole = {key: programs for key in ("schedule", "clock") if fault.get(key) is True and programs}
+    return {**fault, **whole}
+
+
 def _fault(report: Report, fault: dict[str, Any], path: Path) -> None:
-    if refused := next((key for key in fault if key in UNKNOWN), None):
-        report.add((*path, refused), shown(fault[refused]), *UNKNOWN[refused])
-        return
     if wrong := list(_bad_ranges(fault, path)):
         for place, value, error in wrong:
             report.add(place, shown(value), error.rule, error.remedy)
@@ -44,7 +58,7 @@ def _fault(report: Report, fault: dict[str, Any], path: Path) -> None:
     events = []
     for share in SHARES:
         try:
-            events.append(Event.model_validate({"at": "hold", **at(fault, share)}))
+            events.append(Event.model_validate({"at": "hold", **at(everywhere(fault, report.names), share)}))
         except ValidationError as error:
             report.problems += problems_of(error, Event, report.document, path)
             return

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path as FilePath
+from typing import Any
 
 from ...language.source import Path
 from ...language.units import text_ns
+from ...software.command.file import Command
 from ...software.registry import kind_of
 from .. import profiles
 from ..actions import ACTIONS, action_of
@@ -22,6 +24,7 @@ _POWER = {"start", "stop", "kill", "restart"}
 _NODES = {*_POWER, "freeze"}  # actions that may choose one program
 LEAST_MEAN_NS = 10_000_000  # least mean of random times, which are drawn in whole milliseconds
 MOST_CUTS = 1000  # most cuts of one link, on average
+MOST_STALL_NS = 1_000_000_000  # threads that stand longer are frozen, which another event does
 # Further keys by action.
 _EXTRAS = {
     "both": {"impair"},
@@ -29,10 +32,13 @@ _EXTRAS = {
     "reverse": {"impair"},
     "duration": {
         "impair", "link_down", "disconnect", "partition", "split", "stop", "kill", "freeze", "disk_full",
+        "schedule", "clock",
     },
     "down": {"flap", "disconnect"},
     "up": {"flap", "disconnect"},
     "times": {"flap"},
+    "stall": {"schedule"},
+    "offset": {"clock"},
     "software": _NODES,
     "on": {"run"},
     "cpu_limit": {"limit"},
@@ -98,6 +104,14 @@ def _extras(report: Report, event: Event, action: str, path: Path) -> None:
     for key in ("duration", "down"):
         if getattr(event, key) == 0 and action in _EXTRAS[key]:
             report.add((*path, _SPELLED.get(key, key)), "0 s", "is not above zero", 'write for example "1 s"')
+    if action == "clock" and not event.offset:
+        shown = None if event.offset is None else "0 s"
+        report.add((*path, "offset"), shown, "clock needs how far it is off", 'write `offset: "-3 s"`')
+    if event.stall is not None and not 0 < event.stall <= MOST_STALL_NS:
+        rule = "is not above zero and at most 1 s"
+        report.add(
+            (*path, "stall"), text_ns(event.stall), rule, "write `freeze:` to stop a program for longer"
+        )
     if action == "run" and event.on is None:
         report.add(path, None, "run needs its nodes", "write `on: NODE`")
     if action == "limit" and event.cpu_limit is None:
@@ -151,6 +165,8 @@ def _targets(report: Report, event: Event, action: str, path: Path) -> None:
                 whole += found
             if action == "disk_full":
                 _writes(report, found, (*path, spelled))
+            if action in ("schedule", "clock"):
+                _runs_programs(report, found, ACTIONS[action], (*path, spelled))
         elif not any(target in link.between for link in report.model.links.values()):
             report.add(
                 (*path, spelled), target, "no link leads to this segment", "name one that a link joins"
@@ -184,6 +200,28 @@ def _writes(report: Report, nodes: tuple[str, ...], path: Path) -> None:
             rule = f"{node} is a machine with a disk of its own, which the lab cannot fill"
             report.add(path, node, rule, "write `run:` with a command that fills it, or name a light node")
             return
+
+
+def _runs_programs(report: Report, nodes: tuple[str, ...], action: str, path: Path) -> None:
+    """Reports nodes without a program, on which an event that spares the agent has no effect; and programs
+    that write their own records, whose times would be of a wrong clock.
+    """
+    for node in nodes:
+        if not _has_program(report, node):
+            rule = f"{node} has no program, and its agent, which has its roles, keeps the lab's {action}"
+            report.add(path, node, rule, "name a node with a broker, a server or a command")
+            return
+        machine = report.names.nodes[node]
+        own = [name for name, one in machine.software.items() if accounts(one)]
+        if action == "clock" and own:
+            rule = f"{own[0]} on {node} accounts for its messages, whose times would be of the wrong clock"
+            report.add(path, node, rule, "name another node")
+            return
+
+
+def accounts(software: Any) -> bool:
+    """Returns whether a program writes records of its own messages, with times of its node's clock."""
+    return isinstance(software, Command) and bool(software.flows or software.receives)
 
 
 def _has_program(report: Report, node: str) -> bool:
