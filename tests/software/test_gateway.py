@@ -263,7 +263,7 @@ def test_mistakes(was: str, now: str, place: str, rule: str) -> None:
         (
             "minimum: 40 kbit/s, upstream: edge}",
             MOST,
-            "maximum 60 kbit/s is below its class's ceiling, 991 kbit/s",
+            "maximum 60 kbit/s is below its class's ceiling, 1 Mbit/s",
         ),
         ("broker: center", "broker: edge", "broker edge keeps no reservations"),
         (

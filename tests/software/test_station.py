@@ -24,7 +24,7 @@ nodes:
     software:
       stack:
         {STATION}
-      ask: {{udp: {{to: slave, pcp: 6, request: {{size: 100 B, rate: 20 /s}}}}}}
+      ask: {{udp: {{to: slave, pcp: 6, request: {{size: 100 B, reply: 100 B, rate: 20 /s}}}}}}
   slave: {{segment: lan, vlan: 5, software: {{echo: {{udp: {{listen: 9000}}}}}}}}
 links:
   line: {{between: [master, lan], both: {{rate: 100 Mbit/s}}}}

@@ -22,7 +22,7 @@ def run_dir(places: Callable[[str], Place]) -> Path:
     place = places("stations")
     text = re.sub(
         r"hold \+ (\d+) s",
-        lambda m: f"hold + {int(m[1]) % 12 - 1 if int(m[1]) % 12 < 3 else 4} s",
+        lambda m: f"hold + {int(m[1]) % 12 - 1 if 1 <= int(m[1]) % 12 < 3 else 4} s",
         FILE.read_text(),
     )
     text = text.replace("for: 11500 ms", "for: 4 s").replace("hold: 86 s", "hold: 5 s")
