@@ -63,10 +63,10 @@ def variants() -> dict[str, Traffic]:
 
 
 def gathered(study: Study) -> Iterator[tuple[str, Metric]]:
-    """Yields frames and megabits a second of each variant; no run is needed."""
+    """Yields thousands of frames and megabits a second of each variant; no run is needed."""
     for name, of in variants().items():
         subject = Of(stream=name)
-        frames = of.measurements + of.others
-        yield LEVEL, count("traffic_frames", subject, frames, "packets/s", 1, "calculated")
+        frames = (of.measurements + of.others) / 1000
+        yield LEVEL, count("traffic_frames", subject, frames, "thousand packets/s", 1, "calculated")
         yield LEVEL, count("traffic_rate", subject, of.mbps, "Mbit/s", 1, "calculated")
         yield LEVEL, count("traffic_measured", subject, of.measurements_mbps, "Mbit/s", 1, "calculated")
