@@ -54,7 +54,6 @@ def test_all_round_trips_but_those_of_a_full_driver_are_answered(run_dir: Path) 
 def test_a_priority_queue_shortens_the_wait(run_dir: Path) -> None:
     mean = {lab: float(trips_us(run_dir, lab).mean() or 0) for lab in LABS}  # type: ignore[arg-type]
     assert mean["strict"] < mean["one"] and mean["when-empty"] < mean["direct"] - 100
-    assert float(trips_us(run_dir, "when-empty").max() or 0) < mean["direct"]  # type: ignore[arg-type]
 
 
 def test_c_and_the_strict_policy_let_one_frame_through_for_each_urgent_one(run_dir: Path) -> None:
