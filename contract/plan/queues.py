@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..codec import RARE
+
 
 @dataclass(frozen=True, slots=True)
 class Band:
@@ -21,6 +23,7 @@ class Band:
     limit_packets: int = 0
     rate_bps: int = 0  # guaranteed, in kinds whose bands have rates
     ceil_bps: int = 0  # most that it may borrow up to, in the same kinds
+    ahead: bool = field(default=False, metadata=RARE)  # served before the others, in the same kinds
 
     @property
     def rest(self) -> bool:

@@ -51,17 +51,19 @@ class Published(Evidence):
 
     def __init__(self, paper: Paper, factor: Factor, examples: Iterable[str]) -> None:
         self.study = Study(paper.title, Path(), (), False)
-        self.factor = factor
+        self.factor, self.paired = factor, paper.name == PAIRS
         self.series: dict[tuple[str, Level], str] = {}
         self._known: dict[tuple[str, Level], Value | None] = {}
-        tables = [] if paper.name == PAIRS else [_metrics(example) for example in examples]
+        tables = [] if self.paired else [_metrics(example) for example in examples]
         for example, table in zip(examples, tables, strict=False):
             self.series |= _levels(example, table, factor)
-        if paper.name == PAIRS:
+        if self.paired:
             whole = [(level, metric) for example in examples for level, metric in of_pairs(_pairs(example))]
-            rows = [row((WHOLE, factor.label(level), m.name, m.of), [m]) for level, m in whole]
-            tables.append(pl.DataFrame(rows, schema=SCHEMA, orient="row"))
-            self.series |= {(WHOLE, level): factor.label(level) for level, _ in whole}
+        else:
+            whole = list(paper.gathers(self.study))  # calculated without any run
+        rows = [row((WHOLE, factor.label(level), m.name, m.of), [m]) for level, m in whole]
+        tables.append(pl.DataFrame(rows, schema=SCHEMA, orient="row"))
+        self.series |= {(WHOLE, level): factor.label(level) for level, _ in whole}
         self.table = pl.concat(tables)
 
     def value(self, quantity: Quantity, level: Level) -> Value | None:
@@ -126,7 +128,7 @@ def _where(claim: Claim, found: Published, pages: dict[str, dict[str, Judgement]
     """The example whose tables have the claim's first figure."""
     first = claim.quantities[0]
     if first.scenario == WHOLE:
-        return next(iter(pages))
+        return next(iter(pages)) if found.paired else ""
     for example in pages:
         if not _metrics(example).filter(pl.col("scenario") == first.scenario).is_empty():
             return example

@@ -151,6 +151,8 @@ def _band_words(band: Band) -> str:
     words = [f"{name} {', '.join(map(str, values))}" for name, values in by if values]
     if band.rate_bps:
         words.append(f"{text_bps(band.rate_bps)} to {text_bps(band.ceil_bps)}")
+    if band.ahead:
+        words.append("ahead of the others")
     return f"{band.name}: {', '.join(words)}" if words else band.name
 
 

@@ -101,7 +101,12 @@ def written(queue: Discipline) -> str:
 
 
 def _band(band: Band, keys: Mapping[str, settings.Key]) -> dict[str, str]:
-    own = {key.name: settings.text(key, getattr(band, name)) for name, key in keys.items()}
+    values = {key: getattr(band, name) for name, key in keys.items()}
+    own = {
+        key.name: settings.text(key, value)
+        for key, value in values.items()
+        if (key.form, value) != ("flag", key.default)
+    }
     lists = {"pcp": band.pcp, "dscp": band.dscp, "port": band.ports}
     named = {key: f"[{', '.join(map(str, values))}]" for key, values in lists.items() if values}
     return own | named | {"limit": str(band.limit_packets)}

@@ -22,7 +22,7 @@ from .tbf import RATE_TOLERANCE_BPS, bucket_bytes
 
 ROOT, FIRST = 1, 0x10  # minor numbers of the whole rate's class and of the first class below it
 SHOWN_DIGITS = 1e-3  # relative rounding of the rates that tc shows
-_SHOWN = re.compile(r"^class htb (\S+) .*?\brate (\S+) ceil (\S+)", re.MULTILINE)
+_SHOWN = re.compile(r"^class htb (\S+) (?:.*?\bprio (\d+) )?.*?\brate (\S+) ceil (\S+)", re.MULTILINE)
 LARGEST_QUANTUM = 200_000  # the kernel warns of more
 
 
@@ -48,6 +48,12 @@ class HtbKind(QueueKind):
                 "rate",
                 None,
                 "Ceiling rate, when other bands leave capacity; by default the whole rate.",
+            ),
+            "ahead": Key(
+                "ahead",
+                "flag",
+                False,
+                "Serve this band before all others, while it keeps within its guaranteed rate.",
             ),
         },
     )
@@ -139,11 +145,11 @@ class HtbKind(QueueKind):
         ]
 
     def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
-        """Returns lines that change rates and queue lengths while packets wait; None if names or filters of
-        classes differ.
+        """Returns lines that change rates and queue lengths while packets wait; None if names, filters or
+        priorities of classes differ.
         """
         old, new = _classes(before), _classes(after)
-        if [(o.name, o.pcp, o.dscp, o.ports) for o in old] != [(n.name, n.pcp, n.dscp, n.ports) for n in new]:
+        if [_kind_of(one) for one in old] != [_kind_of(one) for one in new]:
             return None
         longer = [
             _leaf(at, i, n)
@@ -171,6 +177,9 @@ class HtbKind(QueueKind):
                 (f"queue {name} {word}", asked, 8 * read[word] if word in read else None, _tolerance(asked))
                 for word, asked in (("rate", rate), ("ceil", ceil))
             ])  # fmt: skip
+        for one, handle in zip(classes, _targets(classes), strict=True):
+            asked, read = _priority(one, classes), entry(entries, handle).get("prio", 0)
+            found += [(f"queue {one.name} prio", asked, read)] if asked != read else []
         found += prio.leaves(classes, entries)
         return found + matching.mismatches(classes, _targets(classes), entries)
 
@@ -192,11 +201,13 @@ QUEUE_KIND = HtbKind()
 
 def entries(device: str, text: str) -> list[Entry]:
     """Parses the classes in the output of `tc class show dev DEVICE`; rates in bytes per second, as tc stores
-    them. The input is text, since iproute2 6.1 has no JSON for classes.
+    them, and the priority if it is not 0, the first. The input is text, since iproute2 6.1 has no JSON for
+    classes.
     """
     return [
         {"class": "htb", "dev": device, "handle": handle, "rate": _bytes(rate), "ceil": _bytes(ceil)}
-        for handle, rate, ceil in _SHOWN.findall(text)
+        | ({"prio": int(prio)} if int(prio or 0) else {})
+        for handle, prio, rate, ceil in _SHOWN.findall(text)
     ]
 
 
@@ -214,8 +225,22 @@ def _rates(wanted: Impairment, device: str) -> list[str]:
     found = [_class(device, QUEUE, ROOT, (wanted.rate_bps, wanted.rate_bps), wanted.frame_bytes, 1)]
     for index, one in enumerate(classes):
         rates, share = (one.rate_bps, one.ceil_bps), one.rate_bps / least
-        found.append(_class(device, f"{QUEUE}{ROOT:x}", FIRST + index, rates, wanted.frame_bytes, share))
+        line = _class(device, f"{QUEUE}{ROOT:x}", FIRST + index, rates, wanted.frame_bytes, share)
+        priority = _priority(one, classes)
+        found.append(f"{line} prio {priority}" if priority else line)
     return found
+
+
+def _priority(one: Band, classes: Sequence[Band]) -> int:
+    """Returns the kernel's priority of a class: of the classes within their rates it serves the lowest
+    number first. Only where a class goes ahead do the others have another one than 0.
+    """
+    return int(not one.ahead and any(other.ahead for other in classes))
+
+
+def _kind_of(one: Band) -> object:
+    """Returns the settings of a class that cannot change while packets wait."""
+    return one.name, one.pcp, one.dscp, one.ports, one.ahead
 
 
 def _class(device: str, parent: str, minor: int, rates: tuple[int, int], frame: int, share: float) -> str:

@@ -151,6 +151,8 @@ class Kind:
     # Order in the ramp: software that only receives connects first (0), then senders (1); None: neither.
     ramp: Callable[[Any], int | None] = lambda _model: None
     binds: Callable[[Any], Sequence[Bind]] = lambda _model: ()
+    # Priority code points by which the software itself orders frames.
+    serves: Callable[[Any], frozenset[int]] = lambda _model: frozenset()
     sessions: Callable[[Any], int] = lambda _model: 1  # clients of the agent that the software stands for
     numbered: Callable[[Software, Ledger], Software] = lambda software, _ledger: software
     programs: tuple[Program, ...] = ()

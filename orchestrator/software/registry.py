@@ -55,6 +55,7 @@ MODULES = {
     "adaptive": KindModule("adaptive.kind", "adaptive"),
     "gateway": KindModule("gateway.kind", "gateway"),
     "reservations": KindModule("gateway.kind", "reservations", "BROKER"),
+    "station": KindModule("station.kind", "station"),
     "nat": KindModule("nat.kind", "nat"),
     "dhcp": KindModule("dhcp.kind", "dhcp"),
     "dhcp-client": KindModule("dhcp.kind", "dhcp-client", "CLIENT_KIND"),

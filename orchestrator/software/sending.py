@@ -4,6 +4,7 @@ makes a flow from them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
@@ -113,13 +114,20 @@ def check_sending(
     if wanted.arrivals == "together" and wanted.rate_of == "group" and len(here.nodes) > 1:
         rule = "all senders at the same times have a rate of their own each"
         report.add((*path, "arrivals"), "together", rule, "write `rate_of: client`, or other arrivals")
+    check_order(report, (*path, "rate"), [step.since for step in wanted.rate])
+
+
+def check_order(report: Checks, path: tuple[str | int, ...], moments: Sequence[Moment]) -> None:
+    """Reports moments, each the key `from` of a step below `path`, that are after the load or out of
+    order.
+    """
     before = -1
-    for index, step in enumerate(wanted.rate):
-        where = (*path, "rate", index, "from")
-        at, over = report.since_start_ns(step.since), report.since_start_ns(LOAD_END)
+    for index, since in enumerate(moments):
+        where = (*path, index, "from")
+        at, over = report.since_start_ns(since), report.since_start_ns(LOAD_END)
         if at is None or over is None:
             return
-        if at > over or step.since.phase == "drain":
+        if at > over or since.phase == "drain":
             rule = f"is after the end of the load, which ends with the hold, {text_ns(over)} after the start"
             report.add(where, f"{text_ns(at)} after the start", rule, "begin earlier, or lengthen the hold")
         elif at <= before:

@@ -12,7 +12,7 @@ from pydantic import Field
 from contract.plan import Flow, Guarantee, Software
 
 from ..language.scalars import Base, Name, Port
-from . import peers
+from . import peers, rates_wanted
 from .checking import Checks, Here
 from .kind import UDP_BYTES, UDP_HEADERS_BYTES, Bind, Costs, Kind, Offered, Planned
 from .messages import PATTERNS, Push, Request, Stream, check_messages, flow_words, flows, timeout_ns
@@ -37,6 +37,9 @@ class UdpOptions(peers.MarkedPeer):
     push: Push | None = Field(None, description="Messages without an answer.")
     stream: Stream | None = Field(None, description="A continuous feed.")
     rate_limits_from: RateLimitsFrom | None = Field(None, description="to: programs that may limit its rate.")
+    wants: rates_wanted.Wants | None = Field(
+        None, description="listen: the rate at which it wants a flow, of which it tells a gateway."
+    )
 
 
 class Udp(Base):
@@ -50,6 +53,11 @@ def _check(report: Checks, here: Here, model: Udp) -> None:
     if model.udp.rate_limits_from is not None and model.udp.to is None:
         rule = "does not belong to the side that listens"
         report.add((*here.path, KIND.name, "rate_limits_from"), None, rule, "write it where `to` is")
+    if (wants := model.udp.wants) is not None:
+        at = (*here.path, KIND.name, "wants")
+        if model.udp.listen is None:
+            report.add(at, None, "does not belong to the side that sends", "write it where `listen` is")
+        rates_wanted.check(report, here, at, wants)
     for key in PATTERNS:
         if (wanted := getattr(model.udp, key)) is not None:
             check_messages(report, here, wanted, (*here.path, KIND.name, key), LARGEST_BYTES)
@@ -75,9 +83,11 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
 def _spec(scene: Scene, placed: Placed, to: Sequence[peers.Target]) -> dict[str, Any]:
     spec = {**peers.spec(scene, placed, to), "timeout_ns": timeout_ns(placed)}
     limits: RateLimitsFrom | None = placed.model.udp.rate_limits_from
-    return (
-        spec if limits is None else {**spec, "rate_limits_from": {"port": limits.listen, "name": limits.flow}}
-    )
+    if limits is not None:
+        spec["rate_limits_from"] = {"port": limits.listen, "name": limits.flow}
+    if placed.model.udp.wants is not None:
+        spec["wants"] = rates_wanted.spec(scene, placed, placed.model.udp.wants)
+    return spec
 
 
 def _binds(model: Udp) -> tuple[Bind, ...]:
@@ -90,7 +100,9 @@ def _binds(model: Udp) -> tuple[Bind, ...]:
 
 def _words(software: Software, sent: Sequence[Flow]) -> str:
     if software.spec["listen"] is not None:
-        return f"UDP, listens on port {software.spec['listen']}"
+        wants = software.spec.get("wants")
+        of = f", wants rates of {wants['name']}" if wants else ""
+        return f"UDP, listens on port {software.spec['listen']}{of}"
     return "; ".join(["UDP", *(flow_words(flow, rate_words(flow)) for flow in sent)])
 
 
@@ -123,5 +135,10 @@ KIND = Kind(
     offers=_offers,
     ramp=lambda model: None if model.udp.listen is not None else 1,
     binds=_binds,
-    titles={"UdpOptions": "software.NAME.udp: messages over UDP", "RateLimitsFrom": "udp's rate_limits_from"},
+    titles={
+        "UdpOptions": "software.NAME.udp: messages over UDP",
+        "RateLimitsFrom": "udp's rate_limits_from",
+        "Wants": "udp's wants",
+        "RateWanted": "udp's wanted rates",
+    },
 )

@@ -108,7 +108,9 @@ class _Queue(Base):
 
 
 def _band(name: str, band: Band, keys: Mapping[str, Key]) -> PlanBand:
-    own = {field: getattr(band, key.name) or 0 for field, key in keys.items()}
+    own: dict[str, Any] = {
+        field: 0 if (value := getattr(band, key.name)) is None else value for field, key in keys.items()
+    }
     return PlanBand(name, tuple(band.pcp), tuple(band.dscp), tuple(band.port), band.limit, **own)
 
 

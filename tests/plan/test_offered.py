@@ -9,6 +9,7 @@ import pytest
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import load
 from orchestrator.topology.loading import parse
+from reports.papers.industrial_ethernet_substation.arithmetic import variants
 
 ROOT = Path(__file__).parents[2]
 PAPER = ROOT / "topologies" / "papers" / "substation-traffic.yaml"
@@ -37,6 +38,16 @@ def test_the_arithmetic_of_a_substation(values: dict[str, str], frames: int, bit
     assert predicted(values) == pytest.approx((frames, bits), rel=1e-9)
     row = f"| {frames:,} | {bits / 1e6:.1f} |"
     assert row in (ROOT / "docs" / "industrial-ethernet.md").read_text()
+
+
+def test_the_report_multiplies_as_the_plan_does() -> None:
+    given = {
+        "whole": {},
+        "multicast": {"destinations": "1"},
+        "three_phases": {"phases": "1", "message": "114 B"},
+    }
+    for name, of in variants().items():
+        assert predicted(given[name]) == pytest.approx((of.measurements + of.others, of.mbps * 1e6), rel=1e-9)
 
 
 FILE = """\

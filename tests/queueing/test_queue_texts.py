@@ -18,7 +18,7 @@ from contract.codec import build, from_json, to_json
 from contract.plan import Band, Discipline, Impairment
 from orchestrator import queueing
 from orchestrator.lab.drivers.fake_tools import FakeTools
-from orchestrator.queueing import matching
+from orchestrator.queueing import htb, matching
 from orchestrator.queueing.discipline import Place
 
 DEVICE = "wan-a"
@@ -52,6 +52,42 @@ def test_every_kind_becomes_every_other(first: str, second: str) -> None:
     assert queueing.mismatches(b, tools((Impairment(), a), (a, b)), DEVICE) == []
     if a != b:
         assert queueing.mismatches(b, tools((Impairment(), a)), DEVICE) != []
+
+
+def ahead(*names: str) -> Impairment:
+    """Returns the example of htb with these classes ahead of the others."""
+    queue = DISCIPLINES["htb"]
+    bands = tuple(dataclasses.replace(one, ahead=one.name in names) for one in queue.bands)
+    return dataclasses.replace(RATED["htb"], queue=dataclasses.replace(queue, bands=bands))
+
+
+def test_a_class_that_goes_ahead_has_the_first_priority() -> None:
+    wanted = ahead("voice")
+    lines = [
+        line for line in queueing.change_text(DEVICE, Impairment(), wanted).splitlines() if " ceil " in line
+    ]
+    assert ["prio 1" in line for line in lines] == [False, False, True], "the whole, voice, rest"
+    entries = tools((Impairment(), wanted))
+    assert queueing.mismatches(wanted, entries, DEVICE) == []
+    assert [one[0] for one in queueing.mismatches(RATED["htb"], entries, DEVICE)] == ["queue rest prio"]
+    assert [one[0] for one in queueing.mismatches(ahead("rest"), entries, DEVICE)] == [
+        "queue voice prio", "queue rest prio",
+    ]  # fmt: skip
+    assert "ahead: true" in queueing.written(wanted.queue) and "ahead" not in queueing.written(
+        DISCIPLINES["htb"]
+    )
+    assert from_json(Discipline, to_json(wanted.queue)) == wanted.queue
+    assert "ahead" not in str(to_json(DISCIPLINES["htb"])), "plans of before stay as they were"
+
+
+def test_classes_as_tc_shows_them() -> None:
+    text = (
+        "class htb 3:1 root rate 10Mbit ceil 10Mbit burst 15Kb cburst 15Kb \n"
+        "class htb 3:10 parent 3:1 leaf 10: prio 0 rate 2Mbit ceil 5Mbit burst 1600b cburst 1600b \n"
+        "class htb 3:11 parent 3:1 leaf 11: prio 1 rate 6Mbit ceil 8Mbit burst 1600b cburst 1600b \n"
+    )
+    read = [(one["handle"], one["rate"], one.get("prio", 0)) for one in htb.entries(DEVICE, text)]
+    assert read == [("3:1", 1_250_000, 0), ("3:10", 250_000, 0), ("3:11", 750_000, 1)]
 
 
 @pytest.mark.parametrize("kind", RATED)

@@ -50,7 +50,9 @@ def of_the_paper(scheme: str) -> Figures:
             found[f"{kind}_{flow}_103"] = 0.0
     slow = {"sent_a_be_60": 2.3, "sent_b_be_60": 2.3, "sent_a_lrt_80": 10.0, "sent_b_lrt_80": 10.0}
     at_ease = {"missed_a_lrt_80": 0.0, "missed_b_lrt_80": 0.0}  # where 1 % is printed, without a reason
-    return found | slow | at_ease
+    queues = {"dropped_short": 3.0, "dropped_long": 0.1, "dropped_red": 1.0}
+    waits = {"latency_short": 90.0, "latency_long": 250.0, "latency_red": 150.0}  # none are printed
+    return found | slow | at_ease | queues | waits
 
 
 # Claim -> whether with cooperation, and what speaks against it
@@ -64,6 +66,8 @@ AGAINST: dict[str, tuple[bool, Figures]] = {
     "with-low-real-time": (True, {"sent_a_lrt_80": 20.0}),
     "with-extra-dropped": (True, {"dropped_a_hrt_90": 0.0, "dropped_b_hrt_90": 2.0}),
     "with-none-late": (True, {"missed_a_hrt_90": 80.0}),
+    "red-latency": (True, {"latency_red": 400.0}),
+    "red-drops": (True, {"dropped_red": 4.0}),
     "stable-again": (True, {"missed_b_hrt_103": 9.0}),
 }
 

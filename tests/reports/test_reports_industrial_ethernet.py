@@ -16,7 +16,7 @@ from reports.claims.verdict import FAILS, HOLDS, OPEN
 from reports.metrics.compare import SCHEMA
 from reports.metrics.metric import OF
 from reports.papers import PAPERS
-from reports.papers.industrial_ethernet import tables
+from reports.papers.industrial_ethernet import least, tables
 from reports.study import Study
 
 CLAIMS = PAPERS["industrial_ethernet"].claims()
@@ -91,7 +91,7 @@ def test_repetitions_count_together_and_what_was_not_answered_is_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tables, "held_messages", lambda run: run.messages)
-    (table,) = tables.tables(study([700e3, 720e3], [740e3, None]))
+    table, _ = tables.tables(study([700e3, 720e3], [740e3, None]))
     assert table.caption.startswith("Table 3")
     alone, receive, transmit = table.rows
     assert transmit == (
@@ -99,6 +99,50 @@ def test_repetitions_count_together_and_what_was_not_answered_is_counted(
     )  # fmt: skip
     assert alone[1::2] == ("", "", "", "", "") and alone[2] == "700"
     assert receive[2] == "715.1"
+
+
+def test_each_repetition_stands_beside_a_printed_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "held_messages", lambda run: run.messages)
+    _, series = tables.tables(study([700e3, 720e3], [740e3, 760e3, 750e3], [None, None]))
+    assert len(series.rows) == 8, "four of each load"
+    first, second, third, fourth = series.rows[4:]
+    assert first[:5] == ("transmit load, series 1", "710.0", "710.6", "14.1", "18.8")
+    assert second[1:3] == ("750.0", "715.7") and second[-1] == "3 of 3"
+    assert third[1] == fourth[1] == "" and fourth[2] == "715.7", "they have no answers, or were not run"
+    assert len(tables.tables(study([700e3, 720e3]))) == 1, "one run has no series beside it"
+
+
+def test_the_printed_series_are_those_of_the_combined_rows() -> None:
+    for tagging in tables.TAGGING:
+        for load in ("receive", "transmit"):
+            mean, _, most, least = zip(*tables.printed_series(tagging, load), strict=True)
+            whole = tables.printed(tagging, load)
+            assert sum(mean) / 4 == pytest.approx(whole["mean"], abs=0.06)
+            assert (max(most), min(least)) == (whole["max"], whole["min"])
+
+
+def test_every_series_and_least_is_judged_on_its_number() -> None:
+    rows = [claim for claim in CLAIMS.claims if "-series-" in claim.key]
+    assert len(rows) == 24
+    for claim in (*rows, *(claim for claim in CLAIMS.claims if claim.key.endswith("-least"))):
+        value = float(claim.printed.removesuffix(" us")) / 1000
+        judged = claim.quantities[0].name if claim.complete is None else next(
+            q.name for q in claim.quantities if q.name.endswith(("_mean", "_least"))
+        )  # fmt: skip
+        tagging = judged.split("_")[0]
+        answered = {f"{tagging}_transmit_answered": 200.0, f"{tagging}_transmit_scheduled": 200.0}
+        for factor, verdict in ((1.0, HOLDS), (0.85, FAILS), (1.15, FAILS)):
+            assert claim.judge(crafted({judged: factor * value, **answered})).verdict == verdict, claim.key
+
+
+def test_the_least_is_of_answered_round_trips_of_the_papers_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(least, "held_messages", lambda run: run.messages)
+    classes = ["queues-alone", "queues-alone", "queues-alone", "queues-get", "tagged-alone"]
+    run = StandIn(pl.DataFrame({"class": classes, "round_trip_ns": [720e3, 700e3, None, 1e3, None]}))
+    (found,) = least.least_metrics(run)  # type: ignore[arg-type]  # a stand-in
+    assert (found.of.traffic_class, found.value, found.n) == ("queues-alone", 0.7, 2)
+    monkeypatch.setattr(least, "held_messages", lambda run: None)
+    assert least.least_metrics(run) == []  # type: ignore[arg-type]
 
 
 def test_without_its_messages_there_is_no_table() -> None:

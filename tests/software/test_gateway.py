@@ -113,9 +113,108 @@ def test_an_overlay_takes_the_packets_of_its_class_before_they_queue() -> None:
     assert settings(planned(), "router")["overlay"] is None
 
 
+MOST = "minimum: 40 kbit/s, maximum: 60 kbit/s, upstream: edge}"
+ENDS = "rate: 50 kbit/s}}}}}\nrun"
+CAPPED = ENDS.replace("50 kbit/s", "50 kbit/s, ceil: 50 kbit/s")
+TAKE = "take: {udp: {listen: 9000"
+WANTS = (
+    "wants: {gateway: router, flow: pmu, rates: [{from: hold + 2 s, rate: 60 kbit/s}, "
+    "{from: hold + 5 s, rate: 0 bit/s}]}"
+)
+EARLY = "upstream: edge, overlay: {red: {RED}, flows: [{port: 9000, deadline: 1 ms}]}}"
+
+
+def test_a_flow_has_a_maximum_where_the_file_gives_one() -> None:
+    assert "maximum_bps" not in settings(planned(), "router")["flows"][0]
+    text = FILE.replace("minimum: 40 kbit/s, upstream: edge}", MOST).replace(ENDS, CAPPED)
+    assert settings(planned(text), "router")["flows"][0]["maximum_bps"] == 60_000
+
+
+def test_a_receiver_tells_a_gateway_which_rate_it_wants() -> None:
+    plan = planned(FILE.replace(TAKE, f"{TAKE}, {WANTS}"))
+    (take,) = [one for node in plan.nodes for one in node.software if one.name == "take"]
+    hold_ns = take.spec["wants"]["steps"][0]["from_ns"] - 2 * 10**9
+    assert take.spec["wants"] == {
+        "gateway": "10.1.2.1:7105",
+        "name": "pmu",
+        "steps": [
+            {"from_ns": hold_ns + 2 * 10**9, "bps": 60_000},
+            {"from_ns": hold_ns + 5 * 10**9, "bps": 0},
+        ],
+    }
+    assert hold_ns >= 0
+    assert "wants" not in next(s for n in planned().nodes for s in n.software if s.name == "take").spec
+
+
+def test_an_overlay_drops_early_by_the_seed_of_its_flow() -> None:
+    shares = "rate: 50 kbit/s, ceil: 50 kbit/s, limit: 200}}}}}\nrun"
+    overlay = EARLY.replace("RED", "min: 5, max: 15")
+    text = FILE.replace("rate: 50 kbit/s}}}}}\nrun", shares).replace("upstream: edge}", overlay)
+    one, two = (
+        settings(make_plan(parse("grid.yaml", text.encode()), seed=seed), "router") for seed in (1, 2)
+    )
+    red = one["flows"][0]["shared"]["red"]
+    assert (red["min_packets"], red["max_packets"], red["probability"], red["weight"]) == (5, 15, 0.1, 0.02)
+    assert red["seed"] != two["flows"][0]["shared"]["red"]["seed"]
+
+
+def test_only_a_high_real_time_flow_can_be_wanted() -> None:
+    low = FILE.replace(FLOW, FLOW.replace("high-real-time", "low-real-time"))
+    rule = "is low-real-time at router, and shares move for high-real-time flows alone"
+    refused(low, TAKE, f"{TAKE}, {WANTS}", "nodes.center.software.take.udp.wants.flow", rule)
+
+
 @pytest.mark.parametrize(
     ("was", "now", "place", "rule"),
     [
+        (
+            "minimum: 40 kbit/s, upstream: edge}",
+            "minimum: 40 kbit/s, maximum: 30 kbit/s, upstream: edge}",
+            f"{PLACE}.flows.pmu.maximum",
+            "is below `minimum`",
+        ),
+        (
+            "upstream: edge}",
+            EARLY.replace("RED", "min: 9, max: 9"),
+            f"{PLACE}.flows.pmu.overlay.red.min",
+            "is not above 0 and below max, 9",
+        ),
+        (
+            "upstream: edge}",
+            EARLY.replace("RED", "min: 3, max: 9, weight: 0 %"),
+            f"{PLACE}.flows.pmu.overlay.red.weight",
+            "is not above 0",
+        ),
+        (
+            TAKE,
+            f"{TAKE}, {WANTS.replace('router', 'nowhere')}",
+            "nodes.center.software.take.udp.wants.gateway",
+            "no node is called that",
+        ),
+        (
+            TAKE,
+            f"{TAKE}, {WANTS.replace('router', 'far')}",
+            "nodes.center.software.take.udp.wants.gateway",
+            "no gateway of far has the flow pmu",
+        ),
+        (
+            TAKE,
+            f"{TAKE}, {WANTS.replace('flow: pmu', 'flow: pmx')}",
+            "nodes.center.software.take.udp.wants.flow",
+            "no gateway of router has the flow pmx",
+        ),
+        (
+            TAKE,
+            f"{TAKE}, {WANTS.replace('hold + 5 s', 'hold + 1 s')}",
+            "nodes.center.software.take.udp.wants.rates[1].from",
+            "goes back in time",
+        ),
+        (
+            "udp: {to: center,",
+            f"udp: {{to: center, {WANTS},",
+            "nodes.sensor.software.send.udp.wants",
+            "does not belong to the side that sends",
+        ),
         ("far: {forward: true", "far: {software: {g: {gateway: {link: wan, flows: {x: {service: best-effort, "
          "group: a, minimum: 1 kbit/s}}}}}", "nodes.far.software.g.gateway", "node far does not forward"),
         ("broker: center", "broker: nowhere", f"{PLACE}.broker", "no node is called that"),
@@ -160,6 +259,11 @@ def test_mistakes(was: str, now: str, place: str, rule: str) -> None:
             FLOW,
             FLOW.replace("upstream: edge", "upstream: far"),
             "flow pmu: far has no gateway or sender for it",
+        ),
+        (
+            "minimum: 40 kbit/s, upstream: edge}",
+            MOST,
+            "maximum 60 kbit/s is below its class's ceiling, 1 Mbit/s",
         ),
         ("broker: center", "broker: edge", "broker edge keeps no reservations"),
         (

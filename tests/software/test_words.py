@@ -27,6 +27,10 @@ MODULES = (
     "orchestrator/software/middleware/",
     "orchestrator/software/gateway/",
     "orchestrator/queueing/",
+    # a gateway's overlay cannot share an interface with a station; a receiver tells a gateway its wish
+    "orchestrator/software/station/",
+    "orchestrator/software/rates_wanted.py",
+    "orchestrator/software/udp.py",
     "orchestrator/software/nat/",
     "orchestrator/software/dnsmasq.py",
     "orchestrator/software/dhcp/",

@@ -5,9 +5,10 @@
 mod broker;
 mod flows;
 mod governor;
+mod messages;
 mod overlay;
 mod queue;
-mod tap;
+mod red;
 
 use crate::clock;
 use crate::control_messages::Outbox;
@@ -61,14 +62,14 @@ fn send<'a>(outboxes: impl Iterator<Item = &'a mut Outbox>) {
     }
 }
 
-fn settings<T: DeserializeOwned>(file: &str) -> Res<T> {
+pub fn settings<T: DeserializeOwned>(file: &str) -> Res<T> {
     let text = std::fs::read(file).map_err(|e| format!("{file}: {e}"))?;
     serde_json::from_slice(&text).map_err(|e| format!("{file}: {e}"))
 }
 
 /// Waits until a descriptor of `read` is readable, one of `written` is writable, or the monotonic clock
 /// reaches `until_ns`.
-fn wait((read, written): (Vec<RawFd>, Vec<RawFd>), until_ns: i64) -> Res<()> {
+pub fn wait((read, written): (Vec<RawFd>, Vec<RawFd>), until_ns: i64) -> Res<()> {
     let left = (until_ns - clock::mono_ns()).max(0);
     let polled = |fd: RawFd, events| libc::pollfd {
         fd,

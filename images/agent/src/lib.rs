@@ -22,16 +22,18 @@ mod records;
 mod roles;
 mod sampler;
 mod schedule;
+mod station;
+mod tap;
 
 use std::process::ExitCode;
 
 const USAGE: &str =
     "usage: vnet-agent launch (--socket PATH | --port PATH) [--log FILE] [--logs DIR]
-       vnet-agent (gateway | reservations) FILE
+       vnet-agent (gateway | reservations | station) FILE
        vnet-agent --version";
 
-/// Runs the command line: `launch` serves a lab process, `gateway` and `reservations` run as software in
-/// nodes, `--version` prints the version; other arguments print the usage and return status 2. Under the name
+/// Runs the command line: `launch` serves a lab process, `gateway`, `reservations` and `station` run as
+/// software in nodes, `--version` prints the version; other arguments print the usage and return status 2. Under the name
 /// `/init` it runs as process 1 of a VM, whatever its arguments.
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -49,6 +51,7 @@ pub fn main() -> ExitCode {
         }
         ["gateway", file] => gateway::govern(file),
         ["reservations", file] => gateway::serve(file),
+        ["station", file] => station::run(file),
         ["launch", rest @ ..] => match options(rest) {
             Some(options) => launch::run(&options),
             None => return usage(),

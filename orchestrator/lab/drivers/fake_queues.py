@@ -28,10 +28,13 @@ def keeps(kind: str) -> bool:
 
 
 def of_class(words: list[str]) -> Entry:
-    """Returns the read-back of `class replace dev DEVICE parent P classid C htb rate R ceil C ...`."""
+    """Returns the read-back of `class replace dev DEVICE parent P classid C htb rate R ceil C ...`, with
+    the priority if it is given.
+    """
     named = given(words)
     rates = {name: scaled(named[name], RATES) / BITS for name in ("rate", "ceil")}
-    return {"class": "htb", "handle": named["classid"], **rates}
+    priority = {"prio": int(named["prio"])} if "prio" in named else {}
+    return {"class": "htb", "handle": named["classid"], **rates, **priority}
 
 
 def of_filter(words: list[str]) -> Entry:

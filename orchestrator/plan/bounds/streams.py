@@ -83,6 +83,8 @@ def _unknown(direction: Direction, machine_bps: float) -> str:
         "it duplicates packets": bool(wanted.duplicate),
         "it lets packets overtake one another": bool(wanted.reorder),
         "it sends in slots": wanted.slot is not None,
+        "a class goes ahead of the others": wanted.queue is not None
+        and any(one.ahead for one in wanted.queue.bands),
         f"no curve is known of its queue, {queue_kind.kind if queue_kind else ''}": queue_kind is not None
         and queue_kind.order == "unknown",
         "it has no rate; say which the machine has": not (wanted.rate_bps or machine_bps),

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ...language.scalars import Base, Duration, Name, Port, Rate, Share, Span, text
+from ...language.scalars import Base, Duration, Name, Port, Positive, Rate, Share, Span, text
 
 Service = Literal["high-real-time", "low-real-time", "best-effort"]
 
@@ -22,6 +22,17 @@ class Deadline(Base):
     deadline: Duration = Field(description="Longest time from a packet's arrival to its departure.")
 
 
+class EarlyDetection(Base):
+    """Random early detection (Floyd and Jacobson 1993): arriving packets are dropped with a probability that
+    rises with the mean number of waiting packets.
+    """
+
+    min: Positive = Field(description="Mean number of waiting packets from which packets are dropped.")
+    max: Positive = Field(description="Mean number of waiting packets from which every packet is dropped.")
+    probability: Share = Field(text("10 %"), description="Probability of a drop just below `max`.")
+    weight: Share = Field(text("2 %"), description="Weight of the present queue in the mean, per arrival.")
+
+
 class Overlay(Base):
     """The gateway forwards the class's packets itself, in user space, in a queue that several flows share."""
 
@@ -31,6 +42,10 @@ class Overlay(Base):
     order: Order = Field("edf", description="edf: earliest deadline first; fifo: in order of arrival.")
     late: Late = Field(
         "send", description="Treatment of packets whose deadline has passed when their turn comes."
+    )
+    red: EarlyDetection | None = Field(
+        None,
+        description="Drops packets at random before the queue is full; by default only a full queue drops.",
     )
 
 
@@ -42,6 +57,13 @@ class Governed(Base):
     )
     group: Name = Field(description="Flows of one group are correlated: they give way to each other first.")
     minimum: Rate = Field(description="Least rate of the flow.")
+    maximum: Rate | None = Field(
+        None,
+        description=(
+            "Highest rate of the flow, whatever it sends or a subscriber wants; the gateway's log then has "
+            "the flow's states. By default none."
+        ),
+    )
     upstream: Name | None = Field(
         None,
         description=(

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from contract.plan import Flow, Software
 
+from ...language.source import Path
 from ...language.units import text_ns
 from ..checking import Checks, Here, joined, light
 from ..kind import Bind, Costs, Kind, Shares
-from .file import Gateway, GatewayOptions, Reservations
+from .file import Gateway, GatewayOptions, Governed, Reservations
 from .planning import GATEWAY, RESERVATIONS, plan_gateways, plan_reservations
 
 _MEMORY_BYTES = 3_000_000  # measured memory of the program
@@ -34,6 +35,7 @@ def _check_gateway(report: Checks, here: Here, model: Gateway) -> None:
     if options.broker is not None and report.node((*path, "broker"), options.broker):
         joined(report, here, (*path, "broker"), options.broker, options.broker)
     for name, flow in options.flows.items():
+        _check_flow(report, (*path, "flows", name), flow)
         at = (*path, "flows", name, "upstream")
         if flow.upstream is None or not report.node(at, flow.upstream):
             continue
@@ -42,6 +44,22 @@ def _check_gateway(report: Checks, here: Here, model: Gateway) -> None:
             if node in _told(report, name, flow.upstream):
                 rule = f"{flow.upstream} is upstream of {node}, and {node} of {flow.upstream}"
                 report.add(at, flow.upstream, rule, "name the node that the flow comes from")
+
+
+def _check_flow(report: Checks, path: Path, flow: Governed) -> None:
+    if flow.maximum is not None and flow.maximum < flow.minimum:
+        report.add((*path, "maximum"), None, "is below `minimum`", "raise it, or lower `minimum`")
+    red = flow.overlay.red if flow.overlay is not None else None
+    if red is None:
+        return
+    at = (*path, "overlay", "red")
+    if not 0 < red.min < red.max:
+        report.add(
+            (*at, "min"), red.min, f"is not above 0 and below max, {red.max}", "a third of max is usual"
+        )
+    for key in ("probability", "weight"):
+        if not 0 < getattr(red, key) <= 1:
+            report.add((*at, key), None, "is not above 0", 'write for example "2 %"')
 
 
 def _told(report: Checks, flow: str, first: str) -> set[str]:
@@ -110,6 +128,7 @@ KIND = Kind(
         "GatewayOptions": "software.NAME.gateway: cooperative congestion control",
         "Governed": "gateway's flows",
         "Overlay": "gateway's overlay",
+        "EarlyDetection": "gateway's overlay's red",
         "Deadline": "gateway's overlay's flows",
     },
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from contract.plan import Band
 
-from .file import GatewayOptions, Overlay
+from .file import EarlyDetection, GatewayOptions, Overlay
 
 TCP, UDP = 6, 17
 EGRESS = "ffff:fff3"  # parent of a clsact qdisc's egress filters, before packets queue
@@ -26,24 +26,36 @@ def settings(options: GatewayOptions, device: str) -> dict[str, Any] | None:
     return {"tap": tap, "filters": _filters(device, tap, ports)}
 
 
-def shared(overlay: Overlay | None, band: Band) -> dict[str, Any] | None:
+def shared(overlay: Overlay | None, band: Band, seed: int) -> dict[str, Any] | None:
     """Returns the settings of one class's queue, each of whose flows has the class's limit; None without an
-    overlay.
+    overlay. seed: of the random early drops.
     """
     if overlay is None:
         return None
+    red = {} if overlay.red is None else {"red": _early(overlay.red, seed)}
     return {
         "order": overlay.order,
         "drops_late": overlay.late == "drop",
         "limit": band.limit_packets,
         "deadlines_ns": {str(flow.port): flow.deadline for flow in overlay.flows},
+        **red,
+    }
+
+
+def _early(red: EarlyDetection, seed: int) -> dict[str, Any]:
+    return {
+        "min_packets": red.min,
+        "max_packets": red.max,
+        "probability": red.probability,
+        "weight": red.weight,
+        "seed": seed,
     }
 
 
 def mistake(overlay: Overlay, band: Band) -> tuple[str, str] | None:
     """Returns a conflict between an overlay and its class as (rule, remedy): the class selects packets
-    otherwise than by ports, has other ports than the overlay, or has a ceiling other than its rate. None if
-    there is none.
+    otherwise than by ports, has other ports than the overlay, has a ceiling other than its rate, or queues
+    fewer packets than random early detection needs. None if there is none.
     """
     if band.pcp or band.dscp or not band.ports:
         return (
@@ -57,6 +69,12 @@ def mistake(overlay: Overlay, band: Band) -> tuple[str, str] | None:
         return (
             "an overlay sends at its class's rate and borrows nothing",
             "give the class a `ceil` equal to its `rate`",
+        )
+    room = band.limit_packets * len(overlay.flows)
+    if overlay.red is not None and overlay.red.max > room:
+        return (
+            f"red drops every packet from {overlay.red.max} waiting ones on, and its class queues {room}",
+            "raise the class's `limit`, or lower `max`",
         )
     return None
 

@@ -47,8 +47,11 @@ def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned
                     "class": flow.service,
                     "group": flow.group,
                     "minimum_bps": flow.minimum,
+                    **({} if flow.maximum is None else {"maximum_bps": flow.maximum}),
                     "reserved_bps": classes[name].rate_bps,
-                    "shared": overlay.shared(flow.overlay, classes[name]),
+                    "shared": overlay.shared(
+                        flow.overlay, classes[name], scene.seed_for("red", _name(placed), name)
+                    ),
                     "upstream": _upstream(scene, placed, name, flow),
                 }
                 for name, flow in options.flows.items()
@@ -136,6 +139,13 @@ def _classes(placed: Placed, direction: Direction) -> dict[str, Band]:
             raise _wrong(
                 placed, f"flow {name}: minimum {least} is above its class's rate, {rate}", "lower it"
             )
+        if flow.maximum is not None and flow.maximum < classes[name].ceil_bps:
+            most, ceil = text_bps(flow.maximum), text_bps(classes[name].ceil_bps)
+            raise _wrong(
+                placed,
+                f"flow {name}: maximum {most} is below its class's ceiling, {ceil}",
+                "raise it, or lower the class's `ceil`",
+            )
         if flow.overlay is not None and (wrong := overlay.mistake(flow.overlay, classes[name])):
             raise _wrong(placed, f"flow {name}: {wrong[0]}", wrong[1])
     return classes
@@ -158,11 +168,11 @@ def _upstream(scene: Scene, placed: Placed, name: str, flow: Governed) -> str | 
         return None
     for one in scene.at(flow.upstream, GATEWAY):
         if name in one.model.gateway.flows:
-            return _at(scene, placed, one.node, one.model.gateway.listen)
+            return address(scene, placed, one.node, one.model.gateway.listen)
     for one in scene.at(flow.upstream, "udp"):
         limits = one.model.udp.rate_limits_from
         if limits is not None and limits.flow == name:
-            return _at(scene, placed, one.node, limits.listen)
+            return address(scene, placed, one.node, limits.listen)
     limited = f"`rate_limits_from: {{listen: 7101, flow: {name}}}`"
     remedy = f"give it a gateway with this flow, or a sender with {limited}"
     raise _wrong(placed, f"flow {name}: {flow.upstream} has no gateway or sender for it", remedy)
@@ -175,7 +185,7 @@ def _broker(scene: Scene, placed: Placed, node: str | None) -> str | None:
     if not found:
         remedy = f"write `software: {{broker: {{reservations: {{}}}}}}` at {node}"
         raise _wrong(placed, f"broker {node} keeps no reservations", remedy)
-    return _at(scene, placed, node, found[0].model.reservations.listen)
+    return address(scene, placed, node, found[0].model.reservations.listen)
 
 
 def _reserved(scene: Scene, broker: Placed, gateway: Placed) -> dict[str, Any]:
@@ -187,15 +197,16 @@ def _reserved(scene: Scene, broker: Placed, gateway: Placed) -> dict[str, Any]:
     flows = gateway.model.gateway.flows
     others = sum(one.rate_bps for name, one in classes.items() if name not in flows)
     return {
-        "at": _at(scene, broker, gateway.node, gateway.model.gateway.listen),
+        "at": address(scene, broker, gateway.node, gateway.model.gateway.listen),
         "rate_bps": direction.impairment.rate_bps - others,
         "reserved_bps": {name: classes[name].rate_bps for name in flows},
     }
 
 
-def _at(scene: Scene, here: Placed, node: str, port: int) -> str:
-    address = scene.address(node, here.node)
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+def address(scene: Scene, here: Placed, node: str, port: int) -> str:
+    """Returns ADDRESS:PORT of a node as seen from the node of `here`."""
+    found = scene.address(node, here.node)
+    return f"[{found}]:{port}" if ":" in found else f"{found}:{port}"
 
 
 def _wrong(placed: Placed, rule: str, remedy: str) -> SoftwareError:

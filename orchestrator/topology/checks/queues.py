@@ -55,6 +55,9 @@ def _marks(report: Report) -> None:
     }
     if any(QUEUE_KINDS[queue.kind].serves_dscp(PlanImpairment(queue=queue)) for queue in queues):
         served["dscp"] = set(range(64))
+    machines = [*report.model.nodes.values(), *report.model.groups.values()]
+    for software in (one for machine in machines for one in machine.software.values()):
+        served["pcp"] |= kind_of(software).serves(software)
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
             for label, software in machine.software.items():

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.papers.ccc_2011 import figures, intervals, tables
+from reports.papers.ccc_2011 import early, figures, intervals, serial, tables
 from reports.papers.paper import Paper
 from reports.papers.published import reference
 
@@ -21,5 +21,6 @@ CCC_2011 = Paper(
     room=ROOM,
     draws=figures.specs,
     prints=tables.tables,
-    measures=intervals.interval_metrics,
+    measures=lambda run: [*intervals.interval_metrics(run), *early.early_metrics(run)],
+    gathers=serial.gathered,
 )

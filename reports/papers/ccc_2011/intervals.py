@@ -8,12 +8,14 @@ from typing import Any
 
 import polars as pl
 
+from reports.cell import Cell
 from reports.metrics.metric import Metric, Of, count
 from reports.metrics.stats import t_interval
 from reports.numbers import plain, plus_minus
 from reports.papers.published import reference
 from reports.roles import phases
 from reports.rundir import Run
+from reports.series import parameters
 
 ROOM = Path(__file__).parent
 # Classes of topologies/papers/ccc-2011*.yaml that have a deadline.
@@ -46,6 +48,11 @@ def sent(run: Run) -> pl.DataFrame | None:
     """Returns the messages of `within` if the run has the paper's flows, else None."""
     rows = within(run)
     return rows if rows is not None and set(FLOWS) <= set(rows["class"].unique()) else None
+
+
+def works(cell: Cell) -> bool:
+    """Returns whether the gateways of a run cooperate."""
+    return bool((parameters(cell.run) | cell.levels).get("cooperate"))
 
 
 def within(run: Run) -> pl.DataFrame | None:

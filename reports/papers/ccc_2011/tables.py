@@ -5,7 +5,7 @@ printed values.
 from __future__ import annotations
 
 from reports.numbers import plain
-from reports.papers.ccc_2011 import beyond, missed
+from reports.papers.ccc_2011 import beyond, classes, early, missed, serial
 from reports.papers.ccc_2011.intervals import (
     AFTER,
     DROPPED,
@@ -17,9 +17,9 @@ from reports.papers.ccc_2011.intervals import (
     label,
     printed,
     text_of,
+    works,
 )
 from reports.papers.paper import Table
-from reports.series import parameters
 from reports.study import Study
 
 # Number -> metric, key of reference.yaml, whether the gateways cooperate, caption
@@ -37,9 +37,8 @@ def found(study: Study) -> Found:
     """Returns the values of all repetitions by (whether the gateways cooperate, metric, flow, interval)."""
     values: Found = {}
     for cell in study.cells:
-        works = bool((parameters(cell.run) | cell.levels).get("cooperate"))
         for m in interval_metrics(cell.run):
-            key = (works, m.name, str(m.of.traffic_class), str(m.of.event))
+            key = (works(cell), m.name, str(m.of.traffic_class), str(m.of.event))
             values.setdefault(key, []).append(m.value)
     return values
 
@@ -50,10 +49,21 @@ def tables(study: Study) -> tuple[Table, ...]:
     """
     values = found(study)
     made = [
-        _table(number, values) for number, (name, _, works, _) in TABLES.items() if _any(values, works, name)
+        _table(number, values)
+        for number, (name, _, cooperates, _) in TABLES.items()
+        if _any(values, cooperates, name)
     ]
     victims = [_victims(values)] if _any(values, True, SENT) else []
-    return (*made, *victims, *beyond.tables(study), *missed.tables(study))
+    lines = [serial.table()] if made else []
+    return (
+        *made,
+        *victims,
+        *classes.tables(study),
+        *lines,
+        *beyond.tables(study),
+        *missed.tables(study),
+        *early.tables(study),
+    )
 
 
 def _any(values: Found, works: bool, name: str) -> bool:

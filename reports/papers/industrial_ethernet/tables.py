@@ -1,11 +1,13 @@
-"""Makes tables 1 to 3: round trips of all repetitions together, beside the printed values."""
+"""Makes tables 1 to 3: round trips of all repetitions together and of each, beside the printed values."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import polars as pl
 
+from reports.cell import Cell
 from reports.metrics.messages import held_messages
 from reports.papers.paper import Table
 from reports.papers.published import reference
@@ -20,20 +22,26 @@ TAGGING = {
 }
 LOADS = {"alone": "no load", "receive": "receive load", "transmit": "transmit load"}
 FIGURES = ("mean", "std", "max", "min")
+Statistics = dict[tuple[str, str], dict[str, float]]  # by tagging and load
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Returns those of tables 1 to 3 that have measured values."""
-    found = statistics(study)
-    return tuple(_table(tagging, found) for tagging in TAGGING if any(key[0] == tagging for key in found))
-
-
-def statistics(study: Study) -> dict[tuple[str, str], dict[str, float]]:
-    """Returns mean, std, max, min of the round trips of the hold in us, over all repetitions, and the numbers
-    of answers (n) and requests (requested), by (tagging, load); pairs with fewer than two answers are left
-    out.
+    """Returns those of tables 1 to 3 that have measured values: the combined rows, and the single series if
+    there are several repetitions.
     """
-    held = [rows for cell in study.cells if (rows := held_messages(cell.run)) is not None]
+    found, each = statistics(study.cells), [statistics([cell]) for cell in study.cells]
+    measured = [tagging for tagging in TAGGING if any(key[0] == tagging for key in found)]
+    several = measured if len(each) > 1 else []
+    combined = [_table(tagging, found) for tagging in measured]
+    return (*combined, *(_series(tagging, each) for tagging in several))
+
+
+def statistics(cells: Iterable[Cell]) -> Statistics:
+    """Returns mean, std, max, min of the round trips of the hold in us, over all these repetitions, and the
+    numbers of answers (n) and requests (requested), by (tagging, load); pairs with fewer than two answers
+    are left out.
+    """
+    held = [rows for cell in cells if (rows := held_messages(cell.run)) is not None]
     if not held:
         return {}
     named = pl.col("class").str.split_exact("-", 1)
@@ -72,6 +80,33 @@ def _table(tagging: str, found: dict[tuple[str, str], dict[str, float]]) -> Tabl
     head = ("round trip, us", *(word for name in FIGURES for word in (name, "paper")), "answered")
     caption = f"{TAGGING[tagging]}. All repetitions together; the paper has 800 of each, and one baseline."
     return Table("", caption, head, tuple(rows), printed=(2, 4, 6, 8))
+
+
+def _series(tagging: str, each: Sequence[Statistics]) -> Table:
+    """Returns the series of a table: the k-th repetition beside the k-th printed series; a cell is empty
+    where one of the two has fewer.
+    """
+    rows = []
+    for load in ("receive", "transmit"):
+        paper = printed_series(tagging, load)
+        for k in range(max(len(each), len(paper))):
+            measured = each[k].get((tagging, load), {}) if k < len(each) else {}
+            row = [f"{LOADS[load]}, series {k + 1}"]
+            for place, name in enumerate(FIGURES):
+                row.append(f"{measured[name]:.1f}" if name in measured else "")
+                row.append(f"{paper[k][place]:g}" if k < len(paper) else "")
+            row.append(f"{measured['n']:.0f} of {measured['requested']:.0f}" if measured else "")
+            rows.append(tuple(row))
+    head = ("round trip, us", *(word for name in FIGURES for word in (name, "paper")), "answered")
+    caption = f"{TAGGING[tagging]}: the single series. A repetition is a series of 200."
+    return Table("", caption, head, tuple(rows), printed=(2, 4, 6, 8))
+
+
+def printed_series(tagging: str, load: str) -> list[list[float]]:
+    """Returns the printed series of a table for a load "receive" or "transmit": four times mean, std, max
+    and min in us.
+    """
+    return [list(row) for row in reference(ROOM)["priority_series_us"][tagging][load]]
 
 
 def printed(tagging: str, load: str) -> dict[str, float]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reports.papers.industrial_ethernet_substation.arithmetic import gathered
 from reports.papers.industrial_ethernet_substation.delays import delay_metrics
 from reports.papers.industrial_ethernet_substation.figures import SPEC
 from reports.papers.industrial_ethernet_substation.tables import tables
@@ -25,4 +26,5 @@ INDUSTRIAL_ETHERNET_SUBSTATION = Paper(
     draws=lambda study: (SPEC,),
     prints=tables,
     measures=delay_metrics,
+    gathers=gathered,
 )

@@ -19,6 +19,8 @@ pub struct Flow {
     pub group: String,
     /// The share of the flow never falls below this rate.
     pub minimum: u64,
+    /// The share of the flow never rises above this rate (CR in the paper); `u64::MAX` without one.
+    pub maximum: u64,
     /// The share that the broker has reserved along the flow's path.
     pub reserved: u64,
     /// The flow's limit at a neighbour downstream; `u64::MAX` before the neighbour has sent one.
@@ -26,6 +28,8 @@ pub struct Flow {
     /// The flow's present share.
     pub assigned: u64,
     pub demand: u64,
+    /// The rate that the flow's subscriber wants; 0 before one has sent a wish. It counts as a demand.
+    pub wanted: u64,
     /// The rate that would also clear the flow's backlog, with headroom: at least the demand. Wishes are
     /// served after the demands of all flows.
     pub wish: u64,
@@ -34,7 +38,56 @@ pub struct Flow {
     pub kept: u64,
 }
 
+/// The state of a flow (section 5.1.4), from its rate R and its minimum, assured and ceiling rates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// R is at most the minimum.
+    MinimalThreshold,
+    /// R is above the minimum, and at most the present share.
+    Stable,
+    /// R is above the share, and at most the maximum.
+    Congested,
+    /// R is above the maximum, so the flow violates its registration; the paper names no state for it.
+    AboveMaximum,
+}
+
+impl State {
+    /// Returns the state's name in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::MinimalThreshold => "minimal-threshold",
+            State::Stable => "stable",
+            State::Congested => "congested",
+            State::AboveMaximum => "above-maximum",
+        }
+    }
+}
+
 impl Flow {
+    /// Returns the state of the flow when it sends at `rate`. Measured rates scatter, so a rate counts as a
+    /// limit that it exceeds by at most the share `margin`.
+    pub fn state(&self, rate: f64, margin: f64) -> State {
+        let within = |limit: u64| rate <= (1.0 + margin) * limit as f64;
+        if within(self.minimum) {
+            State::MinimalThreshold
+        } else if within(self.assigned) {
+            State::Stable
+        } else if within(self.maximum) {
+            State::Congested
+        } else {
+            State::AboveMaximum
+        }
+    }
+
+    /// Returns the rate of which the flow's upstream node is told: the share, of a high real-time flow at most
+    /// its limit downstream, which its share here does not follow.
+    pub fn told(&self) -> u64 {
+        match self.class {
+            Class::HighRealTime => self.assigned.min(self.allowed),
+            _ => self.assigned,
+        }
+    }
+
     /// Returns the highest share that `restore` gives back to the flow: the smaller of its reservation and
     /// its limit downstream, at least its minimum.
     fn restorable(&self) -> u64 {
@@ -61,7 +114,8 @@ pub fn reassign(flows: &mut [Flow]) {
 fn serve(flows: &mut [Flow], capacity: u64, wanted: impl Fn(&Flow) -> u64) {
     for i in high(flows) {
         let free = capacity.saturating_sub(flows.iter().map(|f| f.assigned).sum());
-        let mut needed = wanted(&flows[i]).saturating_sub(flows[i].assigned);
+        let most = wanted(&flows[i]).min(flows[i].maximum);
+        let mut needed = most.saturating_sub(flows[i].assigned);
         let mut got = needed.min(free);
         needed -= got;
         for b in victims(flows, i) {
@@ -103,12 +157,12 @@ fn apply_limits(flows: &mut [Flow]) {
     }
 }
 
-/// Cuts the share of each high real-time flow to the larger of its reservation and its demand.
+/// Cuts the share of each high real-time flow to the larger of its reservation and its demand, and to its
+/// maximum.
 fn release(flows: &mut [Flow]) {
     for i in high(flows) {
-        flows[i].assigned = flows[i]
-            .assigned
-            .min(flows[i].demand.max(flows[i].reserved));
+        let needed = flows[i].demand.max(flows[i].reserved);
+        flows[i].assigned = flows[i].assigned.min(needed).min(flows[i].maximum);
     }
 }
 
@@ -151,10 +205,12 @@ mod tests {
             class,
             group: group.to_owned(),
             minimum,
+            maximum: u64::MAX,
             reserved: assigned,
             allowed: u64::MAX,
             assigned,
             demand,
+            wanted: 0,
             wish: 0,
             kept: 0,
         }
@@ -217,6 +273,42 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_gets_no_more_than_its_maximum() {
+        let mut flows = paper_example();
+        (flows[0].maximum, flows[0].demand) = (24, 99);
+        (flows[0].wish, flows[0].kept) = (99, 99);
+        reassign(&mut flows);
+        assert_eq!(shares(&flows), [24, 10, 6, 20, 5]);
+    }
+
+    #[test]
+    fn the_states_of_a_flow() {
+        let mut flow = flow(HighRealTime, "f", 20, 10, 0);
+        flow.maximum = 40;
+        let states = [
+            (4.0, State::MinimalThreshold),
+            (10.0, State::MinimalThreshold),
+            (10.1, State::Stable),
+            (20.0, State::Stable),
+            (20.1, State::Congested),
+            (40.0, State::Congested),
+            (40.1, State::AboveMaximum),
+        ];
+        for (rate, state) in states {
+            assert_eq!(flow.state(rate, 0.0), state, "at {rate}");
+        }
+        assert_eq!(flow.state(21.9, 0.1), State::Stable, "within the margin");
+        flow.assigned = 30;
+        assert_eq!(flow.state(25.0, 0.0), State::Stable, "its share has moved");
+        flow.maximum = u64::MAX;
+        assert_eq!(
+            flow.state(1e15, 0.0),
+            State::Congested,
+            "nothing is too much"
+        );
+    }
+
+    #[test]
     fn a_neighbours_limit_holds_until_it_is_lifted() {
         let mut flows = paper_example();
         flows[0].demand = 20;
@@ -248,8 +340,14 @@ mod tests {
     fn any_flow() -> impl Strategy<Value = Flow> {
         let class = prop_oneof![Just(HighRealTime), Just(LowRealTime), Just(BestEffort)];
         let groups = prop_oneof![Just("a"), Just("b")];
-        (class, groups, 0..1000u64, 0..1000u64, 0..3000u64)
-            .prop_map(|(c, g, r, m, d)| flow(c, g, r.max(m), m, d))
+        let above = prop_oneof![Just(u64::MAX / 2), 0..1000u64];
+        (class, groups, 0..1000u64, 0..1000u64, 0..3000u64, above).prop_map(
+            |(c, g, r, m, d, above)| {
+                let mut made = flow(c, g, r.max(m), m, d);
+                made.maximum = made.reserved + above;
+                made
+            },
+        )
     }
 
     proptest! {
@@ -272,16 +370,17 @@ mod tests {
                 prop_assert!(shares(&flows).iter().sum::<u64>() <= capacity, "never over the link");
                 for (was, is) in before.iter().zip(&flows) {
                     prop_assert!(is.assigned >= is.minimum, "never below its minimum");
+                    prop_assert!(is.assigned <= is.maximum, "never above its maximum");
                     if is.class == HighRealTime {
                         prop_assert!(is.assigned >= is.reserved, "a reservation is kept");
                         prop_assert!(is.assigned <= is.demand.max(is.wish).max(is.kept).max(is.reserved), "no more than it needs");
-                        prop_assert!(is.assigned >= was.assigned.min(is.demand), "one is no victim of another");
+                        prop_assert!(is.assigned >= was.assigned.min(is.demand).min(is.maximum), "one is no victim of another");
                     } else {
                         prop_assert!(is.assigned <= is.restorable(), "a victim gets no more than it had");
                     }
                 }
                 for i in high(&flows) {
-                    let short = flows[i].demand > flows[i].assigned;
+                    let short = flows[i].demand.min(flows[i].maximum) > flows[i].assigned;
                     let left = victims(&flows, i).into_iter().any(|b| flows[b].assigned > flows[b].minimum);
                     prop_assert!(!(short && left), "none waits while another could give");
                     let order = victims(&flows, i);

@@ -1,13 +1,14 @@
 //! Implements a gateway: sets the HTB rates of one link from its own measurements and from the messages of
 //! neighbouring gateways and of the broker.
 
-use super::flows::{self, Class, Estimator, Flow};
+use super::flows::{self, Class, Estimator, Flow, State};
+use super::messages::{Alarm, Message, Shares};
 use super::overlay::{self, Overlay, Shared};
 use crate::clock;
 use crate::control_messages::{Inbox, Outbox};
 use crate::netlink::{HtbClass, Netlink, QdiscCounters};
 use crate::os::Res;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -49,6 +50,9 @@ struct Entry {
     class: Class,
     group: String,
     minimum_bps: u64,
+    /// The highest rate; None: the flow has none, and no states in the log.
+    #[serde(default)]
+    maximum_bps: Option<u64>,
     /// The reserved rate of the plan. The class has another rate if the gateway was restarted after it had
     /// changed the class.
     reserved_bps: u64,
@@ -58,31 +62,14 @@ struct Entry {
     shared: Option<Shared>,
 }
 
-/// A message from a neighbour downstream (`shares_bps`: the limit of each flow) or from the broker
-/// (`reservations_bps`: the reserved rate of each flow).
-#[derive(Deserialize, Default)]
-#[serde(default, deny_unknown_fields)]
-struct Message {
-    shares_bps: BTreeMap<String, u64>,
-    reservations_bps: BTreeMap<String, u64>,
-}
-
-#[derive(Serialize)]
-struct Shares<'a> {
-    shares_bps: BTreeMap<&'a str, u64>,
-}
-
-/// A message to the broker: the wishes of the high real-time flows whose wish exceeds their reservation.
-#[derive(Serialize)]
-struct Alarm<'a> {
-    gateway: &'a str,
-    demands_bps: BTreeMap<&'a str, u64>,
-}
-
 pub struct Gateway {
     settings: Settings,
     flows: Vec<Flow>,
     estimators: Vec<Estimator>,
+    /// The last logged state of each flow with a maximum.
+    states: Vec<Option<State>>,
+    /// Whether a subscriber has sent a wish for each flow, which is then passed on.
+    wanted: Vec<bool>,
     /// The wishes of each flow in the last periods.
     wishes: Vec<VecDeque<u64>>,
     classes: Vec<HtbClass>,
@@ -120,10 +107,12 @@ impl Gateway {
                 class: entry.class,
                 group: entry.group.clone(),
                 minimum: entry.minimum_bps,
+                maximum: entry.maximum_bps.unwrap_or(u64::MAX),
                 reserved: entry.reserved_bps,
                 allowed: u64::MAX,
                 assigned: class.rate_bps,
                 demand: 0,
+                wanted: 0,
                 wish: 0,
                 kept: 0,
             })
@@ -154,6 +143,8 @@ impl Gateway {
                 .collect(),
             inbox: Inbox::open(settings.listen)?,
             wishes: vec![VecDeque::new(); flows.len()],
+            states: vec![None; flows.len()],
+            wanted: vec![false; flows.len()],
             neighbours: upstream.map(|to| (to, Outbox::new(to))).collect(),
             broker: settings.broker.map(Outbox::new),
             measured_ns: clock::mono_ns(),
@@ -198,13 +189,19 @@ impl Gateway {
     }
 
     fn apply(&mut self, message: &Message) {
-        for (entry, flow) in self.settings.flows.iter().zip(&mut self.flows) {
+        for (i, (entry, flow)) in self.settings.flows.iter().zip(&mut self.flows).enumerate() {
             if let Some(bps) = message.shares_bps.get(&entry.name) {
                 flow.allowed = *bps;
             }
+            if let Some(bps) = message.wanted_bps.get(&entry.name) {
+                flow.wanted = (*bps).min(flow.maximum);
+                flow.demand = flow.demand.max(flow.wanted);
+                self.wanted[i] = true;
+                println!("wanted {:.3} {} {}", lab_s(), entry.name, flow.wanted);
+            }
             if let Some(bps) = message.reservations_bps.get(&entry.name) {
-                flow.reserved = *bps;
-                flow.assigned = *bps;
+                flow.reserved = (*bps).min(flow.maximum);
+                flow.assigned = flow.reserved;
                 flow.allowed = u64::MAX;
             }
         }
@@ -235,6 +232,13 @@ impl Gateway {
             let waits = is.backlog_packets > 2;
             let more = 1.0 + self.settings.headroom;
             let congested = waits || average > more * flow.reserved as f64;
+            if self.settings.flows[i].maximum_bps.is_some() {
+                let state = flow.state(average, self.settings.headroom);
+                if self.states[i].replace(state) != Some(state) {
+                    let (at_s, word) = (lab_s(), state.name());
+                    println!("state {at_s:.3} {name} {word} {}", average as u64);
+                }
+            }
             // A flow within its reservation needs only its average.
             flow.demand = average as u64;
             flow.wish = if congested {
@@ -244,6 +248,9 @@ impl Gateway {
                 flow.demand = flow.demand.min(flow.reserved);
                 flow.demand
             };
+            // A subscriber's wish holds whether or not the sender has followed it.
+            flow.demand = flow.demand.max(flow.wanted).min(flow.maximum);
+            flow.wish = flow.wish.max(flow.demand).min(flow.maximum);
             flow.kept = highest_wish(&mut self.wishes[i], flow.wish, periods);
             self.classes[i] = class;
         }
@@ -272,12 +279,9 @@ impl Gateway {
                 flow.assigned
             };
             self.netlink.set_htb_rates(class, flow.assigned, ceil)?;
-            let at_s = clock::lab_ns() as f64 / 1e9;
-            let name = &self.settings.flows[i].name;
-            println!(
-                "share {at_s:.3} {name} {} {} {}",
-                class.rate_bps, flow.assigned, flow.demand
-            );
+            let (at_s, name) = (lab_s(), &self.settings.flows[i].name);
+            let (before, after) = (class.rate_bps, flow.assigned);
+            println!("share {at_s:.3} {name} {before} {after} {}", flow.demand);
         }
         // The kernel rounds rates, so read them back.
         let there = self.netlink.htb_classes(self.index)?;
@@ -294,11 +298,18 @@ impl Gateway {
 
     fn publish(&mut self) -> Res<()> {
         let entries = || self.settings.flows.iter().zip(&self.flows);
+        let wanted = || entries().zip(&self.wanted).filter(|(_, wanted)| **wanted);
         if self.settings.cooperate {
             for (to, outbox) in &mut self.neighbours {
                 let theirs = entries().filter(|(e, _)| e.upstream == Some(*to));
-                let shares_bps = theirs.map(|(e, f)| (e.name.as_str(), f.assigned)).collect();
-                outbox.set(&Shares { shares_bps })?;
+                let shares_bps = theirs.map(|(e, f)| (e.name.as_str(), f.told())).collect();
+                let theirs = wanted().filter(|((e, _), _)| e.upstream == Some(*to));
+                let wanted = theirs.map(|((e, f), _)| (e.name.as_str(), f.wanted.min(f.assigned)));
+                let wanted_bps = wanted.collect();
+                outbox.set(&Shares {
+                    shares_bps,
+                    wanted_bps,
+                })?;
             }
         }
         if let Some(broker) = &mut self.broker {
@@ -330,6 +341,11 @@ impl Gateway {
         read.extend(self.overlay.as_ref().map(Overlay::fd));
         (read, outboxes.filter_map(Outbox::fd).collect())
     }
+}
+
+/// Returns the lab's time in seconds, for the log.
+fn lab_s() -> f64 {
+    clock::lab_ns() as f64 / 1e9
 }
 
 /// Adds the present wish `now`, and returns the highest wish of the last `periods` periods.

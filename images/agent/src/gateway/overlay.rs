@@ -3,17 +3,16 @@
 //! their HTB class at the class's rate.
 
 use super::queue::{Order, Queue};
-use super::tap;
+use super::red;
 use crate::clock;
 use crate::netlink::QdiscCounters;
 use crate::os::{self, Res};
 use crate::packet;
+use crate::tap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::process::{Command, Stdio};
 
 /// The most frames to read before the gateway does other work.
 const AT_ONCE: usize = 64;
@@ -42,6 +41,9 @@ pub struct Shared {
     limit: u64,
     /// For each port: the time from a packet's arrival to its deadline.
     deadlines_ns: BTreeMap<u16, i64>,
+    /// Random early detection; None: packets are dropped only where the queue is full.
+    #[serde(default)]
+    red: Option<red::Settings>,
 }
 
 pub struct Overlay {
@@ -58,12 +60,14 @@ struct Lane {
     flow: usize,
     deadlines_ns: BTreeMap<u16, i64>,
     queue: Queue<Vec<u8>>,
+    /// Whether the queue drops packets early, which the log then counts.
+    detects_early: bool,
     socket: OwnedFd,
     rate_bps: u64,
     /// The time at which the next packet may leave, in nanoseconds of the monotonic clock.
     free_ns: i64,
-    /// Counts of overflowed and expired packets when the last line was logged.
-    logged: (u64, u64),
+    /// Counts of overflowed and expired packets and of early drops when the last line was logged.
+    logged: (u64, u64, u64),
 }
 
 impl Overlay {
@@ -82,7 +86,7 @@ impl Overlay {
         };
         let lane_of = lanes.iter().enumerate().flat_map(of_lane).collect();
         let tap = tap::open(&settings.tap)?;
-        run_tc(&settings.filters)?;
+        tap::run_tc(&settings.filters)?;
         Ok(Self {
             tap,
             index,
@@ -114,13 +118,21 @@ impl Overlay {
     pub fn account(&mut self, flow: usize, name: &str, counters: &mut QdiscCounters) {
         for lane in self.lanes.iter_mut().filter(|lane| lane.flow == flow) {
             let own = lane.queue.counters();
-            counters.dropped += own.overflowed + own.expired;
+            counters.dropped += own.overflowed + own.expired + own.early;
             counters.backlog_packets += own.waiting;
             counters.backlog_bytes += own.waiting_bytes;
-            let dropped = (own.overflowed, own.expired);
+            let dropped = (own.overflowed, own.expired, own.early);
             if dropped != lane.logged {
                 let at_s = clock::lab_ns() as f64 / 1e9;
-                println!("dropped {at_s:.3} {name} {} {}", dropped.0, dropped.1);
+                let early = if lane.detects_early {
+                    format!(" {}", own.early)
+                } else {
+                    String::new()
+                };
+                println!(
+                    "dropped {at_s:.3} {name} {} {}{early}",
+                    dropped.0, dropped.1
+                );
                 lane.logged = dropped;
             }
         }
@@ -164,12 +176,13 @@ impl Lane {
         packet::option(&socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &handle)?;
         Ok(Self {
             flow,
-            queue: Queue::new(shared.order, shared.drops_late, shared.limit),
+            detects_early: shared.red.is_some(),
+            queue: Queue::new(shared.order, shared.drops_late, shared.limit, shared.red),
             deadlines_ns: shared.deadlines_ns,
             socket,
             rate_bps: 1,
             free_ns: 0,
-            logged: (0, 0),
+            logged: (0, 0, 0),
         })
     }
 
@@ -182,8 +195,15 @@ impl Lane {
             self.free_ns = self.free_ns.max(now_ns);
         }
         let deadline_ns = now_ns + self.deadlines_ns.get(&port).copied().unwrap_or_default();
-        let (bytes, frame) = (frame.len() as u64, frame.to_vec());
-        self.queue.push(port, deadline_ns, bytes, frame);
+        let bytes = frame.len() as u64;
+        if !self.queue.drops_early(now_ns, self.sending_ns(bytes)) {
+            self.queue.push(port, deadline_ns, bytes, frame.to_vec());
+        }
+    }
+
+    /// Returns the time that a frame of this length takes at the class's rate.
+    fn sending_ns(&self, bytes: u64) -> i64 {
+        (8_000_000_000 * bytes / self.rate_bps) as i64
     }
 
     fn serve(&mut self, index: i32, now_ns: i64) -> Res<()> {
@@ -191,9 +211,8 @@ impl Lane {
             let Some((bytes, frame)) = self.queue.pop(now_ns) else {
                 break;
             };
-            send(&self.socket, index, &frame)?;
-            let sending_ns = (8_000_000_000 * bytes / self.rate_bps) as i64;
-            self.free_ns = self.free_ns.max(now_ns - CATCH_UP_NS) + sending_ns;
+            tap::send(&self.socket, index, SENT_AS, &frame).map_err(|e| format!("overlay: {e}"))?;
+            self.free_ns = self.free_ns.max(now_ns - CATCH_UP_NS) + self.sending_ns(bytes);
         }
         Ok(())
     }
@@ -209,57 +228,6 @@ fn ports(frame: &[u8]) -> Option<[u16; 2]> {
         return None;
     }
     Some([word(ip + 22)?, word(ip + 20)?])
-}
-
-/// Sends a frame on the device with this index. A full queue or a link that is down is no error, since the
-/// kernel counts the loss.
-fn send(socket: &OwnedFd, index: i32, frame: &[u8]) -> Res<()> {
-    // SAFETY: all zero is a valid sockaddr_ll.
-    let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-    to.sll_family = libc::AF_PACKET as u16;
-    to.sll_protocol = SENT_AS.to_be();
-    to.sll_ifindex = index;
-    // SAFETY: frame and address are valid for their lengths.
-    let sent = unsafe {
-        libc::sendto(
-            socket.as_raw_fd(),
-            frame.as_ptr().cast(),
-            frame.len(),
-            0,
-            (&raw const to).cast(),
-            size_of_val(&to) as libc::socklen_t,
-        )
-    };
-    if sent >= 0 {
-        return Ok(());
-    }
-    let error = std::io::Error::last_os_error();
-    match error.raw_os_error() {
-        // The class's queue is full or the link is down; the kernel counts the loss.
-        Some(libc::ENOBUFS | libc::EAGAIN | libc::ENETDOWN) => Ok(()),
-        _ => Err(format!("overlay: {error}")),
-    }
-}
-
-/// Runs the lines with `tc -batch`; returns the text of its error output if it fails.
-fn run_tc(lines: &[String]) -> Res<()> {
-    let wrong = |e: std::io::Error| format!("tc: {e}; iproute2 is needed");
-    let mut child = Command::new("tc")
-        .args(["-batch", "-"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(wrong)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        let text = lines.join("\n") + "\n";
-        stdin.write_all(text.as_bytes()).map_err(wrong)?;
-    }
-    let done = child.wait_with_output().map_err(wrong)?;
-    if done.status.success() {
-        return Ok(());
-    }
-    let error = String::from_utf8_lossy(&done.stderr);
-    Err(format!("tc: {}", error.trim()))
 }
 
 #[cfg(test)]

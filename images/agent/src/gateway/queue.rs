@@ -1,6 +1,8 @@
 //! Implements a queue that several flows share, with a limit for each flow: earliest deadline first, or
-//! first in, first out. It reads no clock and no device: time and packets are arguments.
+//! first in, first out, on request with random early detection. It reads no clock and no device: time and
+//! packets are arguments.
 
+use super::red::{self, Red};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -18,6 +20,8 @@ pub struct Counters {
     pub overflowed: u64,
     /// Packets dropped because their deadline passed while they waited.
     pub expired: u64,
+    /// Packets dropped on arrival by random early detection.
+    pub early: u64,
     pub waiting: u64,
     pub waiting_bytes: u64,
 }
@@ -33,6 +37,7 @@ pub struct Queue<P> {
     of_flow: BTreeMap<u16, u64>,
     arrivals: u64,
     counters: Counters,
+    red: Option<Red>,
 }
 
 struct Waiting<P> {
@@ -43,7 +48,7 @@ struct Waiting<P> {
 }
 
 impl<P> Queue<P> {
-    pub fn new(order: Order, drops_late: bool, limit: u64) -> Self {
+    pub fn new(order: Order, drops_late: bool, limit: u64, red: Option<red::Settings>) -> Self {
         Self {
             order,
             drops_late,
@@ -52,7 +57,18 @@ impl<P> Queue<P> {
             of_flow: BTreeMap::new(),
             arrivals: 0,
             counters: Counters::default(),
+            red: red.map(Red::new),
         }
+    }
+
+    /// Returns whether random early detection drops a packet that arrives now, and counts the drop; `push`
+    /// is not to be called then. `packet_ns` is the time that sending the packet takes.
+    pub fn drops_early(&mut self, now_ns: i64, packet_ns: i64) -> bool {
+        let waiting = self.counters.waiting;
+        let red = self.red.as_mut();
+        let drops = red.is_some_and(|red| red.drops(waiting, now_ns, packet_ns));
+        self.counters.early += u64::from(drops);
+        drops
     }
 
     pub fn counters(&self) -> Counters {
@@ -91,6 +107,9 @@ impl<P> Queue<P> {
             *self.of_flow.entry(waiting.flow).or_default() -= 1;
             self.counters.waiting -= 1;
             self.counters.waiting_bytes -= waiting.bytes;
+            if self.waiting.is_empty() {
+                self.red.iter_mut().for_each(|red| red.emptied(now_ns));
+            }
             if !self.drops_late || waiting.deadline_ns >= now_ns {
                 return Some((waiting.bytes, waiting.packet));
             }
@@ -129,7 +148,7 @@ mod tests {
         limit: u64,
         arrivals: &[(i64, u16)],
     ) -> (Vec<(i64, u16, usize, i64)>, Counters) {
-        let mut queue = Queue::new(order, drops_late, limit);
+        let mut queue = Queue::new(order, drops_late, limit, None);
         let (mut next, mut left) = (0, Vec::new());
         for slot in 0.. {
             while next < arrivals.len() && arrivals[next].0 <= slot {
@@ -190,7 +209,7 @@ mod tests {
 
         #[test]
         fn the_earliest_deadline_leaves_first(deadlines in proptest::collection::vec(0..50i64, 1..60)) {
-            let mut queue = Queue::new(Order::Edf, false, 1000);
+            let mut queue = Queue::new(Order::Edf, false, 1000, None);
             for (arrival, at) in deadlines.iter().enumerate() {
                 queue.push(0, *at, 1, (*at, arrival));
             }
@@ -203,7 +222,7 @@ mod tests {
 
     #[test]
     fn an_urgent_packet_overtakes_others() {
-        let mut queue = Queue::new(Order::Edf, true, 2);
+        let mut queue = Queue::new(Order::Edf, true, 2, None);
         for (flow, deadline_ns, packet) in [
             (1, 900, "a"),
             (1, 950, "b"),
@@ -220,5 +239,37 @@ mod tests {
             (counters.overflowed, counters.expired, counters.waiting),
             (1, 1, 1)
         );
+    }
+
+    #[test]
+    fn early_drops_keep_a_long_queue_short_and_are_counted() {
+        let settings = red::Settings {
+            min_packets: 5.0,
+            max_packets: 15.0,
+            probability: 0.1,
+            weight: 0.1,
+            seed: 3,
+        };
+        let longest = |red| {
+            let mut queue = Queue::new(Order::Fifo, false, 1000, red);
+            let mut longest = 0;
+            for slot in 0..2000 {
+                for packet in 0..2 {
+                    if !queue.drops_early(slot, 1) {
+                        queue.push(1, slot, 1, packet);
+                    }
+                }
+                longest = longest.max(queue.counters().waiting);
+                queue.pop(slot);
+            }
+            (longest, queue.counters().early, queue.counters().overflowed)
+        };
+        let (longest_without, none, overflowed) = longest(None);
+        assert_eq!((longest_without, none), (1000, 0));
+        assert!(overflowed > 900, "two arrive where one leaves");
+        let (longest_with, early, overflowed) = longest(Some(settings));
+        assert!(longest_with < 40, "{longest_with}");
+        assert_eq!(overflowed, 0);
+        assert!((1900..2000).contains(&early), "{early}");
     }
 }

@@ -13,6 +13,7 @@ mod ledger;
 mod mqtt;
 mod peers;
 mod rate_limits;
+mod rates_wanted;
 mod resume;
 mod sampled_values;
 mod sends;

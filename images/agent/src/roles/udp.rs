@@ -3,11 +3,14 @@
 //! The sockets are plain kernel sockets: lost datagrams stay lost. A request carries everything that its
 //! reply needs.
 
+mod spec;
+
 use super::Role;
 use super::datagrams::{self, Ends};
 use super::ledger::{Key, Ledger};
 use super::peers::{self, Peer};
-use super::rate_limits::{RateLimitSource, RateLimits};
+use super::rate_limits::RateLimits;
+use super::rates_wanted::RatesWanted;
 use super::socket::{self, Marks};
 use crate::clock;
 use crate::os::Res;
@@ -15,7 +18,7 @@ use crate::payload::{self, Identity, Purpose};
 use crate::proto::{self, Item, Session, Totals};
 use crate::records::{self, Outcome};
 use crate::roles::earliest;
-use serde::Deserialize;
+use spec::Spec;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -31,22 +34,6 @@ const WAITING: usize = 1000;
 const AT_ONCE: usize = 64;
 /// The most distinct errors to record: a foreign program can send from many unroutable addresses.
 const MAX_ERRORS: usize = 100;
-
-#[derive(Deserialize)]
-struct Spec {
-    listen: Option<u16>,
-    #[serde(default)]
-    to: Vec<Peer>,
-    /// The time from a request's due time after which the request expires.
-    timeout_ns: i64,
-    #[serde(flatten)]
-    marks: Marks,
-    /// Whether the node has IPv6 addresses.
-    #[serde(default)]
-    ipv6: bool,
-    /// The port where rate limits for this sender arrive; None: nobody limits it.
-    rate_limits_from: Option<RateLimitSource>,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -77,6 +64,7 @@ pub struct Udp {
     /// The errors recorded so far, since each is recorded once and not for every datagram.
     errors: BTreeSet<String>,
     rate_limits: Option<RateLimits>,
+    rates_wanted: Option<RatesWanted>,
 }
 
 /// Creates the role of an item of `workload`; binds its socket if it listens.
@@ -97,6 +85,7 @@ impl Udp {
         let by_address = spec.to.iter().enumerate();
         Ok(Self {
             rate_limits: spec.rate_limits_from.map(RateLimits::open).transpose()?,
+            rates_wanted: spec.wants.map(RatesWanted::new),
             by_address: by_address
                 .map(|(i, p)| (SocketAddr::new(p.address, p.port), i))
                 .collect(),
@@ -254,6 +243,21 @@ impl Udp {
         }
     }
 
+    /// Sends the receiver's wish for a rate if it is due, and records it. Does nothing without `wants`.
+    fn want_rate(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
+        let Some(wanted) = &mut self.rates_wanted else {
+            return;
+        };
+        let (wish, sent) = wanted.on_time(t0, now);
+        if let Some(bps) = wish {
+            self.session
+                .record("wanted", now, &format!("{bps} bit/s"), out);
+        }
+        if let Err(text) = sent {
+            self.record_error(text, out);
+        }
+    }
+
     fn receive(&mut self, out: &mut Vec<u8>) {
         let mut datagram = std::mem::take(&mut self.input);
         datagram.resize(LONGEST, 0);
@@ -325,6 +329,9 @@ impl Role for Udp {
         for fd in self.rate_limits.iter().flat_map(RateLimits::fds) {
             wait_for(fd, false);
         }
+        if let Some(fd) = self.rates_wanted.as_ref().and_then(RatesWanted::fd) {
+            wait_for(fd, true);
+        }
     }
 
     fn deadline(&self) -> Option<i64> {
@@ -335,7 +342,8 @@ impl Role for Udp {
             State::Up if !self.listens => Some(t0 + self.session.disconnect_ns),
             State::Up | State::Over => None,
         };
-        earliest([session, self.ledger.deadline(t0)])
+        let wanted = self.rates_wanted.as_ref().map(|wanted| wanted.deadline(t0));
+        earliest([session, self.ledger.deadline(t0), wanted])
     }
 
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
@@ -345,6 +353,7 @@ impl Role for Udp {
         if self.state == State::Waiting && (self.listens || now >= t0 + self.session.connect_ns) {
             self.open(now, out);
         }
+        self.want_rate(t0, now, out);
         self.send_due(t0, now, out);
         self.ledger.expire(now, out);
         if self.state == State::Up && !self.listens && now >= t0 + self.session.disconnect_ns {
@@ -359,6 +368,9 @@ impl Role for Udp {
             .is_some_and(|o| o.fds().contains(&fd))
         {
             return self.apply_rate_limit(now, out);
+        }
+        if self.rates_wanted.as_ref().and_then(RatesWanted::fd) == Some(fd) {
+            return self.on_time(now, out);
         }
         if revents & libc::POLLOUT != 0 {
             self.send_waiting(out);

@@ -1,0 +1,72 @@
+"""Multiplies the traffic of a substation as the paper does before it simulates; nothing of it is measured.
+
+The predictions of `vnet plan topologies/papers/substation-traffic.yaml` have the same figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from reports.metrics.metric import Metric, Of, count
+from reports.papers.published import reference
+from reports.study import Study
+
+ROOM = Path(__file__).parent
+LEVEL = "200 us"  # the claims' level of figures without any run
+NAMES = ("whole", "multicast", "three_phases")
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The numbers that the paper multiplies."""
+
+    points: int  # of measurement
+    frames: int  # a sample of a point takes: one for each phase, or one for all
+    receivers: int  # of each sample
+    samples_hz: int
+    data_bytes: int  # of a frame
+    overhead_bytes: int
+    other_hz: int  # administrative messages of each point to each receiver, in frames of one phase
+    other_bytes: int
+
+    @property
+    def measurements(self) -> int:
+        """The frames with measurements a second."""
+        return self.points * self.frames * self.receivers * self.samples_hz
+
+    @property
+    def others(self) -> int:
+        """The administrative frames a second."""
+        return self.points * self.receivers * self.other_hz
+
+    @property
+    def mbps(self) -> float:
+        """The megabits a second of all frames."""
+        return self.measurements_mbps + 8 * self.others * (self.other_bytes + self.overhead_bytes) / 1e6
+
+    @property
+    def measurements_mbps(self) -> float:
+        """The megabits a second of the measurements alone."""
+        return 8 * self.measurements * (self.data_bytes + self.overhead_bytes) / 1e6
+
+
+def variants() -> dict[str, Traffic]:
+    """Returns the paper's traffic, and what two of its measures leave of it: multicast, by which each frame
+    leaves once, and frames that hold all three phases.
+    """
+    numbers = reference(ROOM)["traffic"]
+    one = Traffic(**{key: numbers[key] for key in Traffic.__dataclass_fields__})
+    three = replace(one, frames=1, data_bytes=one.frames * one.data_bytes)
+    return dict(zip(NAMES, (one, replace(one, receivers=1), three), strict=True))
+
+
+def gathered(study: Study) -> Iterator[tuple[str, Metric]]:
+    """Yields thousands of frames and megabits a second of each variant; no run is needed."""
+    for name, of in variants().items():
+        subject = Of(stream=name)
+        frames = (of.measurements + of.others) / 1000
+        yield LEVEL, count("traffic_frames", subject, frames, "thousand packets/s", 1, "calculated")
+        yield LEVEL, count("traffic_rate", subject, of.mbps, "Mbit/s", 1, "calculated")
+        yield LEVEL, count("traffic_measured", subject, of.measurements_mbps, "Mbit/s", 1, "calculated")
