@@ -57,6 +57,8 @@ MODULES = (
     "capture/conservation/drops.py",
     "capture/conservation/stacks.py",
     "orchestrator/lab/admission.py",  # which kind's logins are judged
+    "reports/metrics/answers.py",  # what a request and its answer are in each protocol of captures
+    "reports/sections/requests.html.j2",
     "capture/monitors/brokers.py",  # what each broker's log says at a limit
 )
 PARTS = ("orchestrator", "capture", "contract", "reports")
