@@ -7,7 +7,7 @@
 mod delivery;
 mod link;
 mod lives;
-mod tls;
+pub mod tls;
 mod waits;
 
 pub use delivery::Rules;
