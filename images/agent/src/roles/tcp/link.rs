@@ -267,11 +267,11 @@ impl Link {
         true
     }
 
+    /// Notes that the connection is complete; the role records it if it was not connected before.
     fn arrive(&mut self) {
         self.state = State::Up;
-        if !std::mem::take(&mut self.quiet) {
-            self.changes.push(Change::Connected);
-        }
+        self.quiet = false;
+        self.changes.push(Change::Connected);
     }
 
     /// Handles the end of a connection or an attempt, and waits for the reconnection. Requeues messages that

@@ -195,7 +195,7 @@ impl Tcp {
                         self.session.record("connecting", now, peer, out);
                     }
                     Change::Tls(detail) => self.session.record("tls", now, &detail, out),
-                    Change::Connected if self.links.iter().all(Link::ready) => {
+                    Change::Connected if !self.connected && self.links.iter().all(Link::ready) => {
                         self.connected = true;
                         self.session
                             .record("connected", now, &self.links[i].peer.endpoint, out);
