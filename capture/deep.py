@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from capture.errors import CaptureError
+from capture.keys import key_file, keys
 from capture.packets import ROOT, pcap_of
 from contract import rundir
 
@@ -23,12 +24,20 @@ Deep = dict[str, Any]  # {number, time, layers: {layer: {field: value}}}
 
 def dissected(pcap: Path, display_filter: str = "") -> Iterator[Any]:
     """Yields each packet that a Wireshark display filter accepts, as a pyshark object, in order; without a
-    filter, all packets. It takes some 3 ms a packet.
+    filter, all packets. It takes some 3 ms a packet. Keys of TLS connections that the run of this pcap
+    (RUN/pcap/POINT.pcap) has kept decrypt them.
 
-    CaptureError if tshark is not installed, refuses the filter, or cannot read the pcap to its end.
+    CaptureError if tshark is not installed, refuses the filter, or cannot read the pcap to its end, and for
+    keys that cannot be read.
     """
     insist(display_filter)
-    return _packets(pcap, display_filter)
+    keys(pcap.parent.parent)
+    return _decrypted(pcap, display_filter)
+
+
+def _decrypted(pcap: Path, display_filter: str) -> Iterator[Any]:
+    with key_file(pcap.parent.parent) as file:
+        yield from _packets(pcap, display_filter, {"tls.keylog_file": str(file)} if file else {})
 
 
 def deep(run_dir: Path, point: str, display_filter: str = "", count: int = 0) -> Iterator[Deep]:
@@ -103,7 +112,7 @@ def insist(display_filter: str) -> None:
         raise CaptureError(f"display filter {display_filter!r}: tshark refuses it: {why}")
 
 
-def _packets(pcap: Path, display_filter: str) -> Iterator[Any]:
+def _packets(pcap: Path, display_filter: str, preferences: dict[str, str]) -> Iterator[Any]:
     """Yields pyshark's packets from another thread, because pyshark runs an event loop of its own and a
     notebook's thread already has one.
 
@@ -113,7 +122,12 @@ def _packets(pcap: Path, display_filter: str) -> Iterator[Any]:
 
     def begin() -> tuple[Any, Iterator[Any]]:
         asyncio.set_event_loop(asyncio.new_event_loop())
-        capture = pyshark.FileCapture(str(pcap), display_filter=display_filter or None, keep_packets=False)
+        capture = pyshark.FileCapture(
+            str(pcap),
+            display_filter=display_filter or None,
+            keep_packets=False,
+            override_prefs=preferences,
+        )
         return capture, iter(capture)
 
     with ThreadPoolExecutor(1) as worker:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from capture import packed
 from capture.errors import CaptureError
+from capture.keys import key_file, keys
 from contract import regular, rundir
 
 ROOT = "Running as user"  # message of tshark in every call by root
@@ -24,15 +25,22 @@ def packets(
 ) -> Iterator[str]:
     """Returns an iterator over the lines of tshark's dissection: one summary line for each packet that passes
     `display_filter`, or with `detail` the whole tree. `count` limits how many packets of the capture are read
-    before the filter (0: all). CaptureError if the plan, the point, its pcap or tshark is absent, or while
+    before the filter (0: all). Keys of TLS connections that the run's programs have kept decrypt them.
+    CaptureError if the plan, the point, its pcap or tshark is absent, or while
     iterating if tshark fails, for example because the filter is wrong.
     """
     pcap = pcap_of(run_dir, point)
+    keys(run_dir)  # mistakes in them are raised before the first line
     argv = [_tshark(), "-n", "-r", str(pcap), "-t", "ad"]
     argv += ["-Y", display_filter] if display_filter else []
     argv += ["-V"] if detail else []
     argv += ["-c", str(count)] if count else []
-    return _run(argv, pcap)
+    return _decrypted(run_dir, argv, pcap)
+
+
+def _decrypted(run_dir: Path, argv: list[str], pcap: Path) -> Iterator[str]:
+    with key_file(run_dir) as file:
+        yield from _run([*argv, *(["-o", f"tls.keylog_file:{file}"] if file else [])], pcap)
 
 
 def pcap_of(run_dir: Path, point: str) -> Path:

@@ -1,13 +1,16 @@
-"""Reads the measurements of a run or campaign as polars frames, and builds topologies in Python.
+"""Reads the measurements of a run or campaign as polars frames, brings labs up, and builds topologies in
+Python.
 
 `load(DIR)` reads the files of a run directory (docs/contracts/run-directory.md) and needs no lab, so it also
-reads runs of other machines. `Topology` writes topology files. `__getattr__` imports each submodule at its
-first use, because pytest loads this package's plugin in every session and few sessions have a lab.
+reads runs of other machines. `lab(FILE)` brings a lab up for a `with` block. `Topology` writes topology
+files. `__getattr__` imports each submodule at its first use, because pytest loads this package's plugin in
+every session and few sessions have a lab.
 """
 
 from __future__ import annotations
 
 import importlib
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +18,15 @@ from .errors import LoadError
 
 if TYPE_CHECKING:
     from .campaign import Campaign
+    from .labs import Lab
     from .packets import Packets
     from .run import Run
     from .topology import Topology, TopologyError
 
-__all__ = ["Campaign", "LoadError", "Packets", "Run", "Topology", "TopologyError", "load"]
+__all__ = ["Campaign", "Lab", "LoadError", "Packets", "Run", "Topology", "TopologyError", "lab", "load"]
 _MODULES = {
     "Campaign": "campaign",
+    "Lab": "labs",
     "Packets": "packets",
     "Run": "run",
     "Topology": "topology",
@@ -51,6 +56,29 @@ def load(directory: str | Path) -> Run | Campaign:
         return Run(path)
     rule = "is neither a run (manifest.json, plan.json) nor a campaign (cells.jsonl)"
     raise LoadError(f"{path}: {rule}; name a directory results/LAB/RUN or a campaign's --out")
+
+
+def lab(
+    topology: str | Path | Topology,
+    *,
+    results: str | Path = "results",
+    kernel: str = "auto",
+    time: str = "real",
+    seed: int | None = None,
+    scenario: bool = False,
+    **parameters: object,
+) -> AbstractContextManager[Lab]:
+    """Brings a lab up for a `with` block and takes it down at its end, also after an exception.
+
+    topology: a file, or a Topology. scenario: runs the file's scenario to its end first, as virtual time
+    always does, which leaves nothing up. Its run directory is below `results`. Other keywords are the file's
+    parameters. Raises UnableError if this machine cannot carry the lab, LabError if it does not come up,
+    ValueError for a kernel in virtual time.
+    """
+    from .labs import opened
+
+    how = {"kernel": kernel, "time": time, "seed": seed, "scenario": scenario}
+    return opened(topology, Path(results), parameters, how)
 
 
 def _refuse_others(directory: Path, *deepest: int) -> None:

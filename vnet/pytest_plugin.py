@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from .lab import Lab, LabError, Spec, UnableError, spec_of
+from .labs import Lab, LabError, Spec, UnableError, spec_of
 from .topology import Topology
 
 MARK = (

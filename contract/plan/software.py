@@ -46,6 +46,8 @@ class Process:
     stop_signal: str = "SIGTERM"
     start: Literal["setup", "ramp", "hold"] = "setup"
     workdir: str | None = None  # the node's own directory
+    # keep the keys of its TLS connections: raw/logs/NODE.SOFTWARE.keys
+    tls_keys: bool = field(default=False, metadata=RARE)
 
 
 @dataclass(frozen=True, slots=True)

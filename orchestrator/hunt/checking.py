@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.hunt.model import Data
+from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.language.problem import TopologyError
 from orchestrator.language.ranges import range_of
 from orchestrator.run.prepare import Request, prepare
@@ -18,6 +19,9 @@ from orchestrator.topology.checks.timeline import accounts
 
 # The faults of a file that names none.
 BRIEF, OUTAGE, FROZEN, FULL, SKEW = "0.1..5 s", "0.1..30 s", "10 ms..10 s", "1..20 s", "-60..60 s"
+OF_A_KERNEL = frozenset(
+    {"schedule", "clock"}
+)  # kinds that `vnet images build lab-kernel-faults` makes possible
 IMPAIRED: Data = {"delay": "0..2 s", "loss": "0..40 %", "reorder": "0..10 %", "duplicate": "0..5 %"}
 
 
@@ -74,11 +78,14 @@ def ends(values: Any) -> list[Any]:
 
 
 def faults(topology: Topology) -> list[Data]:
-    """Returns the kinds of faults of a checked file: its list, or the default ones in a fixed order."""
+    """Returns the kinds of faults of a checked file: its list, or the default ones in a fixed order. The
+    default leaves out OF_A_KERNEL on a machine without the kernel that can do them.
+    """
     hunt = topology.model.hunt
     if hunt is not None and hunt.faults is not None:
         return [everywhere(fault, topology.names) for fault in hunt.faults]
-    return list(_everything(topology))
+    left_out = OF_A_KERNEL if VirtualKernel().with_faults is None else frozenset[str]()
+    return [fault for fault in _everything(topology) if left_out.isdisjoint(fault)]
 
 
 def _everything(topology: Topology) -> Iterator[Data]:

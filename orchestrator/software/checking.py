@@ -54,6 +54,10 @@ class Checks(Protocol):
     def programs(self, node: str) -> Mapping[str, Base]:
         """Returns the software of a node, by name."""
 
+    @property
+    def captured(self) -> bool:
+        """Whether the run keeps the packets of a capture point; True if mistakes in the file hide it."""
+
     def reachable(self, nodes: Iterable[str], node: str) -> bool | None:
         """Returns whether packets of all of `nodes` can reach `node`; None if the file has mistakes that
         hide the answer.

@@ -43,6 +43,7 @@ MODULES = {
     "frames": KindModule("frames.kind", "frames"),
     "udp": KindModule("udp", "udp"),
     "tcp": KindModule("tcp", "tcp"),
+    "http": KindModule("http", "http"),
     "bulk": KindModule("bulk", "bulk"),
     "zeromq": KindModule("zeromq.kind", "zeromq"),
     "frr": KindModule("frr.kind", "frr"),

@@ -1,12 +1,10 @@
-"""Makes the page's last sections: methods of measurement, versions and machine, logs, and commands that
-repeat the runs.
+"""Makes the page's last sections: methods of measurement, versions and machine, and commands that repeat the
+runs.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from reports.metrics.load import node_means
 from reports.provenance import command, provenance
@@ -15,10 +13,6 @@ from reports.sections.section import Page, Part
 from reports.study import Study
 from reports.trials import of_trials
 from reports.virtual import statement
-
-MOST = 200  # links in one page
-FEW = 12  # logs that need no folding
-FOLDER = Path("raw/logs")
 
 
 def method(page: Page) -> Part:
@@ -45,30 +39,6 @@ def _phases(study: Study) -> list[tuple[str, str]]:
     if not study.single:
         return []
     return [(f"phase {name}", f"{span.seconds:.1f} s") for name, span in phases(study.cells[0].run).items()]
-
-
-def logs(page: Page) -> Part | None:
-    """Returns the section of the page with up to MOST links; None for several runs, whose own pages have it,
-    and if all logs are empty.
-    """
-    if not page.study.single:
-        return None
-    run = page.study.cells[0].run.path
-    files = [file for file in sorted((run / FOLDER).glob("*.log")) if _printed(file)]
-    logs = [(f"../{FOLDER}/{quote(one.name)}", one.name, _size(one)) for one in files[:MOST]]
-    if not logs:
-        return None
-    return page.part("logs", "Logs", logs=logs, few=FEW, left_out=len(files) - len(logs))
-
-
-def _printed(file: Path) -> bool:
-    """Returns whether the log is a regular file, not a symbolic link, and not empty."""
-    return file.is_file() and not file.is_symlink() and file.stat().st_size > 0
-
-
-def _size(file: Path) -> str:
-    size = file.stat().st_size
-    return f"{size} B" if size < 1000 else f"{size / 1000:.3g} kB" if size < 1e6 else f"{size / 1e6:.3g} MB"
 
 
 def repeat(page: Page) -> Part:

@@ -12,6 +12,7 @@ from reports.sections import (
     explained,
     hosts,
     links,
+    logs,
     machines,
     messages,
     nodes,
@@ -59,6 +60,6 @@ SECTIONS: tuple[Section, ...] = (
     checks.section,
     provenance.method,
     provenance.section,
-    provenance.logs,
+    logs.section,
     provenance.repeat,
 )

@@ -17,7 +17,7 @@ from command_line import TOPOLOGIES, CommandLine
 import vnet as api
 from contract import findings
 from contract.manifest import Manifest
-from vnet.lab import Lab, LabError, Spec
+from vnet.labs import Lab, LabError, Spec
 
 PAIR = str(TOPOLOGIES / "pair.yaml")
 

@@ -44,7 +44,7 @@ def test_every_block_of_python_has_who_runs_it() -> None:
     untitled = [block for block in blocks() if block.info in ("python", "sql")]  # the tutorial's have a title
     assert [(block.page, block.info) for block in untitled] == [
         ("docs/pytest.md", "python"),
-        *[("docs/python.md", language) for language in ("python", "python", "sql", "python")],
+        *[("docs/python.md", language) for language in ("python", "python", "python", "sql", "python")],
     ], "a new block: a test of its own below"
 
 
@@ -76,6 +76,15 @@ def test_a_run_is_read(tmp_path: Path) -> None:
     run(tmp_path, "-c", printed("docs/python.md", 0).text)
 
 
+@NEEDS_KERNEL
+def test_a_lab_is_impaired_and_a_run_is_shown(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "topologies/udp-request.yaml", tmp_path)
+    said = run(tmp_path, "-c", printed("docs/python.md", 1).text)
+    assert "delay_ns" in said and "50000000" in said and "latency_p99" in said
+    means = [float(line.split("/")[4]) for line in said.splitlines() if line.startswith("rtt ")]
+    assert len(means) == 2 and means[1] > max(means[0] + 20, 90), said
+
+
 def test_a_data_set_is_queried(tmp_path: Path) -> None:
     """Shows that the printed Python and SQL query a data set of two runs, laid out as `vnet campaign dataset`
     does it (tests/reports/test_reports_dataset.py).
@@ -85,12 +94,12 @@ def test_a_data_set_is_queried(tmp_path: Path) -> None:
         cell = tmp_path / f"results/c/dataset/messages/cell=q{qos}/repetition=1/{levels}"
         cell.mkdir(parents=True)
         pl.DataFrame({"latency_ns": latencies}).write_parquet(cell / "run.parquet")
-    asked = printed("docs/python.md", 1).text + "\nprint(sorted(tails.collect().rows()))"
+    asked = printed("docs/python.md", 2).text + "\nprint(sorted(tails.collect().rows()))"
     assert run(tmp_path, "-c", asked) == "[(0, 3.0), (1, 6.0)]\n"
     sql = f"import duckdb; print(sorted(duckdb.sql({printed('docs/python.md', 0, 'sql').text!r}).fetchall()))"
     assert run(tmp_path, "-c", sql).startswith("[(0, 3e-06), (1, 6e-06)]\n")
 
 
 def test_a_topology_is_built(tmp_path: Path) -> None:
-    run(tmp_path, "-c", printed("docs/python.md", 2).text)
+    run(tmp_path, "-c", printed("docs/python.md", 3).text)
     run(tmp_path, "-m", "orchestrator.cli.main", "plan", "pair.yaml")

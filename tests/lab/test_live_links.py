@@ -8,7 +8,7 @@ import pytest
 from lab_plans import AGENT
 
 import vnet
-from vnet.lab import Lab
+from vnet.labs import Lab
 
 PAIR = (
     vnet.Topology("pair")

@@ -50,6 +50,10 @@ ROWS = {
         "{s: {tcp: {listen: 9001, nodelay: true}}}",
         "{c: {tcp: {to: server, push: {size: 100 B, rate: 5 /s}}}}",
     ),
+    "http": (
+        "{s: {http: {listen: 80, tls: lab}}}",
+        "{c: {http: {to: server, tls: lab, request: {size: 100 B, reply: 400 B, rate: 5 /s}}}}",
+    ),
     "zeromq": (
         "{s: {zeromq: {router: 5555, request: {size: 1699 B, reply: 1699 B, rate: 5 /s}}}}",
         "{c: {zeromq: {dealer: server}}}",

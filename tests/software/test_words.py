@@ -62,6 +62,8 @@ MODULES = (
     "capture/conservation/drops.py",
     "capture/conservation/stacks.py",
     "orchestrator/lab/admission.py",  # names the kinds whose logins it judges
+    "reports/metrics/answers.py",  # what a request and its answer are in each protocol of captures
+    "reports/sections/requests.html.j2",
     "capture/monitors/brokers.py",  # reads each broker's log for its limits
 )
 PARTS = ("orchestrator", "capture", "contract", "reports")

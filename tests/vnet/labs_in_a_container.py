@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import vnet
-from vnet.lab import Lab
+from vnet.labs import Lab
 
 asks = {"to": "b", "request": {"size": "100 B", "reply": "100 B", "rate": "10 /s", "rate_of": "client"}}
 PAIR = (

@@ -14,7 +14,7 @@ from synthetic import write_campaign, write_run
 from synthetic_shape import Shape
 
 import vnet
-from vnet.lab import spec_of
+from vnet.labs import spec_of
 
 
 @pytest.fixture(scope="module")

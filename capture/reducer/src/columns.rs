@@ -8,7 +8,7 @@ use crate::flows::Found;
 use crate::fold::FoldMap;
 use crate::network;
 use crate::packet::{
-    ANALYSIS, APP, ARP, ETHERTYPE, Layers, NET, PAYLOAD, PORTS, Packet, TCP, TYPES, VLAN,
+    ANALYSIS, APP, ARP, ETHERTYPE, IDS, Layers, NET, PAYLOAD, PORTS, Packet, TCP, TYPES, VLAN,
 };
 
 /// Rows of a row group of packets; its columns take about 16 MB.
@@ -79,6 +79,8 @@ pub struct Columns {
     app: Vec<u32>,
     type_counts: Vec<u32>,
     types: Vec<u32>,
+    id_counts: Vec<u32>,
+    ids: Vec<u32>,
     /// For each layer (link, VLAN, network, transport, application, data, padding) the bytes of each row.
     layers: [Vec<u32>; 7],
 }
@@ -121,6 +123,11 @@ impl Columns {
             self.type_counts.push(notes.types.len() as u32);
             self.types
                 .extend(notes.types.iter().map(|&kind| u32::from(kind)));
+        }
+        if notes.numbered {
+            present |= IDS;
+            self.id_counts.push(notes.ids.len() as u32);
+            self.ids.extend_from_slice(&notes.ids);
         }
         self.found.push(present);
         let again = verdict.is_retransmission();
@@ -239,18 +246,23 @@ impl Columns {
                 APP,
                 named(&self.app, |app| dissect::name(app as u8).into()),
             ),
-            19 => self.types_chunk(),
-            layer => required(encode::numbers(&self.layers[layer - 20])),
+            19 => self.lists(
+                TYPES,
+                &self.type_counts,
+                named(&self.types, |kind| dissect::type_name(kind as u16)),
+            ),
+            layer @ 20..27 => required(encode::numbers(&self.layers[layer - 20])),
+            _ => self.lists(IDS, &self.id_counts, encode::numbers(&self.ids)),
         }
     }
 
-    /// Encodes the lists of message types: a row without types is one entry of definition level 0, a row with
-    /// n types is n entries of level 2.
-    fn types_chunk(&self) -> Chunk {
+    /// Encodes a column of lists: a row without a list is one entry of definition level 0, a row with n values
+    /// is n entries of level 2. `bit` marks the rows with a list, of which `counts` are the lengths.
+    fn lists(&self, bit: u8, counts: &[u32], pages: Pages) -> Chunk {
         let (mut repetition, mut definition) = (Vec::new(), Vec::new());
-        let mut counts = self.type_counts.iter();
+        let mut counts = counts.iter();
         for found in &self.found {
-            let count = if found & TYPES == 0 {
+            let count = if found & bit == 0 {
                 0
             } else {
                 counts.next().map_or(0, |&count| count as usize)
@@ -264,7 +276,7 @@ impl Columns {
         Chunk {
             levels,
             entries: repetition.len(),
-            pages: named(&self.types, |kind| dissect::type_name(kind as u16)),
+            pages,
         }
     }
 
@@ -296,6 +308,8 @@ impl Columns {
             &mut self.app,
             &mut self.type_counts,
             &mut self.types,
+            &mut self.id_counts,
+            &mut self.ids,
         ]
         .into_iter()
         .chain(&mut self.layers)

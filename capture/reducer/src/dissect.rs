@@ -8,6 +8,7 @@ mod amqp;
 mod dns;
 mod head;
 mod http;
+mod http2;
 mod iec61850;
 mod mqtt;
 mod pgm;
@@ -28,7 +29,7 @@ pub const UNKNOWN: u16 = 0;
 const KIND_BITS: u32 = 10;
 
 /// All dissectors; the index of a dissector is its protocol's number.
-static ALL: [Dissector; 17] = [
+static ALL: [Dissector; 18] = [
     mqtt::DISSECTOR,
     vnet::DISSECTOR,
     dns::DISSECTOR,
@@ -46,6 +47,7 @@ static ALL: [Dissector; 17] = [
     synphasor::DISSECTOR,
     redis::DISSECTOR,
     postgresql::DISSECTOR,
+    http2::DISSECTOR,
 ];
 
 /// The dissectors of the two directions of a connection, which may share state.
@@ -107,6 +109,10 @@ pub struct Notes {
     pub app: Option<u8>,
     /// The types of messages that end in the packet, each combined with its protocol's number.
     pub types: Vec<u16>,
+    /// For each of `types` the number that its message and the answer to it share; 0 without one.
+    pub ids: Vec<u32>,
+    /// Whether the protocol numbers its messages: then `ids` are in the table.
+    pub numbered: bool,
     /// Number of bytes of the packet's payload that are the protocol's header.
     pub header: u32,
 }
@@ -115,6 +121,8 @@ impl Notes {
     pub fn clear(&mut self) {
         self.app = None;
         self.types.clear();
+        self.ids.clear();
+        self.numbered = false;
         self.header = 0;
     }
 
@@ -122,6 +130,17 @@ impl Notes {
     pub fn push(&mut self, kind: u16) {
         self.types
             .push(u16::from(self.app.unwrap_or_default()) << KIND_BITS | kind);
+        self.ids.push(0);
+    }
+
+    /// Adds the type `kind` of a message that ends in this packet, with the number that the message and its
+    /// answer share.
+    pub fn push_numbered(&mut self, kind: u16, id: u32) {
+        self.push(kind);
+        self.numbered = true;
+        if let Some(last) = self.ids.last_mut() {
+            *last = id;
+        }
     }
 
     /// Adds `UNKNOWN`, unless it is already the last type: the dissector could not follow the stream.
@@ -142,6 +161,15 @@ pub fn number(name: &str) -> Option<u8> {
     ALL.iter()
         .position(|dissector| dissector.name == name)
         .map(|place| place as u8)
+}
+
+/// Returns the number of the protocol that the first bytes of a connection show: HTTP/2 on a port of HTTP/1;
+/// else that of the port.
+pub fn shown_by(app: u8, data: &[u8]) -> u8 {
+    let upgraded = ALL[usize::from(app)].name == http::DISSECTOR.name && http2::begins(data);
+    number(http2::DISSECTOR.name)
+        .filter(|_| upgraded)
+        .unwrap_or(app)
 }
 
 /// Returns the names that `--app` accepts: the protocols that a TCP or UDP port can select.

@@ -41,6 +41,8 @@ struct Flow {
     /// The number of the application protocol that the ports indicate; None if they indicate none.
     app: Option<u8>,
     followers: Option<Box<[Follower; 2]>>,
+    /// Whether a packet with payload was seen.
+    begun: bool,
     /// The connection's summary; None unless a table of connections is requested.
     connection: Option<Box<Connection>>,
 }
@@ -200,6 +202,7 @@ impl Flow {
             acks: [None; 2],
             app,
             followers: streams.map(|both| Box::new(both.map(Follower::new))),
+            begun: false,
             connection: None,
         }
     }
@@ -286,6 +289,18 @@ impl Flow {
             return;
         };
         let syn = packet.flags & SYN != 0;
+        if !self.begun && packet.payload_len > 0 {
+            self.begun = true;
+            let shown = self.app.map(|app| dissect::shown_by(app, packet.payload));
+            if shown != self.app
+                && let Some(streams) = shown.and_then(dissect::streams)
+            {
+                self.app = shown;
+                for (follower, stream) in followers.iter_mut().zip(streams) {
+                    follower.change(stream);
+                }
+            }
+        }
         let follower = &mut followers[side];
         if syn {
             follower.open(packet.seq);

@@ -46,6 +46,14 @@ impl Follower {
         }
     }
 
+    /// Replaces the dissector, before the first byte of the stream.
+    pub fn change(&mut self, stream: Box<dyn Stream>) {
+        self.stream = stream;
+        if self.placed {
+            self.begin();
+        }
+    }
+
     /// Returns the number of bytes that wait for earlier segments.
     pub fn waiting(&self) -> usize {
         self.early_bytes

@@ -12,6 +12,7 @@ pub const PAYLOAD: u8 = 32;
 pub const ANALYSIS: u8 = 1;
 pub const APP: u8 = 2;
 pub const TYPES: u8 = 4;
+pub const IDS: u8 = 8;
 
 /// Protocol number that represents ARP; IP's own numbers end at 255.
 pub const ARP: u16 = 256;

@@ -43,6 +43,7 @@ const SCHEMA: &str = "message packets {
     REQUIRED INT32 app_bytes (INTEGER(32, false));
     REQUIRED INT32 data_bytes (INTEGER(32, false));
     REQUIRED INT32 pad_bytes (INTEGER(32, false));
+    OPTIONAL group app_ids (LIST) { REPEATED group list { REQUIRED INT32 element (INTEGER(32, false)); } }
 }";
 
 /// A Parquet file whose columns the caller encodes.

@@ -125,8 +125,11 @@ class VirtualKernel(LabKernel):
         """Returns the best kernel for a plan, if it has wrong clocks or schedules the best with that patch;
         None if there is none. So other runs keep their bytes, which any change of a kernel moves.
         """
-        if not wrong_machines(plan):
-            return self.binary
+        return self.with_faults if wrong_machines(plan) else self.binary
+
+    @property
+    def with_faults(self) -> UmlBinary | None:
+        """The best kernel with wrong clocks and schedules of nodes; None if there is none."""
         known = [one for one in (self.binary, *self.others) if one is not None]
         return next((one for one in known if FAULTS in one.path.read_bytes()), None)
 

@@ -81,6 +81,11 @@ class Command(Base):
         default_factory=dict, description="Path: content; relative paths are below the node's own directory."
     )
     tls: ProgramTlsKey = None
+    tls_keys: bool = Field(
+        False,
+        description="Keep the keys of the program's TLS connections with the run (SSLKEYLOGFILE), to decrypt "
+        "its captures: raw/logs/NODE.SOFTWARE.keys.",
+    )
     ready: Ready | None = Field(None, description="Readiness probe.")
     at_end: Literal["running", "exited"] = Field(
         "running", description="Expected state at the end of the hold."

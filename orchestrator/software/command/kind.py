@@ -17,6 +17,7 @@ from .accounts import check_flow
 from .file import Command, Ready
 from .planning import plan
 
+KEYS = "SSLKEYLOGFILE"
 MEMORY_BYTES = 10_000_000  # a guess: the program is unknown
 
 
@@ -35,6 +36,14 @@ def _check(report: Checks, here: Here, command: Command) -> None:
     check_files(report, (*path, "files"), command.files)
     if command.tls is not None:
         check_tls(report, (*path, "tls"), command.tls)
+    if command.tls_keys and not report.captured:
+        rule = "keeps keys, and no capture keeps packets to decrypt"
+        report.add(
+            (*path, "tls_keys"), None, rule, "write `captures: {NAME: {at: node NODE}}`, or leave it out"
+        )
+    if command.tls_keys and KEYS in command.env:
+        rule = "is set by `tls_keys`"
+        report.add((*path, "env", KEYS), command.env[KEYS], rule, "leave one of them out")
     for name, flow in command.flows.items():
         check_flow(report, here, flow, (*path, "flows", name))
 

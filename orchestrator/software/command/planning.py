@@ -42,4 +42,5 @@ def _process(scene: Scene, placed: Placed, command: Command) -> Process:
         stop_signal=command.stop_signal,
         start=command.start,
         workdir=command.workdir,
+        tls_keys=command.tls_keys,
     )

@@ -121,6 +121,12 @@ class Report:
         """Returns the node's software by name."""
         return self.names.nodes[node].software
 
+    @property
+    def captured(self) -> bool:
+        """Whether the run keeps the packets of a capture point; True if mistakes in the file hide it."""
+        kept = (one.keep and one.to is None for one in self.model.captures.values())
+        return any(kept) or self.lost("captures")
+
     def reachable(self, nodes: Iterable[str], node: str) -> bool | None:
         """Returns whether packets from all `nodes` can reach a node; None if the file has too many mistakes
         to decide.

@@ -1,5 +1,6 @@
-//! Dissects DNS (RFC 1035) over UDP and TCP, and multicast DNS, into queries and responses; the whole message
-//! counts as header.
+//! Dissects DNS (RFC 1035) over UDP and TCP, and multicast DNS, into queries and responses, the type of a
+//! response being its code other than NOERROR; the whole message counts as header, and its identifier is its
+//! number.
 
 use super::head::Head;
 use super::{Dissector, Notes, Stream};
@@ -29,30 +30,45 @@ const HEADER: usize = 12;
 /// The highest assigned operation code (RFC 8490: stateful operations).
 const LAST_OPCODE: u8 = 6;
 
+/// The names of types: a query, a response without an error, and responses by their code (RFC 1035, 4.1.1).
+const NAMES: [&str; 7] = [
+    "QUERY", "RESPONSE", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED",
+];
+
 fn type_name(kind: u16) -> String {
-    ["QUERY", "RESPONSE"][usize::from(kind - QUERY)].into()
+    let name = NAMES.get(usize::from(kind - QUERY));
+    name.map_or_else(|| format!("RCODE_{}", kind - RESPONSE), |&name| name.into())
 }
 
-/// Returns the message's type, query or response, from `flags`, the header's third byte; None if its
-/// operation code is not assigned.
-fn kind(flags: u8) -> Option<u16> {
-    let known = flags >> 3 & 0xf <= LAST_OPCODE;
-    known.then_some(if flags & 0x80 == 0 { QUERY } else { RESPONSE })
+/// Returns the message's type from the header's third and fourth bytes; None if its operation code is not
+/// assigned.
+fn kind(flags: [u8; 2]) -> Option<u16> {
+    let known = flags[0] >> 3 & 0xf <= LAST_OPCODE;
+    let response = RESPONSE + u16::from(flags[1] & 0xf);
+    known.then_some(if flags[0] & 0x80 == 0 {
+        QUERY
+    } else {
+        response
+    })
 }
 
 fn datagram(data: &[u8], length: usize, notes: &mut Notes) -> bool {
-    let found = data
-        .get(2)
-        .and_then(|&flags| kind(flags))
-        .filter(|_| length >= HEADER);
     notes.header = length as u32;
-    found.inspect(|&kind| notes.push(kind)).is_some()
+    let &[high, low, first, second, ..] = data else {
+        return false;
+    };
+    let id = u16::from_be_bytes([high, low]).into();
+    let found = kind([first, second]).filter(|_| length >= HEADER);
+    found
+        .inspect(|&kind| notes.push_numbered(kind, id))
+        .is_some()
 }
 
 #[derive(Default)]
 struct Dns {
     head: Head<{ HEADER + 2 }>,
     kind: u16,
+    id: u32,
     left: u32,
 }
 
@@ -61,7 +77,7 @@ impl Dns {
         notes.header += count;
         self.left -= count;
         if self.left == 0 {
-            notes.push(self.kind);
+            notes.push_numbered(self.kind, self.id);
         }
     }
 }
@@ -72,11 +88,11 @@ impl Stream for Dns {
     }
 
     fn plausible(&self, data: &[u8], _cut: bool) -> bool {
-        let &[high, low, _, _, flags, ..] = data else {
+        let &[high, low, _, _, first, second, ..] = data else {
             return false;
         };
         let length = usize::from(u16::from_be_bytes([high, low]));
-        kind(flags).is_some() && length >= HEADER && length + 2 <= data.len()
+        kind([first, second]).is_some() && length >= HEADER && length + 2 <= data.len()
     }
 
     fn parse(&mut self, mut data: &[u8], notes: &mut Notes) -> bool {
@@ -91,11 +107,13 @@ impl Stream for Dns {
             notes.header += taken;
             let Some(head) = head else { break };
             let length = u32::from(u16::from_be_bytes([head[0], head[1]]));
-            let (Some(kind), Some(left)) = (kind(head[4]), length.checked_sub(HEADER as u32))
+            let (Some(kind), Some(left)) =
+                (kind([head[4], head[5]]), length.checked_sub(HEADER as u32))
             else {
                 return false;
             };
             (self.kind, self.left) = (kind, left);
+            self.id = u16::from_be_bytes([head[2], head[3]]).into();
             self.pass(0, notes);
         }
         true

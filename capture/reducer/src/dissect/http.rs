@@ -27,6 +27,11 @@ pub const DISSECTOR: Dissector = Dissector {
 const PIPELINE: usize = 64;
 const SWITCHING_PROTOCOLS: u16 = 101;
 
+/// Returns the number of a method's name; None if it is unknown.
+pub fn method(name: &[u8]) -> Option<u16> {
+    line::method(name)
+}
+
 /// The methods of requests without a response so far, shared by both directions.
 type Pending = Rc<RefCell<Methods>>;
 

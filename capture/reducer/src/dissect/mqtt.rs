@@ -1,5 +1,6 @@
 //! Dissects MQTT: finds the control packets that end in a stream's bytes, and counts header bytes. The parser
-//! stores no payload, only a packet's type and the number of its remaining bytes.
+//! stores no payload, only a packet's type, its identifier and the number of its remaining bytes. The type
+//! `REFUSED` precedes that of an acknowledgement with a code of failure.
 
 #[cfg(test)]
 mod follow_tests;
@@ -19,7 +20,7 @@ pub const DISSECTOR: Dissector = Dissector {
 };
 
 /// The names of packet types, at the index of type - 1.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "CONNECT",
     "CONNACK",
     "PUBLISH",
@@ -35,9 +36,19 @@ const NAMES: [&str; 15] = [
     "PINGRESP",
     "DISCONNECT",
     "AUTH",
+    "REFUSED",
 ];
+const REFUSED: u16 = 16;
 const CONNECT: u8 = 1;
+const CONNACK: u8 = 2;
 const PUBLISH: u8 = 3;
+const PUBACK: u8 = 4;
+const PUBCOMP: u8 = 7;
+const SUBSCRIBE: u8 = 8;
+const SUBACK: u8 = 9;
+const UNSUBACK: u8 = 11;
+/// The lowest reason code of a failure (MQTT 5, 2.4; 0x80 of SUBACK in 3.1.1, too).
+const FAILURE: u8 = 0x80;
 /// Bytes of a CONNECT before the protocol level: the name "MQTT" with its length.
 const BEFORE_LEVEL: u32 = 6;
 /// The lowest protocol level at which a PUBLISH has properties.
@@ -49,6 +60,8 @@ fn streams() -> Streams {
         Box::new(Mqtt {
             state: State::Start,
             level: level.clone(),
+            id: 0,
+            refused: false,
         })
     };
     [one(), one()]
@@ -59,6 +72,10 @@ fn streams() -> Streams {
 struct Mqtt {
     state: State,
     level: Rc<Cell<u8>>,
+    /// The identifier of the present packet so far; 0 if it has none.
+    id: u16,
+    /// Whether the present packet states a failure.
+    refused: bool,
 }
 
 /// The parser's position in the control packets of a stream.
@@ -88,6 +105,14 @@ enum Part {
     },
     Properties(u32),
     Payload,
+    /// The rest of the identifier with which a body begins, in bytes.
+    Identifier(u32),
+    /// The flags of a CONNACK.
+    Flags,
+    /// The one reason code of an acknowledgement; in a CONNACK 0 alone is a success.
+    Reason,
+    /// One reason code of each topic.
+    Reasons,
 }
 
 impl Part {
@@ -95,6 +120,8 @@ impl Part {
         match kind {
             CONNECT => Self::BeforeLevel(BEFORE_LEVEL),
             PUBLISH => Self::TopicHigh,
+            CONNACK => Self::Flags,
+            PUBACK..=PUBCOMP | SUBSCRIBE..=UNSUBACK => Self::Identifier(2),
             _ => Self::Header,
         }
     }
@@ -129,7 +156,11 @@ impl Mqtt {
 
     fn body(&mut self, first: u8, left: u32, part: Part, notes: &mut Notes) {
         if left == 0 {
-            notes.push((first >> 4).into());
+            if std::mem::take(&mut self.refused) {
+                notes.push_numbered(REFUSED, self.id.into());
+            }
+            notes.push_numbered((first >> 4).into(), self.id.into());
+            self.id = 0;
             self.state = State::Start;
         } else {
             self.state = State::Body { first, left, part };
@@ -176,25 +207,59 @@ impl Mqtt {
                         value,
                         shift: shift + 7,
                     },
+                    (false, 0) if matches!(first >> 4, SUBACK | UNSUBACK) => Part::Reasons,
                     (false, 0) => Part::Payload,
                     (false, left) => Part::Properties(left),
                 }
             }
             Part::Properties(left) if left > step => Part::Properties(left - step),
+            Part::Properties(_) if matches!(first >> 4, SUBACK | UNSUBACK) => Part::Reasons,
             Part::Properties(_) => Part::Payload,
+            Part::Identifier(left) if left > step => Part::Identifier(left - step),
+            Part::Identifier(_) => match first >> 4 {
+                PUBACK..=PUBCOMP => Part::Reason,
+                SUBACK | UNSUBACK if self.level.get() >= WITH_PROPERTIES => {
+                    Part::PropertyLength { value: 0, shift: 0 }
+                }
+                SUBACK => Part::Reasons,
+                _ => Part::Header,
+            },
+            Part::Flags => Part::Reason,
+            Part::Reason => Part::Header,
+            Part::Reasons => part,
+        }
+    }
+
+    /// Notes the identifier and the failure that the next bytes of the body state; they belong to `part`.
+    fn note(&mut self, first: u8, part: Part, bytes: &[u8]) {
+        match part {
+            // The identifier follows the topic, so the last two bytes remain.
+            Part::Fields(_) if first & 0b110 != 0 => self.shift_in(bytes),
+            Part::Identifier(_) => self.shift_in(bytes),
+            Part::Reason if first >> 4 == CONNACK => self.refused = bytes[0] != 0,
+            Part::Reason | Part::Reasons => self.refused |= bytes[0] >= FAILURE,
+            _ => {}
+        }
+    }
+
+    fn shift_in(&mut self, bytes: &[u8]) {
+        for &byte in &bytes[bytes.len().saturating_sub(2)..] {
+            self.id = self.id << 8 | u16::from(byte);
         }
     }
 
     /// Skips `count` bytes of the body that were not captured, counts their header bytes, and returns the
     /// next part. Where the length of the header is not known, all bytes count as payload.
-    fn unseen(part: Part, count: u32, notes: &mut Notes) -> Part {
+    fn unseen(first: u8, part: Part, count: u32, notes: &mut Notes) -> Part {
+        if first >> 4 != PUBLISH {
+            notes.header += count;
+            return Part::Header;
+        }
         notes.header += match part {
-            Part::Header | Part::BeforeLevel(_) | Part::Level => count,
             Part::Fields(left) | Part::Properties(left) => count.min(left),
             _ => 0,
         };
         match part {
-            Part::Header | Part::BeforeLevel(_) | Part::Level => Part::Header,
             Part::Fields(left) if count < left => Part::Fields(left - count),
             Part::Properties(left) if count < left => Part::Properties(left - count),
             _ => Part::Payload,
@@ -205,6 +270,7 @@ impl Mqtt {
 impl Stream for Mqtt {
     fn begin(&mut self) {
         self.state = State::Start;
+        (self.id, self.refused) = (0, false);
     }
 
     fn plausible(&self, data: &[u8], cut: bool) -> bool {
@@ -239,6 +305,7 @@ impl Stream for Mqtt {
                     if !matches!(part, Part::Payload) {
                         notes.header += step;
                     }
+                    self.note(first, part, &data[..step as usize]);
                     let last = data[step as usize - 1];
                     let next = self.after(first, part, step, last);
                     self.body(first, left - step, next, notes);
@@ -256,7 +323,7 @@ impl Stream for Mqtt {
             return false;
         };
         let inside = left.min(count);
-        let next = Self::unseen(part, inside, notes);
+        let next = Self::unseen(first, part, inside, notes);
         self.body(first, left - inside, next, notes);
         count <= left
     }

@@ -297,6 +297,11 @@ impl Node {
         while let Some((pid, status)) = os::reap() {
             for s in &mut self.software {
                 if s.on_exit(pid, status) {
+                    let kept = s.keep_beside(self.logs.as_ref());
+                    if let Err(text) = kept {
+                        self.channel
+                            .send(&json!({"event": "error", "text": text}).to_string());
+                    }
                     let own = self.accounts.iter_mut().filter(|a| a.software == s.name);
                     own.for_each(|account| account.ended(&mut self.records));
                     // Records must leave at once: the client may end the node next.

@@ -84,9 +84,16 @@ impl Node {
             &dir,
             &mut process.env,
         )?;
-        let log = log.map(|path| files::open_log(&software.name, &path, self.logs.as_ref()));
-        let log = log.transpose()?;
-        let started = Supervised::start(&software.name, process, &dir, log, id.clone())?;
+        let opened = log.as_ref();
+        let opened = opened.map(|path| files::open_log(&software.name, path, self.logs.as_ref()));
+        let mut started = Supervised::start(
+            &software.name,
+            process,
+            &dir,
+            opened.transpose()?,
+            id.clone(),
+        )?;
+        started.log_path = log;
         self.software.push(started);
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! stops it. Keeps its last lines of output for error reports.
 
 pub mod files;
+mod kept;
 mod output;
 mod readiness;
 
@@ -9,6 +10,7 @@ use super::child;
 use crate::clock;
 use crate::os::Res;
 use crate::proto::{Expect, Process, Restart};
+use kept::Times;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -41,8 +43,11 @@ pub struct Supervised {
     restart_at: Option<i64>,
     output: Option<OwnedFd>,
     log: Option<File>,
+    /// The path of the log; None without one.
+    pub log_path: Option<String>,
     /// Bytes that this program has written to the log.
     logged: u64,
+    times: Times,
     line: Vec<u8>,
     last: VecDeque<String>,
     seen_text: bool,
@@ -74,7 +79,9 @@ impl Supervised {
             restart_at: None,
             output: None,
             log,
+            log_path: None,
             logged: 0,
+            times: Times::default(),
             line: Vec::new(),
             last: VecDeque::new(),
             seen_text: false,
@@ -110,6 +117,7 @@ impl Supervised {
             .args(&self.spec.argv[1..])
             .envs(&self.spec.env)
             .current_dir(self.spec.workdir.as_deref().unwrap_or(&self.dir))
+            .envs(self.keys_file().map(|path| (kept::VARIABLE, path)))
             .stdin(Stdio::null())
             .stdout(Stdio::from(writer))
             .stderr(Stdio::from(errors));
@@ -163,6 +171,7 @@ impl Supervised {
 
     /// Runs probes and restarts that are due, and kills the program after a stop's timeout.
     pub fn on_time(&mut self, now: i64, addresses: &[String]) {
+        self.times.stamp(now + clock::offset_ns());
         if self.state == State::Starting && self.alive && now >= self.probe_at {
             self.probe(now, addresses);
         }

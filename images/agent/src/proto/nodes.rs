@@ -195,6 +195,9 @@ pub struct Process {
     /// The program's working directory; None: the node's own directory.
     #[serde(default)]
     pub workdir: Option<String>,
+    /// Whether the program writes the keys of its TLS connections to a file that the run keeps.
+    #[serde(default)]
+    pub tls_keys: bool,
 }
 
 /// A program that runs in a node.

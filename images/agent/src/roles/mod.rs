@@ -56,10 +56,11 @@ type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// The function that creates ("arms") a role, for each kind of software. It checks the specification and
 /// binds listening sockets; a role sends nothing before `go`.
-static KINDS: [(&str, Arm); 9] = [
+static KINDS: [(&str, Arm); 10] = [
     ("amqp", amqp::arm),
     ("bulk", bulk::arm),
     ("goose", goose::arm),
+    ("http", tcp::arm),
     ("mqtt", mqtt::arm),
     ("sampled-values", sampled_values::arm),
     ("synchrophasor", synchrophasor::arm),

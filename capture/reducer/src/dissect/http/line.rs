@@ -16,6 +16,12 @@ pub fn is_status(kind: u16) -> bool {
     kind >= 100
 }
 
+/// Returns the number of a method's name; None if it is unknown.
+pub fn method(name: &[u8]) -> Option<u16> {
+    let place = METHODS.iter().position(|known| known.as_bytes() == name)?;
+    Some(place as u16 + 1)
+}
+
 pub fn type_name(kind: u16) -> String {
     if is_status(kind) {
         kind.to_string()
@@ -76,11 +82,9 @@ impl Line {
                 .contains(&status)
                 .then_some(Start::Response(status as u16));
         }
-        let method = self.kept.split(|&byte| byte == b' ').next()?;
-        let place = METHODS
-            .iter()
-            .position(|known| known.as_bytes() == method)?;
-        (self.kept.len() > method.len()).then_some(Start::Request(place as u16 + 1))
+        let word = self.kept.split(|&byte| byte == b' ').next()?;
+        let number = method(word)?;
+        (self.kept.len() > word.len()).then_some(Start::Request(number))
     }
 
     /// Parses a header field that determines the body's length: Content-Length with a number, or

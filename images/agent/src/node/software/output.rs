@@ -47,6 +47,7 @@ impl Supervised {
         let room = LOG_BYTES
             .saturating_sub(self.logged)
             .min(bytes.len() as u64) as usize;
+        self.times.note(self.logged);
         self.logged += room as u64;
         let written = log.write_all(&bytes[..room]);
         if written.is_ok() && room == bytes.len() {

@@ -8,7 +8,7 @@ mod delivery;
 mod link;
 mod lives;
 mod replies;
-mod tls;
+pub mod tls;
 mod waits;
 
 pub use delivery::Rules;

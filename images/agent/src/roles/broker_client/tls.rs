@@ -1,4 +1,4 @@
-//! Encrypts and decrypts the bytes between a client and its broker by TLS. rustls is a state machine without
+//! Encrypts and decrypts the bytes of a connection by TLS, at either side. rustls is a state machine without
 //! I/O, between the socket and the protocol.
 
 use crate::os::{self, Res};
@@ -7,7 +7,10 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, HandshakeKind, RootCertStore, SupportedProtocolVersion};
+use rustls::{
+    ClientConfig, Connection, HandshakeKind, RootCertStore, ServerConfig, ServerConnection,
+    SupportedProtocolVersion,
+};
 use serde::Deserialize;
 use std::fmt::Display;
 use std::io::{self, Read, Write};
@@ -25,6 +28,39 @@ pub struct Settings {
     /// The name in the broker's certificate, also sent as SNI.
     server_name: String,
     versions: Vec<String>,
+}
+
+/// The certificate chain of a server and its key, as PEM.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Identity {
+    cert: String,
+    key: String,
+}
+
+/// The settings of TLS that all connections of a server share.
+pub struct Acceptor {
+    config: Arc<ServerConfig>,
+}
+
+impl Acceptor {
+    pub fn new(identity: &Identity) -> Res<Self> {
+        let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).map_err(bad("key"))?;
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(bad("versions"))?
+            .with_no_client_auth()
+            .with_single_cert(certificates("cert", &identity.cert)?, key)
+            .map_err(bad("cert"))?;
+        Ok(Self {
+            config: Arc::new(config),
+        })
+    }
+
+    /// Creates the TLS of an accepted connection.
+    pub fn begin(&self) -> Res<Channel> {
+        let conn = ServerConnection::new(self.config.clone()).map_err(words)?;
+        Ok(Channel::new(conn.into()))
+    }
 }
 
 /// The settings of TLS that all connections of a client share, with the sessions that it can resume.
@@ -88,17 +124,13 @@ impl Tls {
     pub fn begin(&self) -> Res<Channel> {
         let conn = ClientConnection::new(self.config.clone(), self.name.clone())
             .map_err(|e| format!("TLS: {e}"))?;
-        Ok(Channel {
-            conn,
-            encrypted: 0,
-            told: false,
-        })
+        Ok(Channel::new(conn.into()))
     }
 }
 
 /// The TLS of one connection.
 pub struct Channel {
-    conn: ClientConnection,
+    conn: Connection,
     /// Number of bytes of the protocol's output that the last `encrypt` took and `take_left` has not
     /// returned.
     encrypted: usize,
@@ -119,6 +151,14 @@ impl Write for Socket {
 }
 
 impl Channel {
+    fn new(conn: Connection) -> Self {
+        Self {
+            conn,
+            encrypted: 0,
+            told: false,
+        }
+    }
+
     /// Decrypts received bytes and appends the content to `plain`; returns an error if the peer violates TLS,
     /// its certificate is refused, or it refuses ours.
     pub fn read(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Res<()> {

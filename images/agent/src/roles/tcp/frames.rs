@@ -27,6 +27,7 @@ pub struct Frames {
 impl Frames {
     /// Passes every completed message to `take`, without its length; keeps an incomplete rest for the next
     /// call. Returns an error for a message longer than `LONGEST`.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Res<()> {
         self.feed_while(bytes, |message| {
             take(message);

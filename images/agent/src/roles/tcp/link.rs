@@ -2,16 +2,16 @@
 //! the socket has accepted all of it; a message without a reply stays open until the peer has acknowledged
 //! it or the connection ends.
 
-use super::frames::{self, Frames};
-use crate::clock;
-use crate::os;
-use crate::payload::{self, Purpose};
+mod traffic;
+
+use super::http;
+use super::wire::Wire;
 use crate::records::Outcome;
+use crate::roles::broker_client::tls::{Channel, Tls};
 use crate::roles::ledger::{Key, Ledger};
 use crate::roles::peers::Peer;
-use crate::roles::socket::{self, BACKLOG_BYTES, CONNECT_LIMIT_NS, Marks};
+use crate::roles::socket::{self, CONNECT_LIMIT_NS, Marks};
 use std::collections::{BTreeSet, VecDeque};
-use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -28,11 +28,16 @@ pub struct Settings {
     /// The most messages of one link that are in its output or, as requests, unanswered; `usize::MAX`: no
     /// limit.
     pub inflight: usize,
+    /// The settings of HTTP; None: messages follow their lengths.
+    pub http: Option<http::Settings>,
+    pub tls: Option<Tls>,
 }
 
 /// A change of the connection's state, for the records of the session.
 pub enum Change {
     Connecting,
+    /// The kind of the handshake of TLS.
+    Tls(String),
     Connected,
     /// True if the connection had been established; and the reason why it or the attempt ended.
     Ended(bool, String),
@@ -43,6 +48,8 @@ enum State {
     Waiting(i64),
     Connecting(i64),
     Up,
+    /// Without a connection until a message is to be sent.
+    Idle,
     Over,
 }
 
@@ -59,6 +66,11 @@ pub struct Link {
     index: usize,
     state: State,
     socket: Option<TcpStream>,
+    tls: Option<Channel>,
+    /// Whether TCP's handshake is complete.
+    established: bool,
+    /// Whether the connection began after an idle time, which is no change of the session.
+    quiet: bool,
     queue: VecDeque<Key>,
     output: Vec<u8>,
     leaving: VecDeque<Leaving>,
@@ -67,7 +79,7 @@ pub struct Link {
     unconfirmed: VecDeque<(u64, Key)>,
     confirm_ns: i64,
     unanswered: BTreeSet<Key>,
-    frames: Frames,
+    wire: Wire,
     pub changes: Vec<Change>,
     /// Number of received messages that match no request.
     pub foreign: u64,
@@ -80,6 +92,9 @@ impl Link {
             index,
             state: State::Over,
             socket: None,
+            tls: None,
+            established: false,
+            quiet: false,
             queue: VecDeque::new(),
             output: Vec::new(),
             leaving: VecDeque::new(),
@@ -87,7 +102,7 @@ impl Link {
             unconfirmed: VecDeque::new(),
             confirm_ns: 0,
             unanswered: BTreeSet::new(),
-            frames: Frames::default(),
+            wire: Wire::new(false),
             changes: Vec::new(),
             foreign: 0,
         }
@@ -97,12 +112,34 @@ impl Link {
         self.state = State::Waiting(at_ns);
     }
 
+    /// Makes the link connect with its first message.
+    pub fn rest(&mut self) {
+        self.state = State::Idle;
+    }
+
     pub fn up(&self) -> bool {
         self.state == State::Up
     }
 
+    /// Returns whether the link is up, or needs no connection until its next message.
+    pub fn ready(&self) -> bool {
+        matches!(self.state, State::Up | State::Idle)
+    }
+
+    /// Returns whether the link is closed for good, and the number of messages that wait here for the
+    /// connection or for their answers: a new message takes the link with the least.
+    pub fn load(&self) -> (bool, usize) {
+        let waiting = self.queue.len() + self.leaving.len() + self.unanswered.len();
+        (self.state == State::Over, waiting)
+    }
+
     pub fn fd(&self) -> Option<(RawFd, bool)> {
-        let write = !self.up() || !self.output.is_empty();
+        let output = !self.output.is_empty();
+        let write = match &self.tls {
+            _ if !self.established => true,
+            Some(channel) => channel.wants_write(output),
+            None => output,
+        };
         self.socket.as_ref().map(|s| (s.as_raw_fd(), write))
     }
 
@@ -110,7 +147,7 @@ impl Link {
         match self.state {
             State::Waiting(at) | State::Connecting(at) => Some(at),
             State::Up => (!self.unconfirmed.is_empty()).then_some(self.confirm_ns),
-            State::Over => None,
+            State::Idle | State::Over => None,
         }
     }
 
@@ -134,14 +171,19 @@ impl Link {
     }
 
     fn connect(&mut self, now: i64, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
-        self.changes.push(Change::Connecting);
+        if !self.quiet {
+            self.changes.push(Change::Connecting);
+        }
         let (address, port) = (self.peer.address, self.peer.port);
-        match socket::connect(address, port, settings.nodelay, settings.marks) {
-            Ok(socket) => {
-                self.socket = Some(socket);
+        let tls = settings.tls.as_ref().map(Tls::begin).transpose();
+        let socket = socket::connect(address, port, settings.nodelay, settings.marks);
+        match tls.and_then(|tls| Ok((tls, socket.map_err(|e| e.to_string())?))) {
+            Ok((tls, socket)) => {
+                (self.socket, self.tls, self.established) = (Some(socket), tls, false);
+                self.wire = Wire::new(settings.http.is_some());
                 self.state = State::Connecting(now + CONNECT_LIMIT_NS);
             }
-            Err(e) => self.lost(&e.to_string(), now, settings, ledger, out),
+            Err(text) => self.lost(&text, now, settings, ledger, out),
         }
     }
 
@@ -158,10 +200,27 @@ impl Link {
     }
 
     /// Removes messages that the ledger has closed, such as expired requests, from the queue and from the
-    /// unanswered requests.
-    pub fn forget_closed(&mut self, ledger: &Ledger) {
+    /// unanswered requests. With HTTP, ends the connection on which the answer to such a request would come.
+    pub fn forget_closed(&mut self, settings: &Settings, ledger: &mut Ledger) {
         self.queue.retain(|key| ledger.is_open(key));
+        let before = self.unanswered.len();
         self.unanswered.retain(|key| ledger.is_open(key));
+        let left = before > self.unanswered.len()
+            || self
+                .leaving
+                .iter()
+                .any(|leaving| !ledger.is_open(&leaving.key));
+        if settings.http.is_some() && left && self.up() {
+            self.hang_up(ledger);
+        }
+    }
+
+    /// Ends the connection as planned, and waits for the next message. Requeues messages that the socket has
+    /// not accepted whole.
+    fn hang_up(&mut self, ledger: &mut Ledger) {
+        self.requeue(ledger);
+        self.close();
+        self.rest();
     }
 
     pub fn on_ready(
@@ -172,7 +231,7 @@ impl Link {
         ledger: &mut Ledger,
         out: &mut Vec<u8>,
     ) {
-        if !self.up() && !self.establish(now, settings, ledger, out) {
+        if !self.established && !self.establish(now, settings, ledger, out) {
             return;
         }
         if revents & (libc::POLLIN | libc::POLLHUP | libc::POLLERR) != 0 {
@@ -201,9 +260,18 @@ impl Link {
         if !self.socket.as_ref().is_some_and(socket::established) {
             return false;
         }
-        self.state = State::Up;
-        self.changes.push(Change::Connected);
+        self.established = true;
+        if self.tls.is_none() {
+            self.arrive();
+        }
         true
+    }
+
+    /// Notes that the connection is complete; the role records it if it was not connected before.
+    fn arrive(&mut self) {
+        self.state = State::Up;
+        self.quiet = false;
+        self.changes.push(Change::Connected);
     }
 
     /// Handles the end of a connection or an attempt, and waits for the reconnection. Requeues messages that
@@ -225,14 +293,7 @@ impl Link {
         for (_, key) in std::mem::take(&mut self.unconfirmed) {
             ledger.confirmed(&key, now, out);
         }
-        for leaving in std::mem::take(&mut self.leaving).into_iter().rev() {
-            if leaving.from < self.written {
-                ledger.taken_back(&leaving.key);
-            }
-            if ledger.is_open(&leaving.key) {
-                self.queue.push_front(leaving.key);
-            }
-        }
+        self.requeue(ledger);
         self.close();
         if settings.reconnect_ns > 0 {
             self.state = State::Waiting(now + settings.reconnect_ns);
@@ -243,119 +304,34 @@ impl Link {
         }
     }
 
+    /// Moves the messages that the socket has not accepted, or only in part, back to the queue.
+    fn requeue(&mut self, ledger: &mut Ledger) {
+        for leaving in std::mem::take(&mut self.leaving).into_iter().rev() {
+            if leaving.from < self.written {
+                ledger.taken_back(&leaving.key);
+            }
+            if ledger.is_open(&leaving.key) {
+                self.queue.push_front(leaving.key);
+            }
+        }
+    }
+
     /// Closes the link without records, and discards its output; it stays closed unless `begin` is called
     /// again.
     pub fn close(&mut self) {
         self.state = State::Over;
-        self.socket = None;
+        if let (Some(socket), Some(channel)) = (&self.socket, &mut self.tls)
+            && self.established
+        {
+            channel.close(socket.as_raw_fd());
+        }
+        (self.socket, self.tls, self.established) = (None, None, false);
+        self.quiet = false;
         self.output = Vec::new();
         self.leaving.clear();
         self.unconfirmed.clear();
         self.written = 0;
         self.unanswered.clear();
-        self.frames = Frames::default();
-    }
-
-    fn read(&mut self, now: i64, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
-        let Some(fd) = self.socket.as_ref().map(AsRawFd::as_raw_fd) else {
-            return;
-        };
-        let mut chunk = [0u8; 16_384];
-        match os::read(fd, &mut chunk) {
-            Ok(0) => self.lost("closed by the peer", now, settings, ledger, out),
-            Ok(n) => {
-                if let Err(text) = self.take(&chunk[..n], ledger, out) {
-                    self.lost(&text, now, settings, ledger, out);
-                }
-            }
-            Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-            Err(e) => self.lost(&e.to_string(), now, settings, ledger, out),
-        }
-    }
-
-    pub(super) fn take(
-        &mut self,
-        bytes: &[u8],
-        ledger: &mut Ledger,
-        out: &mut Vec<u8>,
-    ) -> os::Res<()> {
-        let (from, now) = ((self.index, self.peer.endpoint.as_str()), clock::lab_ns());
-        self.frames.feed(bytes, |message| {
-            let reply = payload::read(message).filter(|m| m.purpose == Purpose::Reply);
-            match reply.and_then(|reply| ledger.answered(&reply, from, now, out)) {
-                Some(key) => drop(self.unanswered.remove(&key)),
-                None => self.foreign += 1,
-            }
-        })
-    }
-
-    /// Writes queued messages to the socket, one write each, while the link is up, its output has fewer than
-    /// `BACKLOG_BYTES`, and fewer than `inflight` messages are in the output or, as requests, unanswered.
-    pub fn pump(&mut self, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
-        while self.up()
-            && self.output.len() < BACKLOG_BYTES
-            && self.unanswered.len() + self.leaving.len() < settings.inflight
-        {
-            let Some(key) = self.queue.pop_front() else {
-                return;
-            };
-            let from = self.written + self.output.len() as u64;
-            frames::append(&mut self.output, |out| ledger.write(&key, out));
-            let to = self.written + self.output.len() as u64;
-            if to > from {
-                self.leaving.push_back(Leaving { from, to, key });
-                self.write(ledger, out);
-            }
-        }
-    }
-
-    /// Writes as much output as the socket accepts, and records the messages that were written completely.
-    fn write(&mut self, ledger: &mut Ledger, out: &mut Vec<u8>) {
-        let Some(fd) = self.socket.as_ref().map(AsRawFd::as_raw_fd) else {
-            return;
-        };
-        while !self.output.is_empty() {
-            // The next read returns the reason of a broken connection.
-            let Ok(n) = os::write(fd, &self.output) else {
-                break;
-            };
-            self.output.drain(..n);
-            self.written += n as u64;
-        }
-        let now = clock::lab_ns();
-        while let Some(leaving) = self.leaving.pop_front_if(|l| l.to <= self.written) {
-            // Only requests with missing replies occupy the window.
-            if ledger.waits_for_answers(&leaving.key) {
-                self.unanswered.insert(leaving.key);
-            } else if ledger.is_open(&leaving.key) {
-                if self.unconfirmed.is_empty() {
-                    self.confirm_ns = now + CONFIRM_NS;
-                }
-                self.unconfirmed.push_back((leaving.to, leaving.key));
-            }
-            ledger.taken(&leaving.key, now, out);
-        }
-        if now >= self.confirm_ns {
-            self.confirm(now, ledger, out);
-        }
-    }
-
-    /// Records the messages without a reply that the peer's kernel has acknowledged; none if the kernel does
-    /// not state how many bytes are outstanding.
-    pub fn confirm(&mut self, now: i64, ledger: &mut Ledger, out: &mut Vec<u8>) {
-        self.confirm_ns = now + CONFIRM_NS;
-        let Some(socket) = self
-            .socket
-            .as_ref()
-            .filter(|_| !self.unconfirmed.is_empty())
-        else {
-            return;
-        };
-        // Without an answer of the kernel nothing counts as acknowledged.
-        let outstanding = socket::outstanding(socket).unwrap_or(self.written);
-        let acknowledged = self.written.saturating_sub(outstanding);
-        while let Some((_, key)) = self.unconfirmed.pop_front_if(|(to, _)| *to <= acknowledged) {
-            ledger.confirmed(&key, now, out);
-        }
+        self.wire = Wire::new(false);
     }
 }

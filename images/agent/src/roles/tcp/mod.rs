@@ -1,14 +1,17 @@
-//! Implements messages over TCP: a client, with one connection per peer, sends requests and pushes; a server
-//! receives them and replies.
+//! Implements messages over TCP: a client sends requests and pushes, a server receives them and replies. With
+//! settings of HTTP each message is a request of HTTP/1.1; with those of TLS its bytes are encrypted.
 //!
 //! TCP does not report what the peer's application has read. So a push is `sent`, with the time at which the
 //! socket accepted it, once the peer's kernel has acknowledged it or the connection has ended.
 
 mod frames;
+mod http;
 mod link;
 mod server;
+mod wire;
 
 use super::Role;
+use super::broker_client::tls::{self, Acceptor, Tls};
 use super::ledger::Ledger;
 use super::peers::Peer;
 use super::socket::Marks;
@@ -43,6 +46,18 @@ struct Spec {
     inflight: Option<usize>,
     /// The time from a request's due time after which the request expires.
     timeout_ns: i64,
+    http: Option<http::Settings>,
+    /// The most connections to each peer.
+    #[serde(default = "default_connections")]
+    connections: usize,
+    /// TLS of a side that sends.
+    tls: Option<tls::Settings>,
+    /// TLS of a side that listens.
+    accept_tls: Option<tls::Identity>,
+}
+
+fn default_connections() -> usize {
+    1
 }
 
 fn default_queue() -> usize {
@@ -61,7 +76,9 @@ pub struct Tcp {
     settings: Settings,
     server: Option<Server>,
     bound_ns: i64,
+    /// The links to the first peer, then those to the next: `connections` each.
     links: Vec<Link>,
+    connections: usize,
     ledger: Ledger,
     state: State,
     t0_ns: Option<i64>,
@@ -83,10 +100,20 @@ impl Tcp {
             .try_for_each(|flow| flow.fits(frames::LONGEST))?;
         let ledger =
             Ledger::new(item, &session, spec.to.len(), spec.timeout_ns)?.with_confirmation();
+        let acceptor = spec.accept_tls.as_ref().map(Acceptor::new).transpose()?;
+        let settings = server::Settings {
+            nodelay: spec.nodelay,
+            http: spec.http.is_some(),
+            tls: acceptor,
+        };
         let server = spec
             .listen
-            .map(|port| Server::bind(port, spec.nodelay, spec.marks, spec.ipv6));
+            .map(|port| Server::bind(port, settings, spec.marks, spec.ipv6));
+        let connections = spec.connections.max(1);
         let links = spec.to.into_iter().enumerate();
+        let links = links.flat_map(|(index, peer)| {
+            (0..connections).map(move |_| Link::new(peer.clone(), index))
+        });
         Ok(Self {
             session,
             settings: Settings {
@@ -95,10 +122,13 @@ impl Tcp {
                 reconnect_ns: spec.reconnect_ns,
                 queue: spec.queue,
                 inflight: spec.inflight.unwrap_or(usize::MAX),
+                http: spec.http,
+                tls: spec.tls.as_ref().map(Tls::new).transpose()?,
             },
             server: server.transpose()?,
             bound_ns: clock::lab_ns(),
-            links: links.map(|(index, peer)| Link::new(peer, index)).collect(),
+            links: links.collect(),
+            connections,
             ledger,
             state: State::Armed,
             t0_ns: None,
@@ -111,9 +141,13 @@ impl Tcp {
         if self.server.is_some() {
             self.session.record("listening", self.bound_ns, "", out);
         }
-        self.links
-            .iter_mut()
-            .for_each(|link| link.begin(t0 + self.session.connect_ns));
+        for (number, link) in self.links.iter_mut().enumerate() {
+            if number % self.connections == 0 {
+                link.begin(t0 + self.session.connect_ns);
+            } else {
+                link.rest();
+            }
+        }
     }
 
     /// Returns when the session of a client ends; None for a server, which listens until `finish`.
@@ -139,9 +173,13 @@ impl Tcp {
 
     fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
         while let Some(key) = self.ledger.take_due(t0, now, out) {
-            for link in &mut self.links[self.ledger.receivers(&key)] {
-                link.offer(key, &self.settings, &mut self.ledger, out);
-                link.pump(&self.settings, &mut self.ledger, out);
+            for peer in self.ledger.receivers(&key) {
+                let from = peer * self.connections;
+                let links = &mut self.links[from..from + self.connections];
+                if let Some(link) = links.iter_mut().min_by_key(|link| link.load()) {
+                    link.offer(key, &self.settings, &mut self.ledger, out);
+                    link.pump(&self.settings, &mut self.ledger, out);
+                }
             }
         }
     }
@@ -156,7 +194,8 @@ impl Tcp {
                         let peer = &self.links[i].peer.endpoint;
                         self.session.record("connecting", now, peer, out);
                     }
-                    Change::Connected if self.links.iter().all(Link::up) => {
+                    Change::Tls(detail) => self.session.record("tls", now, &detail, out),
+                    Change::Connected if !self.connected && self.links.iter().all(Link::ready) => {
                         self.connected = true;
                         self.session
                             .record("connected", now, &self.links[i].peer.endpoint, out);
@@ -184,7 +223,7 @@ impl Role for Tcp {
     }
 
     fn connected(&self) -> bool {
-        self.state == State::Running && self.links.iter().all(Link::up)
+        self.state == State::Running && self.links.iter().all(Link::ready)
     }
 
     fn totals(&self) -> Totals {
@@ -224,7 +263,7 @@ impl Role for Tcp {
         self.send_due(t0, now, out);
         if self.ledger.expire(now, out) {
             for link in &mut self.links {
-                link.forget_closed(&self.ledger);
+                link.forget_closed(&self.settings, &mut self.ledger);
                 link.pump(&self.settings, &mut self.ledger, out);
             }
         }
@@ -267,5 +306,7 @@ pub fn fuzz(bytes: &[u8]) {
         .and_then(|()| frames.feed(other, |_| {}));
 }
 
+#[cfg(test)]
+mod http_tests;
 #[cfg(test)]
 mod tests;

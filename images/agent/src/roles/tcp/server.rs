@@ -1,14 +1,18 @@
 //! Implements the TCP server: accepts any number of connections behind one epoll descriptor, receives
 //! messages and answers requests.
 
-use super::frames::{self, Frames};
+use super::frames;
+use super::http;
+use super::wire::{self, Wire};
 use crate::clock;
 use crate::os::{self, Res};
 use crate::payload::{self, Identity, Purpose};
 use crate::proto::Totals;
 use crate::records;
+use crate::roles::broker_client::tls::{Acceptor, Channel};
 use crate::roles::peers;
 use crate::roles::socket::{self, Marks};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};
@@ -20,11 +24,20 @@ const WAITING_CONNECTIONS: i32 = 4096;
 /// received requests wait.
 const BACKLOG_BYTES: usize = 262_144;
 
+/// The settings of all connections.
+pub struct Settings {
+    pub nodelay: bool,
+    /// Whether messages are requests of HTTP.
+    pub http: bool,
+    pub tls: Option<Acceptor>,
+}
+
 struct Connection {
     socket: TcpStream,
-    frames: Frames,
+    tls: Option<Channel>,
+    wire: Wire,
     output: Vec<u8>,
-    /// Whether `frames` may hold messages that wait for space in the output.
+    /// Whether `wire` may hold messages that wait for space in the output.
     held: bool,
     interest: i32,
 }
@@ -32,7 +45,7 @@ struct Connection {
 pub struct Server {
     listener: TcpListener,
     epoll: OwnedFd,
-    nodelay: bool,
+    settings: Settings,
     connections: BTreeMap<RawFd, Connection>,
     chunk: Vec<u8>,
     pub counts: Totals,
@@ -41,7 +54,7 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn bind(port: u16, nodelay: bool, marks: Marks, ipv6: bool) -> Res<Self> {
+    pub fn bind(port: u16, settings: Settings, marks: Marks, ipv6: bool) -> Res<Self> {
         let fail = |e: io::Error| format!("listen: port {port}: {e}; choose another");
         let listener = TcpListener::bind((socket::any(ipv6), port)).map_err(fail)?;
         listener.set_nonblocking(true).map_err(fail)?;
@@ -54,7 +67,7 @@ impl Server {
         let server = Self {
             listener,
             epoll,
-            nodelay,
+            settings,
             connections: BTreeMap::new(),
             chunk: Vec::new(),
             counts: Totals::default(),
@@ -132,16 +145,17 @@ impl Server {
 
     fn keep(&mut self, socket: TcpStream) -> io::Result<()> {
         socket.set_nonblocking(true)?;
-        socket.set_nodelay(self.nodelay)?;
+        socket.set_nodelay(self.settings.nodelay)?;
+        let tls = self.settings.tls.as_ref().map(Acceptor::begin).transpose();
         let (fd, interest) = (socket.as_raw_fd(), libc::EPOLLIN);
         self.watch(libc::EPOLL_CTL_ADD, fd, interest)?;
-        let (frames, output) = (Frames::default(), Vec::new());
         self.connections.insert(
             fd,
             Connection {
                 socket,
-                frames,
-                output,
+                tls: tls.map_err(io::Error::other)?,
+                wire: Wire::new(self.settings.http),
+                output: Vec::new(),
                 held: false,
                 interest,
             },
@@ -168,9 +182,14 @@ impl Server {
         }
         if n > 0 || connection.held {
             let now = clock::lab_ns();
-            let Connection { frames, output, .. } = connection;
-            let fed = frames.feed_while(&self.chunk[..n], |message| {
-                take(message, endpoint, now, &mut self.counts, output, out);
+            let Ok(plain) = connection.decrypt(&self.chunk[..n]) else {
+                self.counts.foreign += 1;
+                return false;
+            };
+            let http = self.settings.http;
+            let Connection { wire, output, .. } = connection;
+            let fed = wire.feed_while(&plain, |message| {
+                take(message, endpoint, now, &mut self.counts, http, output, out);
                 output.len() < BACKLOG_BYTES
             });
             if fed.is_err() {
@@ -180,6 +199,10 @@ impl Server {
             connection.held = connection.output.len() >= BACKLOG_BYTES;
         }
         connection.write();
+        if connection.wire.closes() && !connection.held && connection.all_left() {
+            connection.close();
+            return false;
+        }
         let wanted = connection.wanted();
         if wanted != connection.interest {
             connection.interest = wanted;
@@ -194,6 +217,7 @@ fn take(
     endpoint: &str,
     now: i64,
     counts: &mut Totals,
+    http: bool,
     output: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) {
@@ -201,23 +225,51 @@ fn take(
         |m: &Identity| m.purpose != Purpose::Reply && m.reply_bytes as usize <= frames::LONGEST;
     let Some(identity) = payload::read(message).filter(ours) else {
         counts.foreign += 1;
+        if http {
+            http::refuse(output);
+        }
         return;
     };
     counts.received += 1;
     records::received(out, identity.flow, identity.seq, endpoint, 0, now, false);
-    if identity.purpose == Purpose::Request {
-        frames::append(output, |out| peers::reply(&identity, out));
+    match identity.purpose {
+        Purpose::Request if http => {
+            let mut body = Vec::new();
+            peers::reply(&identity, &mut body);
+            http::answer(&body, output);
+        }
+        Purpose::Request => frames::append(output, |out| peers::reply(&identity, out)),
+        _ if http => http::answer(b"", output),
+        _ => {}
     }
 }
 
 impl Connection {
+    /// Returns the content of received bytes; an error if they violate TLS.
+    fn decrypt<'a>(&mut self, bytes: &'a [u8]) -> Res<Cow<'a, [u8]>> {
+        let Some(channel) = &mut self.tls else {
+            return Ok(bytes.into());
+        };
+        let mut plain = Vec::new();
+        let done = channel.read(bytes, &mut plain);
+        channel.flush(self.socket.as_raw_fd()); // an answer of the handshake, or an alert
+        done.map(|()| plain.into())
+    }
+
+    /// Writes as much output as the socket accepts; the next read finds a broken connection.
     fn write(&mut self) {
-        while !self.output.is_empty() {
-            // The next read finds a broken connection.
-            let Ok(n) = os::write(self.socket.as_raw_fd(), &self.output) else {
-                return;
-            };
-            self.output.drain(..n);
+        wire::send(self.socket.as_raw_fd(), self.tls.as_mut(), &mut self.output);
+    }
+
+    /// Returns whether all output has left.
+    fn all_left(&self) -> bool {
+        let encrypted = self.tls.as_ref().is_some_and(|tls| tls.wants_write(false));
+        self.output.is_empty() && !encrypted
+    }
+
+    fn close(&mut self) {
+        if let Some(channel) = &mut self.tls {
+            channel.close(self.socket.as_raw_fd());
         }
     }
 
@@ -225,6 +277,7 @@ impl Connection {
         match self.output.len() {
             // Writable at once, so held messages continue after others had their turn.
             _ if self.held => libc::EPOLLOUT,
+            0 if !self.all_left() => libc::EPOLLIN | libc::EPOLLOUT,
             0 => libc::EPOLLIN,
             n if n < BACKLOG_BYTES => libc::EPOLLIN | libc::EPOLLOUT,
             _ => libc::EPOLLOUT,

@@ -1,14 +1,19 @@
-"""Defines the class `Lab` for tests, which brings a lab up, queries it and takes it down with the command
-line `vnet`.
+"""Defines the class `Lab` for tests and notebooks, which brings a lab up, queries it and takes it down with
+the command line `vnet`.
 """
 
 from __future__ import annotations
 
+import html
+import itertools
 import json
+import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,10 +28,12 @@ if TYPE_CHECKING:
     import polars as pl
 
     from .run import Run
+    from .topology import Topology
 
 UNABLE = 4  # docs/contracts/exit-statuses.md: this machine cannot carry the lab
 UNMET, UNTOLD = 7, 8  # an expectation fails or is open; the answer names it
 SHOWN = 20  # lines of a command's output in a failure
+_numbers = itertools.count(1)
 
 
 class LabError(AssertionError):
@@ -261,6 +268,45 @@ class Lab:
         """Returns the link of that name; the name is not checked."""
         return Link(self, name)
 
+    def impair(self, link: str, *, direction: str = "both", **quantities: str | int | float) -> pl.DataFrame:
+        """Changes the given quantities of a link (`delay="50 ms", loss="1 %"`) and leaves the others; returns
+        the impairment that the kernel has now: a row for each direction and quantity.
+        """
+        import polars as pl
+
+        read = self.link(link).impair(direction=direction, **quantities)
+        rows = [
+            {"link": link, "direction": way, "quantity": key, "value": str(value)}
+            for way in ("forward", "reverse")
+            for key, value in (read.get(way) or {}).items()
+        ]
+        schema = {"link": pl.String, "direction": pl.String, "quantity": pl.String, "value": pl.String}
+        return pl.DataFrame(rows, schema=schema)
+
+    @property
+    def nodes(self) -> pl.DataFrame:
+        """The nodes of the lab, which is up: name, group, state, addresses, software with its state."""
+        import polars as pl
+
+        return pl.DataFrame(
+            [
+                {
+                    "node": name,
+                    "group": node["group"],
+                    "state": node["state"],
+                    "addresses": [f"{card['address']}/{card['prefix']}" for card in node["interfaces"]],
+                    "software": [f"{key}: {one.get('state')}" for key, one in node["software"].items()],
+                }
+                for name, node in self.inspect()["nodes"].items()
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        """Shows the lab in a notebook: its nodes while it is up, else its run directory."""
+        if self._up:
+            return f"<p>{html.escape(repr(self))}</p>{self.nodes._repr_html_()}"
+        return f"<p>{html.escape(repr(self))}: {html.escape(str(self.run_dir))}</p>"
+
     def flow(self, name: str) -> Flow:
         """Returns the messages of the flow or class `name` in the run of the scenario; LabError if none has
         that name, or if no scenario was run.
@@ -377,3 +423,22 @@ def spec_of(topology: Path, parameters: Mapping[str, Any], **how: Any) -> Spec:
     given = tuple((name, str(value)) for name, value in parameters.items())
     scenario = bool(how.pop("scenario", False)) or how.get("time") == "virtual"
     return Spec(topology, given, scenario=scenario, **how)
+
+
+@contextmanager
+def opened(
+    topology: str | Path | Topology, results: Path, parameters: Mapping[str, Any], how: dict[str, Any]
+) -> Iterator[Lab]:
+    """Yields a lab that is up, and takes it down at the end; arguments and errors are those of `vnet.lab`."""
+    with tempfile.TemporaryDirectory(prefix="vnet-") as directory:
+        if isinstance(topology, str | Path):
+            file = Path(topology)
+        else:
+            file = Path(directory) / "lab.yaml"
+            topology.write(file)
+        lab = Lab(spec_of(file, parameters, **how), f"n{os.getpid()}-{next(_numbers)}", results)
+        lab.bring_up()
+        try:
+            yield lab
+        finally:
+            lab.take_down()
