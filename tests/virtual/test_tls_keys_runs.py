@@ -62,7 +62,7 @@ def test_the_keys_of_a_client_decrypt_the_capture_of_the_server(place: Place) ->
     logs = ran.run_dir / "raw" / "logs"
     assert "CLIENT_HANDSHAKE_TRAFFIC_SECRET" in (logs / "client.load.keys").read_text()
     assert not (logs / "server.web.keys").exists()
-    done = place.vnet("packets", str(ran.run_dir), "--capture", "server", "--filter", "http.request")
+    done = place.vnet("packets", str(ran.run_dir), "--point", "server", "--filter", "http.request")
     assert done.returncode == 0 and "secret-place" in done.stdout, done.stderr
 
     said = (logs / "client.load.log").read_bytes()
