@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.hunt.model import Data
-from orchestrator.kernel.virtual.kernel import VirtualKernel
+from orchestrator.kernel.virtual.kernel import WITH_FAULTS, VirtualKernel
 from orchestrator.language.problem import TopologyError
 from orchestrator.language.ranges import range_of
 from orchestrator.run.prepare import Request, prepare
@@ -60,6 +60,11 @@ def checked(settings: Settings) -> Topology:
     for name, values in vary.items():
         for value in ends(values):
             load(settings.file, {**settings.parameters, name: value})
+    named = topology.model.hunt.faults if topology.model.hunt else None
+    for index, fault in enumerate(named or ()):
+        if not OF_A_KERNEL.isdisjoint(fault) and VirtualKernel().with_faults is None:
+            place, rule = ("hunt", "faults", index), "needs a kernel that is not built"
+            raise TopologyError([wrong(place, "", rule, WITH_FAULTS)])
     if not faults(topology):
         rule = "has no program, link or segment that could fail"
         raise TopologyError([wrong(("nodes",), "", rule, "name `faults:` in `hunt:`")])

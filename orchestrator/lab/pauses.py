@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 PLACE = "raw/standing"  # below the run directory: the mail between owner and lab
 TIMER_ABSTIME = 1  # include/uapi/linux/time.h
@@ -69,7 +70,7 @@ class Keeper:
         os.close(self._times)
         os.close(self.calls)
 
-    def _write(self, told: dict[str, object]) -> None:
+    def _write(self, told: dict[str, Any]) -> None:
         os.write(self._times, json.dumps(told).encode() + b"\n")
 
 
@@ -104,7 +105,7 @@ def keep(place: Path, times: int, calls: int) -> None:
             stops.sort()
 
 
-def await_file(path: Path) -> list[dict[str, object]]:
+def await_file(path: Path) -> list[dict[str, Any]]:
     """Waits until a file exists, and never reads the clock meanwhile; returns its JSON lines."""
     name = str(path)
     while not os.path.exists(name):  # noqa: PTH110  # one system call and nothing else
@@ -130,7 +131,7 @@ def sleep_until(monotonic_ns: int, times: int) -> bool:
         os.close(timer)
 
 
-def _read(descriptor: int) -> dict[str, object] | None:
+def _read(descriptor: int) -> dict[str, Any] | None:
     data = b""
     while not data.endswith(b"\n"):
         chunk = os.read(descriptor, LINE)

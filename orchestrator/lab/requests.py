@@ -49,7 +49,7 @@ def inspect(lab: Lab, _: Message) -> dict[str, Any]:
             "directory": str(lab.state.directory / "nodes" / n.name) if n.kind == "light" else None,
             "pid": lab.pids.get(n.name), "limits": lab.manifest.limits.get(n.name, {}),
             "interfaces": [dataclasses.asdict(i) for i in n.interfaces],
-            "software": software.get(n.name, {}) | {
+            "software": dict(software.get(n.name, {})) | {
                 s.name: {"state": "agent", "endpoint": s.session.endpoint}
                 for s in n.software if s.session is not None and s.process is None
             },

@@ -10,12 +10,12 @@ import ctypes
 import fcntl
 import os
 import pty
-import signal
 import struct
 import subprocess
 import termios
 from collections import deque
 from pathlib import Path
+from signal import SIGHUP, Signals
 from typing import Any
 
 from orchestrator.lab.errors import LabError
@@ -66,12 +66,12 @@ class Visitors:
     def hang_up(self, peer: Peer) -> None:
         """Sends SIGHUP to the commands of a client that has gone."""
         for key in [key for key in self._running if key[0] == id(peer)]:
-            self._running.pop(key).kill(signal.SIGHUP)
+            self._running.pop(key).kill(SIGHUP)
 
     def end(self) -> None:
         """Sends SIGHUP to all commands, because the lab goes on without visitors."""
         for command in self._running.values():
-            command.kill(signal.SIGHUP)
+            command.kill(SIGHUP)
 
 
 class Command:
@@ -149,11 +149,11 @@ class Command:
         """Sends a signal, by number or name, to the command's processes; LabError for an unknown one."""
         asked = request.get("signal", "SIGTERM")
         try:
-            self.kill(signal.Signals(asked) if isinstance(asked, int) else signal.Signals[str(asked)])
+            self.kill(Signals(asked) if isinstance(asked, int) else Signals[str(asked)])
         except (ValueError, KeyError):
             raise LabError(f"signal: {asked}: no such signal") from None
 
-    def kill(self, number: signal.Signals) -> None:
+    def kill(self, number: Signals) -> None:
         """Sends a signal to the command's processes."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)

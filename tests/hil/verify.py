@@ -115,7 +115,7 @@ def priorities(path: Path, manifest: dict[str, Any]) -> Facts:
     """Yields whether messages with priority in the master's stack, on their way to the port, do not wait for
     its transfer.
     """
-    found = statistics(study_of_run(path))
+    found = statistics(cell for cell in study_of_run(path).cells)
     for (tagging, load), at in found.items():
         trips = f"{at['mean'] / 1e3:.2f} +- {at['std'] / 1e3:.2f} ms, {at['n']:.0f} of {at['requested']:.0f}"
         print(f"test-hil: {path.parent.name}: {tagging}, {load}: {trips}")

@@ -98,16 +98,17 @@ PROGRAMS = (
         "node PLACE/http.mjs", build=_copied("http.mjs"),
     ),
     Program(
-        "Java", "JVM: HttpServer and HttpClient, four threads", ("java", "javac"), "java -cp PLACE Http ADDRESS",
-        "right 100", "java -cp PLACE Http", build=_copied("Http.java", "javac", "Http.java"),
+        "Java", "JVM: HttpServer and HttpClient, four threads", ("java", "javac"),
+        "java -cp PLACE Http ADDRESS", "right 100", "java -cp PLACE Http",
+        build=_copied("Http.java", "javac", "Http.java"),
     ),
     Program(
         "CPython", "asyncio streams, four tasks", ("python3",), "/usr/bin/python3 PLACE/streams.py ADDRESS",
         "right 100", "/usr/bin/python3 PLACE/streams.py", build=_copied("streams.py"),
     ),
     Program(
-        "static C", "glibc, no shared library", ("gcc",), "PLACE/program ADDRESS", "right 100", "PLACE/program",
-        build=_copied("static.c", "gcc", "-static", "-O1", "-o", "program", "static.c"),
+        "static C", "glibc, no shared library", ("gcc",), "PLACE/program ADDRESS", "right 100",
+        "PLACE/program", build=_copied("static.c", "gcc", "-static", "-O1", "-o", "program", "static.c"),
     ),
     Program(
         "static musl", "musl, no shared library", ("musl-gcc",), "PLACE/program ADDRESS", "right 100",
@@ -133,9 +134,11 @@ PROGRAMS = (
     ),
     Program(
         "etcd", "one server and etcdctl", ("etcd", "etcdctl"),
-        "etcdctl --endpoints=http://ADDRESS:2379 put a right && etcdctl --endpoints=http://ADDRESS:2379 get a",
+        "etcdctl --endpoints=http://ADDRESS:2379 put a right && "
+        "etcdctl --endpoints=http://ADDRESS:2379 get a",
         "right",
-        "etcd --data-dir data --listen-client-urls http://0.0.0.0:2379 --advertise-client-urls http://ADDRESS:2379",
+        "etcd --data-dir data --listen-client-urls http://0.0.0.0:2379 "
+        "--advertise-client-urls http://ADDRESS:2379",
         "{tcp: 2379}",
     ),
     Program(
@@ -147,7 +150,8 @@ PROGRAMS = (
     Program(
         "32-bit", "the smallest 32-bit program", ("gcc",), "PLACE/program",
         build=_copied("small32.c", "gcc", "-m32", "-nostdlib", "-static", "-o", "program", "small32.c"),
-        refused="is a program for another processor", limits="refused before the lab starts; build it for x86-64",
+        refused="is a program for another processor",
+        limits="refused before the lab starts; build it for x86-64",
     ),
 )  # fmt: skip
 

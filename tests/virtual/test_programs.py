@@ -1,5 +1,4 @@
-"""Tests that real programs of many kinds run in virtual time and repeat to the byte, or are refused.
-"""
+"""Tests that real programs of many kinds run in virtual time and repeat to the byte, or are refused."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 POWER_OFF = 0x4321FEDC  # LINUX_REBOOT_CMD_POWER_OFF, include/uapi/linux/reboot.h
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
@@ -93,11 +94,11 @@ def set_up(limits: dict[str, int]) -> None:
     socket.sethostname("vnet-lab")
 
 
-def run(settings: dict[str, object], raw: Path = RAW) -> int:
+def run(settings: dict[str, Any], raw: Path = RAW) -> int:
     """Runs the lab process to its end and reaps all processes that end before; returns its exit status, 128 +
     n for signal n.
     """
-    argv, fds = list(settings["argv"]), ()  # type: ignore[call-overload]
+    argv, fds = list(settings["argv"]), tuple[int, ...]()
     pauses = "--pauses" in argv
     if pauses:  # loaded before the lab process starts, which it must not disturb
         sys.path.insert(0, "/vnet/code")

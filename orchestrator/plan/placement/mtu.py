@@ -43,8 +43,9 @@ def fitted(topology: Topology) -> Topology:
     if len(model.hosts) < 2 or model.underlay.oversize != "lower":
         return topology
     most = model.underlay.mtu - overhead(hosts_of(topology))
-    parts = (*model.segments.values(), *model.links.values())
-    if most < IPV6_LEAST_MTU and any(family(one) == "IPv6" for part in parts for one in part.subnet):
+    subnets = [one for segment in model.segments.values() for one in segment.subnet]
+    subnets += [one for link in model.links.values() for one in link.subnet]
+    if most < IPV6_LEAST_MTU and any(family(one) == "IPv6" for one in subnets):
         rule = f"leaves {most} to the lab, less than IPv6 works with ({IPV6_LEAST_MTU}; RFC 8200, 5)"
         remedy = "write a larger one, or `oversize: fragment`"
         raise TopologyError(

@@ -48,10 +48,12 @@ impl Node {
 
     fn configure(&mut self, request: Value) -> Res<Value> {
         let network: Network = parse("configure", request)?;
-        self.addresses
-            .extend(network.interfaces.iter().flat_map(|i| {
-                i.addresses().map(|(address, _)| address.to_owned())
-            }));
+        self.addresses.extend(
+            network
+                .interfaces
+                .iter()
+                .flat_map(|i| i.addresses().map(|(address, _)| address.to_owned())),
+        );
         let mut read = json!(configure::apply(&network)?);
         read["hostname"] = json!(os::hostname().map_err(|e| format!("hostname: {e}"))?);
         Ok(json!({"value": read}))
