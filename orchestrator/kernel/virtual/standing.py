@@ -98,7 +98,6 @@ class Standing:
 
     def end(self) -> None:
         """Closes the socket and removes the mail; tells the pauses that never came."""
-        self.stands = False  # the guest is gone: nothing more is told to it
         for number in list(self._visitors):
             self._drop(number)
         self._listener.close()
