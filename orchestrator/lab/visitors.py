@@ -24,7 +24,7 @@ from orchestrator.lab.lab import Lab
 from orchestrator.lab.relay import Peer
 
 # Kinds of namespaces that a visitor enters, in this order. Not `uts`: who has a node's host name pays.
-ENTERED = {"net": 0x40000000, "ipc": 0x08000000, "pid": 0x20000000, "mnt": 0x00020000}
+ENTERED = {"user": 0x10000000, "net": 0x40000000, "ipc": 0x08000000, "pid": 0x20000000, "mnt": 0x00020000}
 CHUNK = 16384
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 LC = ctypes.CDLL(None, use_errno=True)
@@ -232,7 +232,7 @@ class Entry:
         os.fchdir(self._root)
         os.chroot(".")
         os.chdir("/")
-        if "pid" in self._spaces and (child := LC.fork()):
+        if "pid" in self._spaces and (child := os.fork()):
             os.closerange(3, 1024)
             _, status = os.waitpid(child, 0)
             code = os.waitstatus_to_exitcode(status)
