@@ -79,14 +79,13 @@ class Event:
     at_ns: int
     action: Literal[
         "impair", "link-down", "link-up", "start", "stop", "kill", "restart", "freeze", "thaw", "disk-full",
-        "disk-free", "schedule", "clock", "run", "limit", "seed",
+        "disk-free", "schedule", "clock", "run", "limit",
     ]  # fmt: skip
     targets: tuple[str, ...]  # link names, or node names, already expanded
     args: dict[str, Any] = field(default_factory=dict)
     # impair: {"forward": Impairment|None, "reverse": Impairment|None} as plain dicts
     # start/stop/kill/restart/freeze/thaw: {"software": name or None for the whole node}; run: {"argv": [...]}
     # limit: {"cpu_limit_mhz": ...} or {"cpu_limit_cores": ...}
-    # seed: {"seed": ...} from which links and programs draw from then on; only of `vnet fork`
     # schedule, of one node: {"seed": ..., "most_ns": ...}, zeros end it; clock: {"offset_ns": ...}, 0 ends it
     # flap, partition and "down for" are expanded into link-down/link-up by the planner; freeze and disk-full
     # end with thaw and disk-free

@@ -14,7 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.progress import (
-    STANDING,
     PhaseState,
     Progress,
     counts,
@@ -24,7 +23,6 @@ from orchestrator.cli.progress import (
     left_words,
     share,
     signal_text,
-    standing_text,
     traffic,
     warning_text,
 )
@@ -67,8 +65,6 @@ class LiveView:
         kind = event.get("event")
         if kind == "warning":
             self._console.print(Text.assemble(("! ", "bold yellow"), (warning_text(event), "yellow")))
-        elif kind in STANDING:
-            self._console.print(Text(standing_text(event), style="bold cyan"))
         elif kind == "event":
             style = "default" if event.get("ok", True) else "red"
             self._console.print(Text.assemble(("• ", "magenta"), (event_text(event), style)))

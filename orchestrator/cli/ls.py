@@ -97,7 +97,5 @@ def _state(answer: dict[str, Any]) -> str:
 
     if not answer["ready"]:
         return "starting"
-    if "stands" in answer:  # a lab in virtual time with pauses
-        return f"running: {answer['phase']}"
     measuring = answer["state"] == "running" and manifest.load(Path(answer["run_dir"])).t0_ns
     return f"running: {answer['phase']}" if measuring else "up"

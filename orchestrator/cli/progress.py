@@ -24,7 +24,6 @@ MACHINE_S = 15.0  # boot of the virtual machines, which boot in parallel
 CHANCE_S = 20.0  # longest additional time of proofs that need a narrow interval
 ENOUGH = 0.1  # share of a count from which the rest is estimated
 CHANCE = ("loss", "gemodel", "jitter_ns", "duplicate", "corrupt", "reorder")
-STANDING = ("paused", "unreached")  # events of a lab in virtual time whose clock is to stand
 COUNTED = ("scheduled", "sent", "settled", "received")
 
 
@@ -198,8 +197,6 @@ def line(before: Progress, after: Progress, event: Mapping[str, Any], now_s: flo
         return signal_text(event)
     if kind == "error":
         return f"error: {event.get('text', '')}"
-    if kind in STANDING:
-        return standing_text(event)
     if len(after.happened) > len(before.happened):
         return f"event: {after.happened[-1]}"
     return status(after, now_s) if len(after.phases) > len(before.phases) else ""
@@ -223,21 +220,6 @@ def signal_text(event: Mapping[str, Any]) -> str:
     if event.get("press", 1) == 1:
         return "interrupting: the lab is torn down, measurements are kept (Ctrl-C again: stop at once)"
     return "stopped at once; removing the rest of the lab"
-
-
-def standing_text(event: Mapping[str, Any]) -> str:
-    """Returns sentences on a lab whose clock stands, with the commands to use there, or on pauses that never
-    came.
-    """
-    if event.get("event") == "unreached":
-        missed = ", ".join(str(one) for one in event.get("pauses") or [])
-        return f"never came: --pause-at {missed}: the run ended before; `vnet plan` shows its phases"
-    lab, seconds = event.get("lab"), int(event.get("since_start_ns", 0)) / NS
-    return (
-        f"the clock stands at {event.get('at')}, {seconds:.6f} s after its start; `vnet step {lab} 10ms`, "
-        f"`vnet continue {lab}`; `vnet shell {lab} NODE`, `vnet exec`, `vnet inspect`, `vnet wireshark` look "
-        "in and mark the run"
-    )
 
 
 def warning_word(event: Mapping[str, Any]) -> str:

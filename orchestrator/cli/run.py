@@ -18,7 +18,6 @@ from orchestrator.run.directories import Place
 
 if TYPE_CHECKING:
     from orchestrator.cli.progress import Progress
-    from orchestrator.lab.pauses import Pause
     from orchestrator.run.prepare import Prepared
     from orchestrator.run.run import Outcome
 
@@ -49,12 +48,6 @@ def fail_if_option(command: F) -> F:
     type=DATE,
     help="Start of the clock of a lab in virtual time, instead of the file's.",
 )
-@click.option(
-    "--pause-at",
-    multiple=True,
-    metavar="MOMENT",
-    help="In virtual time: let the clock stand at 'hold + 12 s', or at the event of this label.",
-)
 @click.option("--raw", is_flag=True, help="Only measure: `vnet report DIR` makes tables and page, anywhere.")
 @junit_option
 @strict_option
@@ -71,7 +64,6 @@ def run_command(
     keep: bool,
     fail_if: tuple[str, ...],
     clock_ns: int | None,
-    pause_at: tuple[str, ...],
     raw: bool,
     junit: Path | None,
     strict: bool,
@@ -89,12 +81,6 @@ def run_command(
     for other, given in (("--junit", junit), ("--fail-if", fail_if)):
         if raw and given:
             raise CliError(f"--raw {other}: verdicts need the tables; leave out one of the two", USAGE)
-    if pause_at and (time_mode != "virtual" or kernel == "fake"):
-        raise CliError(
-            "--pause-at: only the clock of a lab in virtual time can stand; add --time virtual, or look into "
-            "a running lab by `vnet shell` and `vnet exec`",
-            USAGE,
-        )
     from orchestrator.kernel.ahead import look_ahead
 
     look_ahead(kernel if time_mode == "real" else "")
@@ -112,10 +98,9 @@ def run_command(
     )
     with judged(junit, file) if junit else nullcontext() as judge:
         prepared, run_dir = begin(request, place)
-        pauses = paused(pause_at, prepared, run_dir) if pause_at else ()
         note(introduction(prepared, run_dir))
         with view(planned(prepared.plan, time_mode, "teardown" if raw else "report")) as shown:
-            outcome = execute(prepared, run_dir, shown, keep=keep, tables=not raw, pauses=pauses)
+            outcome = execute(prepared, run_dir, shown, keep=keep, tables=not raw)
         (hand_over if keep else leave)(prepared.plan.lab, prepared.state_dir)
         if judge:
             judge(outcome.run_dir)
@@ -127,19 +112,6 @@ def run_command(
         if said := conclusion(outcome, keep, prepared.plan.lab, shown.progress):
             note(said)
     return status_of(outcome, strict)
-
-
-def paused(texts: tuple[str, ...], prepared: Prepared, run_dir: Path) -> tuple[Pause, ...]:
-    """Returns the moments of `--pause-at`. Raises CliError (USAGE) for one that cannot be understood, and
-    then removes the new directory of the run.
-    """
-    from orchestrator.run.pauses import PauseError, pauses_of
-
-    try:
-        return tuple(pauses_of(texts, prepared.plan))
-    except PauseError as error:
-        run_dir.rmdir()
-        raise CliError(str(error), USAGE) from error
 
 
 def introduction(prepared: Prepared, run_dir: Path) -> str:

@@ -56,11 +56,10 @@ def connect(lab: str, *, looks: bool = False) -> Control:
             f"lab {lab}: died: {about['died']}; what it left is in {about['run_dir']}, "
             f"`vnet down {lab}` clears it"
         )
-    if about.get("time") == "virtual" and not running.control.exists():
+    if about.get("time") == "virtual":
         raise CliError(
             f"lab {lab}: runs in virtual time and takes no commands: its clock would run ahead while it "
-            "waits for you, and the run would not repeat; put the command into the timeline of its file, or "
-            "let the clock stand where you want to look: `vnet run --time virtual --pause-at MOMENT`"
+            "waits for you, and the run would not repeat; put the command into the timeline of its file"
         )
     try:
         return Control.connect(running.control)

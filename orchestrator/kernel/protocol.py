@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from contract.plan import Plan
-from orchestrator.lab.pauses import Pause
 from orchestrator.language.problem import Problem
 
 
@@ -83,7 +82,7 @@ class Launch:
     scenario: the lab runs its scenario at once; keep: it stays up afterwards and serves requests. Without
     scenario, it serves until `vnet down`. snapshots: directory where a campaign keeps booted machines from
     one lab to the next. machine: the URL by which a user on another machine named this one; empty for a user
-    of this one. pauses: moments at which the clock of a lab in virtual time stands.
+    of this one.
     """
 
     plan: Plan
@@ -94,7 +93,6 @@ class Launch:
     keep: bool = False
     snapshots: Path | None = None
     machine: str = ""
-    pauses: tuple[Pause, ...] = ()
 
     @property
     def detached(self) -> bool:

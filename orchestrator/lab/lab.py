@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from contract.manifest import Time
 from contract.plan import Capture, Impairment, Link, Node, Plan, Software
@@ -16,13 +16,6 @@ from orchestrator.lab.events import Events
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import Manifest
 from orchestrator.lab.state import State
-
-
-class Looks(Protocol):
-    """Those who look into a lab whose clock stands: `Visits`."""
-
-    def begin(self, t0_ns: int) -> None: ...
-    def end(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -64,13 +57,11 @@ class Lab:
     serving: bool = False  # the lab only serves requests
     entered: set[str] = field(default_factory=set)  # nodes on which a command ran (`vnet exec`, `run:`)
     captures: dict[str, Running] = field(default_factory=dict)  # running captures by name
-    visits: Looks | None = None  # only of a lab in virtual time whose clock is to stand
     connected: tuple[int, int] = (0, 0)  # connected sessions now, and all sessions that connect
     on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # gets an added node's links
     before_change: Callable[[str, Iterable[str], str], None] = field(
         default=lambda *_: None
     )  # action, targets and label of an event
-    reseed: Callable[[int], None] = field(default=lambda _: None)  # by an event of `vnet fork`
     # called with link and direction
     after_change: Callable[[str, str], None] = field(default=lambda *_: None)
 

@@ -10,12 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from orchestrator.lab.clock import MILLISECOND, SECOND, Clock
-from orchestrator.lab.errors import LabError, TimedOut
+from orchestrator.lab.errors import TimedOut
 
 SHORTEST_WAIT_NS = MILLISECOND  # before a probe without a descriptor is called again, then twice that ...
 LONGEST_WAIT_NS = SECOND // 4  # ... up to this
-# Turns of a wait while the clock stands: seconds of real time, for processes that need none of the lab's.
-MOST_STANDING_TURNS = 50_000
 Call = Callable[[], None]
 
 
@@ -58,8 +56,7 @@ class Calls(selectors.DefaultSelector):
 
 class Loop:
     """Waits for conditions until deadlines and serves descriptors and timers meanwhile; `interrupt` raises an
-    exception out of the innermost wait. standing: called in each turn while the clock stands, instead of a
-    wait that would let it jump; None while the clock moves.
+    exception out of the innermost wait.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -68,7 +65,6 @@ class Loop:
         self._timers: list[Timer] = []
         self._stop: BaseException | None = None
         self._shielded = False
-        self.standing: Call | None = None
 
     def watch(self, fd: int, readable: Call) -> None:
         self._calls.register(fd, selectors.EVENT_READ, readable)
@@ -114,7 +110,7 @@ class Loop:
         """Serves descriptors and timers until `probe()` is true; raises TimedOut with the subject at the
         deadline (lab time).
         """
-        started, wait_ns, turns = self.clock.now_ns(), SHORTEST_WAIT_NS, 0
+        started, wait_ns = self.clock.now_ns(), SHORTEST_WAIT_NS
         while True:
             self._raise_stop()
             if probe():
@@ -123,16 +119,13 @@ class Loop:
             if now >= deadline_ns:
                 waited = (now - started) / SECOND
                 raise TimedOut(f"waited {waited:.1f} s for {subject}, in vain")
-            turns = self._standing_turn(turns, subject)
             self._turn(min(deadline_ns, now + wait_ns))
             wait_ns = min(2 * wait_ns, LONGEST_WAIT_NS)
 
     def sleep_until(self, due_ns: int) -> None:
         """Serves descriptors and timers until lab time `due_ns`."""
-        turns = 0
         while self.clock.now_ns() < due_ns:
             self._raise_stop()
-            turns = self._standing_turn(turns, "a moment that is still to come")
             self._turn(due_ns)
         self._raise_stop()
 
@@ -142,21 +135,6 @@ class Loop:
             self._raise_stop()
             due = min([LONGEST_WAIT_NS] + [t.due_ns - self.clock.now_ns() for t in self._timers[:1]])
             self._dispatch(max(0, due) / SECOND)
-
-    def turn_standing(self) -> None:
-        """Serves descriptors once without a wait, while the clock stands; raises a pending interruption."""
-        self._raise_stop()
-        self._dispatch(0.0)
-
-    def _standing_turn(self, turns: int, subject: str) -> int:
-        """Returns the number of turns of this wait while the clock stands; raises LabError (`subject`) after
-        MOST_STANDING_TURNS. Does nothing while the clock moves.
-        """
-        if self.standing is None:
-            return turns
-        if turns >= MOST_STANDING_TURNS:
-            raise LabError(f"{subject}: needs the lab's clock, which stands; `vnet step` lets it move")
-        return turns + 1
 
     def _raise_stop(self) -> None:
         if self._stop is not None and not self._shielded:
@@ -172,9 +150,6 @@ class Loop:
 
     def _dispatch(self, wait_s: float) -> bool:
         """Waits for ready descriptors, with a timeout, and serves them; returns whether any was ready."""
-        if self.standing is not None:
-            wait_s = 0.0
-            self.standing()
         served = self._calls.turn(wait_s)
         self._run_timers()
         return served

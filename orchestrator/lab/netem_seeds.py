@@ -7,11 +7,9 @@ whenever it receives a seed, so a seed is sent once before the scenario and once
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 
 from contract.plan import Direction, Impairment, Link
 from orchestrator.lab.driver import Seeder
@@ -20,7 +18,6 @@ from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import directions
 
 MOST_SHOWN = 5
-RNDRESEEDCRNG = 0x5207  # include/uapi/linux/random.h
 Way = tuple[str, str]  # link and direction
 
 
@@ -53,16 +50,6 @@ class NetemSeeds:
         self._lab = lab
         self._changes: Counter[Way] = Counter()
         self._warned = False
-        self._seed = lab.plan.seed
-
-    def begin_with(self, seed: int) -> None:
-        """Seeds all links from another seed, and the kernel's generator, from which programs draw."""
-        self._seed = seed
-        self.sow(self._lab.links.values())
-        if self._lab.driver.name != "fake":
-            with Path("/dev/urandom").open("wb", buffering=0) as generator:
-                generator.write(f"seed {seed}".encode())
-                fcntl.ioctl(generator, RNDRESEEDCRNG)
 
     def sow(self, links: Iterable[Link]) -> None:
         """Seeds all directions of these links for which netem draws random numbers."""
@@ -79,7 +66,7 @@ class NetemSeeds:
         wanted: dict[str, dict[str, tuple[Way, int]]] = {}
         for name, way, d in ways:
             if draws(self._lab.impairments[name, way]):
-                seed = derived(self._seed, name, way, self._changes[name, way])
+                seed = derived(self._lab.plan.seed, name, way, self._changes[name, way])
                 wanted.setdefault(d.netns, {}).setdefault(d.carrier, ((name, way), seed))
         without: list[Way] = []
         for netns, of in wanted.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import fcntl
-import json
 import os
 import signal
 import stat
@@ -14,7 +13,6 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from contract.codec import from_json, to_json
 from contract.plan import PLAN_FORMAT, Plan
@@ -30,25 +28,20 @@ from orchestrator.lab.launcher_events import LauncherEvents
 from orchestrator.lab.limits import this_clock_mhz
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import VERSION_COMMANDS, Manifest, host_facts, kernel_facts, versions
-from orchestrator.lab.netem_seeds import RNDRESEEDCRNG
 from orchestrator.lab.replay import Replay
 from orchestrator.lab.serve import Server
 from orchestrator.lab.session import Session, start_software
 from orchestrator.lab.state import State, replace
 
-if TYPE_CHECKING:
-    from orchestrator.lab.pauses import Keeper
-    from orchestrator.lab.visit import Visits
-
 BEGIN_NS = 100 * MILLISECOND  # CLOCK_MONOTONIC shows about 1 ms when the lab process has loaded its modules
 TIMER_ABSTIME = 1  # include/uapi/linux/time.h
+RNDRESEEDCRNG = 0x5207  # include/uapi/linux/random.h
 STATUS = {"complete": 0, "failed": 1, "interrupted": 130}
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs the lab process; returns its exit status: 0 complete, 1 failed, 130 interrupted."""
     options = arguments().parse_args(argv)
-    keeper = keeper_of(options)
     if kernel_facts().get("time") == "virtual":
         begin_anew()
     events = Events()
@@ -59,33 +52,9 @@ def main(argv: list[str] | None = None) -> int:
         events.emit("error", text=str(error))
         events.emit("end", status=1)
         return 1
-    if keeper is not None:
-        lab.visits = visits_of(lab, keeper, options.pauses)
     status = STATUS[run(lab, options)]
     events.emit("end", status=status)
     return status
-
-
-def keeper_of(options: argparse.Namespace) -> Keeper | None:
-    """Returns the connection to the process that lets the clock stand at the pauses that were asked for; None
-    without one.
-
-    Most labs have none, and do not load its modules. The others load them before they begin anew.
-    """
-    if not options.pauses:
-        return None
-    from orchestrator.lab import visit  # noqa: F401  # loaded here, see above
-    from orchestrator.lab.pauses import Keeper
-
-    return Keeper(*map(int, options.keeper.split(",")))
-
-
-def visits_of(lab: Lab, keeper: Keeper, pauses: str) -> Visits:
-    """Returns the object that serves those who look into the lab at the `pauses` (JSON)."""
-    from orchestrator.lab.pauses import Pause
-    from orchestrator.lab.visit import Visits
-
-    return Visits(lab, keeper, [Pause(**one) for one in json.loads(pauses)])
 
 
 def begin_anew() -> None:
@@ -114,8 +83,6 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--keep", action="store_true", help="with --scenario: serve afterwards")
     parser.add_argument("--driver", choices=sorted(DRIVERS), default="light")
     parser.add_argument("--snapshots", type=Path, help="directory of booted machines, for campaigns")
-    parser.add_argument("--pauses", default="", help="moments at which the clock stands, as JSON")
-    parser.add_argument("--keeper", default="", help="descriptors of the keeper of the clock, N,N")
     parser.add_argument("--control", default="unix", help="unix, or fd:N for an inherited descriptor")
     return parser
 
@@ -271,8 +238,6 @@ def run_session(lab: Lab) -> None:
         session.run()
     finally:
         lab.in_scenario = False
-        if lab.visits is not None:
-            lab.visits.end()
         lab.loop.suspend_interruption(session.collect)
     admission.insist(lab, session.all_connected)
 

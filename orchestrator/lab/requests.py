@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ def inspect(lab: Lab, _: Message) -> dict[str, Any]:
     """Returns the lab's nodes (state, addresses, programs, limits), links with requested and read-back
     impairments, segments and captures.
     """
-    software = _software(lab)
+    software = lab.driver.call(operations.Software())["nodes"]
     nodes = {
         n.name: {
             "state": lab.node_states.get(n.name), "group": n.group, "hostname": n.hostname, "netns": n.netns,
@@ -62,18 +62,6 @@ def inspect(lab: Lab, _: Message) -> dict[str, Any]:
         "segments": [dataclasses.asdict(s) for s in lab.plan.segments],
         "captures": {name: _capture(one) for name, one in lab.captures.items()},
     }
-
-
-def _software(lab: Lab) -> Mapping[str, Mapping[str, Any]]:
-    """Returns the states of programs by node and name, as the nodes' agents give them. While the clock stands
-    no agent can answer: then a program that was started is `started`.
-    """
-    if lab.loop.standing is None:
-        return lab.driver.call(operations.Software())["nodes"]
-    found: dict[str, dict[str, Any]] = {}
-    for node, name in lab.started:
-        found.setdefault(node, {})[name] = {"state": "started"}
-    return found
 
 
 def _links(lab: Lab) -> dict[str, Any]:

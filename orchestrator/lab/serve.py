@@ -8,7 +8,6 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from orchestrator.lab import sampling
 from orchestrator.lab.errors import LabError
@@ -19,7 +18,6 @@ from orchestrator.lab.requests import ANYTIME, WHEN_READY
 
 READ_BYTES = 65536
 PASSING = ("status", "exec", "input", "resize", "signal")  # these requests never wait and change no node
-Asked = Callable[[str, Message], None]
 SEND_S = 5.0  # a client that does not read for this time is disconnected
 
 
@@ -48,26 +46,16 @@ class Client:
         self._close()
 
 
-class Commands(Protocol):
-    """Runs the commands of clients on nodes: `Relay`, or `Visitors` while the clock stands."""
-
-    def execute(self, peer: Client, request: Message) -> None: ...
-    def forward(self, peer: Client, request: Message) -> None: ...
-    def hang_up(self, peer: Client) -> None: ...
-
-
 class Server:
-    """Serves all clients of a lab. relay: runs commands, by default through the nodes' agents. asked: gets
-    each request with its operation before it is served, and may refuse it by a LabError.
+    """Serves all clients of a lab.
 
     Requests wait in a queue, so that a slow one is not interrupted by the next. `status`, commands on nodes
     and their input do not wait, unless the same client has a request before them.
     """
 
-    def __init__(self, lab: Lab, relay: Commands | None = None, asked: Asked | None = None) -> None:
+    def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._relay: Commands = relay or Relay(lab)
-        self._asked = asked
+        self._relay = Relay(lab)
         self._clients: dict[int, Client] = {}
         self._queue: deque[tuple[Client, Message]] = deque()
         self._served: Client | None = None
@@ -87,7 +75,7 @@ class Server:
 
     def serve_descriptor(self, number: int) -> None:
         """Serves one client on the inherited descriptor `number`, for reading and writing."""
-        self.admit(Client(number, lambda data: _write_all(number, data), lambda: os.close(number)))
+        self._admit(Client(number, lambda data: _write_all(number, data), lambda: os.close(number)))
 
     def close(self) -> None:
         """Stops listening and disconnects all clients; their running commands get SIGHUP unless the lab is
@@ -103,10 +91,9 @@ class Server:
         assert self._listener is not None
         connection, _ = self._listener.accept()
         connection.settimeout(SEND_S)
-        self.admit(Client(connection.fileno(), connection.sendall, connection.close))
+        self._admit(Client(connection.fileno(), connection.sendall, connection.close))
 
-    def admit(self, client: Client) -> None:
-        """Serves a client from now on."""
+    def _admit(self, client: Client) -> None:
         self._clients[client.number] = client
         self._lab.loop.watch(client.number, lambda: self._readable(client))
 
@@ -165,8 +152,6 @@ class Server:
                 client.send({"id": number, "ok": True, **fields})
 
     def _perform(self, client: Client, op: str, message: Message) -> Message | None:
-        if self._asked is not None:
-            self._asked(op, message)
         if op == "watch":
             self._lab.events.listen(client.send)
             return {"ready": self._lab.ready}

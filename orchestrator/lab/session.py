@@ -84,7 +84,6 @@ class Session:
         lab.before_change = self._queues.look
         self._seeds.sow(lab.links.values())
         lab.after_change = self._seeds.changed
-        lab.reseed = self._seeds.begin_with
         self._announced = queue_watch.begin(lab)
         self._network = announcements.open_in(lab)
         self._await_fixed_start()
@@ -196,8 +195,6 @@ class Session:
         self._t0_ns = t0_ns  # from here on there is a scenario to end: `collect` waits for its sessions
         if self._heartbeat is not None:
             self._heartbeat.start()
-        if lab.visits is not None:
-            lab.visits.begin(t0_ns)
         lab.driver.call(operations.Go(self._t0_ns))
         network_watch.listen(lab, self._network)
         lab.events.phase("ramp", 0, lab.plan.ramp_ns / SECOND, "sessions begin")

@@ -106,8 +106,6 @@ def perform(lab: Lab, event: Event) -> None:
         power.freeze(lab, event.targets, event.args.get("software"), event.action == "freeze")
     elif event.action in ("disk-full", "disk-free"):
         power.disk(lab, event.targets, event.action == "disk-full")
-    elif event.action == "seed":
-        lab.reseed(int(event.args["seed"]))
     elif event.action == "schedule":
         for target in event.targets:
             wrong_machines.schedule(lab, target, event.args["seed"], event.args["most_ns"])

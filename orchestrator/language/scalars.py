@@ -286,7 +286,7 @@ class Moment:
 _MOMENT = re.compile(r"\s*(ramp|hold|drain)\s*(?:\+\s*(.+))?")
 
 
-def moment(value: Any) -> Moment:
+def _moment(value: Any) -> Moment:
     """Parses a moment: a phase, or a phase + a duration; raises UnitError for other values."""
     if isinstance(value, Moment):
         return value
@@ -300,7 +300,7 @@ def moment(value: Any) -> Moment:
 
 When = Annotated[
     Any,
-    reader(moment),
+    reader(_moment),
     WithJsonSchema(
         {
             "type": "string",
@@ -316,7 +316,7 @@ def _since(value: Any) -> Moment:
     """Parses a moment, or a duration from the start of the ramp."""
     if isinstance(value, str) and value.strip()[:1].isdigit():
         return Moment("ramp", units.whole(units.SPAN, value))
-    return moment(value)
+    return _moment(value)
 
 
 Since = Annotated[

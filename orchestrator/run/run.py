@@ -20,7 +20,6 @@ from contract.manifest import Manifest
 from contract.plan import Plan
 from orchestrator.kernel.ahead import load_reports
 from orchestrator.kernel.protocol import LabHandle, Launch
-from orchestrator.lab.pauses import Pause
 from orchestrator.plan.bounds.record import record_bounds
 from orchestrator.plan.graph import GraphError, graph
 from orchestrator.run.directories import RunError
@@ -54,15 +53,13 @@ def execute(
     keep: bool = False,
     page: bool = True,
     tables: bool = True,
-    pauses: tuple[Pause, ...] = (),
 ) -> Outcome:
     """Runs a prepared run in `run_dir` (must exist and be empty): lab, scenario, teardown, tables and report.
     keep: the lab stays up after its scenario. tables: reduce the records, if the scenario had begun. page:
-    write the report then. pauses: moments at which the clock of a lab in virtual time stands, until a client
-    lets it go on. In virtual time, adds the hashes of the run's files to the manifest. Raises
+    write the report then. In virtual time, adds the hashes of the run's files to the manifest. Raises
     KernelError if the lab does not start, RunError or CaptureError if the results cannot be evaluated.
     """
-    launch = _launch(prepared, run_dir, scenario=True, keep=keep, pauses=pauses)
+    launch = _launch(prepared, run_dir, scenario=True, keep=keep)
     record_bounds(run_dir, prepared.plan, prepared.time)
     drawing = _drawing(prepared.plan, run_dir)
     until, beside = scenario_over if keep else None, partial(load_reports, page=page) if tables else None
@@ -94,14 +91,7 @@ def _has_ended(run_dir: Path) -> bool:
         return False
 
 
-def _launch(
-    prepared: Prepared,
-    run_dir: Path,
-    *,
-    scenario: bool,
-    keep: bool = False,
-    pauses: tuple[Pause, ...] = (),
-) -> Launch:
+def _launch(prepared: Prepared, run_dir: Path, *, scenario: bool, keep: bool = False) -> Launch:
     """Returns the kernel's settings to start the lab, which writes to the empty directory `run_dir`.
     Copies the topology file to `run_dir`, and unpacks container images unless the kernel is the fake one.
     scenario: the lab runs its scenario. keep: the lab stays up afterwards. Raises TopologyError if an image
@@ -112,9 +102,7 @@ def _launch(
     if prepared.kernel.name != "fake" and any(node.image for node in plan.nodes):
         plan = with_images(plan)
     snapshots = kept.resolve() if kept else None
-    return Launch(
-        plan, run_dir.resolve(), prepared.state_dir, prepared.agent, scenario, keep, snapshots, pauses=pauses
-    )
+    return Launch(plan, run_dir.resolve(), prepared.state_dir, prepared.agent, scenario, keep, snapshots)
 
 
 def _drawing(plan: Plan, run_dir: Path) -> threading.Thread:

@@ -57,7 +57,7 @@ def first_difference(name: str, before: Path, again: Path) -> Difference | None:
 
 def _packet(name: str, before: Path, again: Path) -> Difference | None:
     tables = [_dissected(path) for path in (before, again)]
-    pairs = itertools.zip_longest(packets_of(before), packets_of(again))
+    pairs = itertools.zip_longest(_records(before), _records(again))
     for number, (one, other) in enumerate(pairs):
         if one != other:
             sides = [_shown(r, t, number) for r, t in zip((one, other), tables, strict=True)]
@@ -65,7 +65,7 @@ def _packet(name: str, before: Path, again: Path) -> Difference | None:
     return None
 
 
-def packets_of(path: Path) -> Iterator[tuple[int, bytes]]:
+def _records(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yields time (ns) and bytes of every packet of a pcap file."""
     data = path.read_bytes()
     order = "little" if data[:4] in (b"\x4d\x3c\xb2\xa1", b"\xd4\xc3\xb2\xa1") else "big"

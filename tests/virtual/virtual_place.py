@@ -86,10 +86,6 @@ class Place:
             check=False,
         )
 
-    def argv(self, *arguments: str) -> list[str]:
-        """Returns the words that start the command line."""
-        return [sys.executable, "-m", "orchestrator.cli.main", *arguments]
-
     def start(self, *arguments: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         """Starts the command line as `vnet` does, without waiting for it."""
         return subprocess.Popen(

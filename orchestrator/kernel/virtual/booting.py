@@ -7,8 +7,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.lab.pauses import Pause
-
 LAB_ARCHIVE = "lab.cpio"  # below raw/: files of this lab alone
 
 
@@ -27,7 +25,6 @@ class VirtualBoot:
     stage: dict[str, str]
     stall_s: float
     until_ns: int  # latest lab time (ns) at which a scenario of this plan can end
-    pauses: tuple[Pause, ...] = ()
 
 
 def lay_out(boot_: VirtualBoot, stage: Path) -> None:

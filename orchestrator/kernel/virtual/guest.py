@@ -18,7 +18,6 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 POWER_OFF = 0x4321FEDC  # LINUX_REBOOT_CMD_POWER_OFF, include/uapi/linux/reboot.h
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
@@ -94,33 +93,18 @@ def set_up(limits: dict[str, int]) -> None:
     socket.sethostname("vnet-lab")
 
 
-def run(settings: dict[str, Any], raw: Path = RAW) -> int:
+def run(settings: dict[str, object], raw: Path = RAW) -> int:
     """Runs the lab process to its end and reaps all processes that end before; returns its exit status, 128 +
     n for signal n.
     """
-    argv, fds = list(settings["argv"]), tuple[int, ...]()
-    pauses = "--pauses" in argv
-    if pauses:  # loaded before the lab process starts, which it must not disturb
-        sys.path.insert(0, "/vnet/code")
-        from orchestrator.lab.pauses import PLACE, keep
-
-        (times, times_lab), (calls_lab, calls) = os.pipe(), os.pipe()
-        argv += ["--keeper", f"{times_lab},{calls_lab}"]
-        fds = (times_lab, calls_lab)
     with (raw / LINES).open("wb") as lines, (raw / ERRORS).open("wb") as errors:
         child = subprocess.Popen(
-            argv,
-            pass_fds=fds,
+            settings["argv"],  # type: ignore[call-overload]
             env=settings["env"],
             stdin=subprocess.DEVNULL,
             stdout=lines,
             stderr=errors,
         )
-        if pauses:
-            for fd in fds:
-                os.close(fd)
-            keep(RUN / PLACE, times, calls)
-            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         while True:
             pid, status = os.wait()
             if pid == child.pid:

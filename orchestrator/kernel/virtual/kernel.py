@@ -36,7 +36,6 @@ from orchestrator.kernel.virtual.root.dpkg import Database
 from orchestrator.kernel.virtual.root.kept import Kept
 from orchestrator.kernel.virtual.root.ours import code_archive, image_archive
 from orchestrator.kernel.virtual.root.wanted import of_plan
-from orchestrator.lab.pauses import Pause
 from orchestrator.lab.proving import most_ns
 from orchestrator.language.units import DURATION, UnitError, whole
 from orchestrator.plan.nics import uses_nics
@@ -166,7 +165,7 @@ class VirtualKernel(LabKernel):
         return detached.fork(
             partial(own, boot_),
             launch.run_dir,
-            detached.control_socket(launch.state_dir) if launch.pauses else launch.state_dir / "control.sock",
+            launch.state_dir / "control.sock",
             logs=["owner.log", "console.log"],
             kill=lambda _: cleanup_uml(launch.state_dir),
         )
@@ -181,7 +180,7 @@ class VirtualKernel(LabKernel):
             archives.append(image_archive(images, plan, self.kept))
         archives.append(launch.run_dir / "raw" / LAB_ARCHIVE)
         memory = boot.memory_of(plan)
-        lab = supervised(plan, binary.release, memory, self.syscall_ns, launch.pauses)
+        lab = supervised(plan, binary.release, memory, self.syscall_ns)
         with archives[-1].open("wb") as to:
             cpio.write(lab_entries(root, launch.agent, lab), to)
         memory = self.memory(plan, sum(path.stat().st_size for path in archives))
@@ -201,7 +200,6 @@ class VirtualKernel(LabKernel):
             stage,
             self.stall_s,
             latest_end_ns(plan),
-            launch.pauses,
         )
 
 
@@ -286,19 +284,15 @@ def command(binary: Path, start_ns: int, memory: int, syscall_ns: int, archives:
     )
 
 
-def supervised(
-    plan: Plan, release: str, memory: int, syscall_ns: int, pauses: Sequence[Pause] = ()
-) -> dict[str, Any]:
+def supervised(plan: Plan, release: str, memory: int, syscall_ns: int) -> dict[str, Any]:
     """Returns the settings of the guest's first process, with the command of the lab process, all determined
-    by plan, kernel and pauses.
+    by plan and kernel.
     """
     argv = [
         interpreter(), "-S", "-s", "-m", "orchestrator.lab", "/vnet/run/plan.json",
         "--run-dir", "/vnet/run", "--state-dir", f"/run/vnet/{plan.lab}", "--agent",
         "/vnet/stage/agent", "--scenario",
     ]  # fmt: skip
-    if pauses:
-        argv += ["--pauses", json.dumps([dataclasses.asdict(one) for one in pauses])]
     kernel: dict[str, Any] = {"kind": "uml", "release": release, "why": "virtual time", "time": "virtual"}
     kernel |= {"start_ns": plan.clock_ns, "syscall_ns": syscall_ns}
     machine = {"cpu": "modelled", "cores": 1, "mhz": CPU_MHZ, "memory_bytes": memory, "kernel": release}

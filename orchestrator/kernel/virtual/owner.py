@@ -2,8 +2,7 @@
 
 kernel.py forks it from the command that runs the lab. Standard output: the lab's JSON lines. Exit status:
 that of the lab process; 1 if the guest failed or the watchdog ended it, 130 if it was ended on request. The
-owner sends nothing to the guest unless its clock is to stand (standing.py): to end it, it kills the guest;
-what the guest has written stays.
+owner sends nothing to the guest: to end it, it kills the guest; what the guest has written stays.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import select
 import signal
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from contract import manifest
 from orchestrator.kernel.owning import emit, emit_end
@@ -29,9 +27,6 @@ from orchestrator.kernel.virtual.guest import LINES, STATUS
 from orchestrator.kernel.virtual.watch import Watchdog
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import State
-
-if TYPE_CHECKING:
-    from orchestrator.kernel.virtual.standing import Standing
 
 PR_SET_PDEATHSIG = 1
 POLL_S = 0.1
@@ -66,32 +61,13 @@ class VirtualOwner:
         """
         self.guest = self._boot(cores)
         self.state.record("uml", self.guest.pid)
-        watchdog = Watchdog(self.guest.pid, self.raw, self.boot.stall_s, self.boot.until_ns)
-        standing = self._standing()
         try:
-            return self._watch(watchdog, standing)
+            return self._watch(Watchdog(self.guest.pid, self.raw, self.boot.stall_s, self.boot.until_ns))
         finally:
             self.guest.kill()
             self.guest.wait()
-            if standing is not None:
-                standing.end()
             (self.raw / LAB_ARCHIVE).unlink(missing_ok=True)
             end(session_members(self.guest.pid, self.boot.argv[0]))
-
-    def _standing(self) -> Standing | None:
-        """Returns the object that serves those who look into the lab while its clock stands; None without a
-        pause.
-        """
-        if not self.boot.pauses:
-            return None
-        from orchestrator.kernel.virtual.standing import Standing
-
-        def tell(event: dict[str, Any]) -> None:
-            self._pass_on()
-            emit(json.dumps(event))
-
-        control = self.state.directory / "control.sock"
-        return Standing(self.guest.pid, Path(self.boot.run_dir), control, list(self.boot.pauses), tell)
 
     def _asked(self, number: int, _: object) -> None:
         self.asked = signal.Signals(number)
@@ -123,26 +99,23 @@ class VirtualOwner:
                 preexec_fn=before,
             )
 
-    def _watch(self, watchdog: Watchdog, standing: Standing | None) -> str | None:
+    def _watch(self, watchdog: Watchdog) -> str | None:
         """Waits until the guest ends, or must be ended. Returns why it must be killed; None if it ended by
         itself or on request.
         """
         while self.guest.poll() is None and self.asked is None:
             self._pass_on()
-            if standing is not None:
-                standing.turn()
-            stands = standing is not None and standing.stands
-            if reason := watchdog.look(standing=stands):
+            if reason := watchdog.look():
                 return reason
-            self._wait(0.0 if standing is not None else POLL_S)
+            self._wait()
         return None
 
-    def _wait(self, most_s: float) -> None:
-        """Waits `most_s`; an end of file on standard input (the command that wanted this run is gone) counts
-        as SIGTERM.
+    def _wait(self) -> None:
+        """Waits POLL_S; an end of file on standard input (the command that wanted this run is gone) counts as
+        SIGTERM.
         """
         try:
-            if select.select([0], [], [], most_s)[0] and not os.read(0, 512):
+            if select.select([0], [], [], POLL_S)[0] and not os.read(0, 512):
                 self.asked = self.asked or signal.SIGTERM
         except InterruptedError:
             return

@@ -70,11 +70,10 @@ class Watchdog:
         self._asked: Running | None = None
         self._spinning = Spinning(pid, max(stall_s * SPIN, SPIN_LEAST_S))
 
-    def look(self, *, standing: bool = False) -> str | None:
+    def look(self) -> str | None:
         """Returns why the guest must be ended: the lab time of its last sample is beyond `until_ns`, a
         program computes without end, or the clock has stood still for `stall_s`. Returns None otherwise, and
-        if less than EVERY_S has passed since the last look. standing: the lab's clock shall stand, so only a
-        program that computes without end, a visitor's, ends it.
+        if less than EVERY_S has passed since the last look.
         """
         now = self._clock()
         if now < self._next:
@@ -84,7 +83,7 @@ class Watchdog:
             return _sleeps(at - self._until_ns)
         if (computed := self._spinning.look()) is not None:
             return _stands(self._ask(), f"{computed:.0f} s of CPU time")
-        if (written := self._written()) != self._seen or standing:
+        if (written := self._written()) != self._seen:
             self._seen, self._since, self._asked = written, now, None
             return None
         stood = now - self._since

@@ -130,6 +130,8 @@ mod tests {
             prefix: 0,
             mtu: 1500,
             mac: mac.to_owned(),
+            second: None,
+            second_prefix: 0,
         }
     }
 
