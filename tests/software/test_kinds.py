@@ -88,6 +88,7 @@ ROWS = {
         "{service: best-effort, group: g, minimum: 9 kbit/s}}}}, b: {reservations: {}}}",
         "{}",
     ),
+    "station": ("{s: {station: {link: wan, receive: {rate: 80 Mbit/s}}}}", "{}"),
     "reservations": ("{s: {reservations: {response: 5 s}}}", "{}"),
     "nat": ("{n: {nat: {inside: far, outside: out, ports: [{port: 80, to: other}]}}}", "{}"),
     "dhcp": ("{s: {dhcp: {}}}", "{c: {dhcp-client: {}}}"),

@@ -42,6 +42,7 @@ MODULES = (
     "orchestrator/software/iec61850/",
     "orchestrator/software/sampled_values.py",
     "orchestrator/exchange/netlab",  # the keys of its files
+    "orchestrator/exchange/core.py",  # the names of its services
     # the gateway of a route is another thing than the kind of that name
     "orchestrator/exchange/commands.py",
     "orchestrator/exchange/linux/",

@@ -43,6 +43,7 @@ def options(before: str, new: str) -> tuple[str, str, str]:
 ROWS = {
     "device of any type": [
         network('name="n5"', 'name="n6"'), network('<service name="IPForward"/><!--n1-->', ""), network('name="n3" type="PC" class="docker"', 'name="n9" type="PC" class="docker"'),
+        network('ip4="10.0.1.21" ip4_mask="24"', 'ip4="10.0.1.21" ip4_mask="24" ip6="2001::1" ip6_mask="64"'),
         network('ip4="10.0.1.21"', 'ip4="10.0.1.22"'), network('"10.0.0.1" ip4_mask="24"', '"10.0.0.1" ip4_mask="25"'),
         network('<service name="IPForward"/><!--n1-->', '<service name="BGP"/>', ""),
     ],
@@ -79,7 +80,6 @@ ROWS = {
     "other services, hooks, images": [
         said("<!--n1-->", '<service name="DHCP"/>'), said("<!--n1-->", '<service name="SSH"/>'), said(MORE, '<session_hooks><hook name="a.sh" state="4">x</hook></session_hooks>'),
         said('class="docker"', 'class="docker" image="alpine"'), said('ip4="10.0.1.21"', 'mac="00:00:00:00:00:01" ip4="10.0.1.21"'),
-        said('ip4="10.0.1.21" ip4_mask="24"', 'ip4="10.0.1.21" ip4_mask="24" ip6="2001::1" ip6_mask="64"'),
         said("<!--nets-->", '<network id="9" name="card" type="RJ45"/>'),
         said("<!--nets-->", '<network id="9" name="card" type="RJ45"/>') ,
     ],

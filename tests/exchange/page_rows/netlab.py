@@ -95,16 +95,22 @@ ROWS = {
         network("links:\n- r1-r2", "links:\n- [h1, r2]"), network("- r1-r2\n", "- {r1: {}, r2: {}, disable: true}\n"),
         network(TOPOLOGY[TOPOLOGY.index("links:"):], "links:\n  core: r1-r2\n  edge: [r3-h1-h2, r2-r3, r1-sw]\n", "links:\n  core: r1-r3\n  edge: [r3-h1-h2, r2-r3, r1-sw]\n"),
     ],
-    "`prefix` of IPv4, or of IPv6": [
+    "`prefix` of IPv4, IPv6 or both": [
         network("prefix: 10.3.0.0/24", "prefix: 10.3.0.0/25"), network("prefix: 10.3.0.0/24", "prefix: {ipv6: '2001:db8:3::/64'}", "prefix: {ipv6: '2001:db8:4::/64'}"),
+        network("prefix: 10.3.0.0/24", "prefix: {ipv4: 10.3.0.0/24, ipv6: '2001:db8::/64'}", "prefix: {ipv4: 10.3.0.0/24}"),
         network("prefix: 10.4.0.0/24", "prefix: {ipv4: 10.4.0.0/24, allocation: sequential}"),
         interface("ipv4: 10.3.0.7", "ipv4: 10.3.0.8"), interface("ipv4: 10.3.0.7/24", "ipv4: 10.3.0.8/24"), interface("ipv4: 7", "ipv4: 8"),
+        network(LINK, "{r2: {ipv6: '2001:db8::5/64'}, r3: {}, prefix: {ipv4: 10.3.0.0/24, ipv6: '2001:db8::/64'}}", "{r2: {ipv6: '2001:db8::6/64'}, r3: {}, prefix: {ipv4: 10.3.0.0/24, ipv6: '2001:db8::/64'}}"),
         network("h1: {device: linux, id: 9}", "h1: {device: linux, id: 8}"),
     ],
-    "`prefix` of IPv6 beside": [
-        said("prefix: 10.3.0.0/24", "prefix: {ipv4: 10.3.0.0/24, ipv6: '2001:db8::/64'}", "prefix: {ipv4: 10.3.0.0/24}"),
-        both("prefix: 10.3.0.0/24", "prefix: false"), both("prefix: 10.3.0.0/24", "prefix: {ipv4: true}"),
-        said(*of_interface("ipv6: '2001:db8::5/64'")), said(*of_interface("ipv4: true")), said(*of_interface("ipv4: false")),
+    "`addressing` with IPv6": [
+        network("#file", "addressing: {p2p: {ipv4: 10.9.0.0/16, ipv6: '2001:db8:9::/48'}, lan: {ipv6: '2001:db8:7::/48'}}", "addressing: {p2p: {ipv4: 10.9.0.0/16, ipv6: '2001:db8:8::/48'}}"),
+        network("#file", "addressing: {p2p: {ipv6: '2001:db8:9::/48'}}", "addressing: {p2p: {ipv6: '2001:db8:8::/48'}}"),
+        said("#file", "addressing: {lan: {ipv4: 10.9.0.0/16}}"), said("#file", "addressing: {mgmt: {ipv4: 10.9.0.0/16}}"),
+    ],
+    "`prefix` as `false` or `true`": [
+        both("prefix: 10.3.0.0/24", "prefix: false"), both("prefix: 10.3.0.0/24", "prefix: {ipv4: true}"), both("prefix: 10.3.0.0/24", "prefix: true"),
+        said(*of_interface("ipv4: true")), said(*of_interface("ipv4: false")),
     ],
     "`mtu` of an interface, link, node": [
         key("mtu: 1400", "mtu: 1300"), network("#file", "defaults.interfaces.mtu: 1400", "defaults.interfaces.mtu: 1300"), key("ospf.cost: 5", "ospf.cost: 6"),
