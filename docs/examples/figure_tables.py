@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import rejudged
 from published import VERDICTS, cell, metric, table
 from works import WORKS, Study
 
+HERE = Path(__file__).parent
 MQTT, CCC, PRIORITY = "mqtt-qos-campaign", "ccc-2011", "priority"
 
 
@@ -164,12 +167,40 @@ CLOCKS = (
 FLOODS = {"": "1 kbit/s", "uplink full, ": "22 Mbit/s"}
 
 
+FIGURE_OF = {"Ethernet": "figure-6.csv", "LTE": "figure-7.csv", "NR": "figure-8.csv"}  # of the deliverable
+
+
+def high_traffic() -> str:
+    """How many messages of 10 signals arrived through a full link, and their mean latency."""
+
+    def row(system: str, name: str) -> Iterator[str]:
+        file = HERE / "reserve-1b-latency" / "report" / "tables" / name
+        with file.open(encoding="utf-8") as lines:
+            found = {
+                (one["protocol"], one["rate"]): one for one in csv.DictReader(lines) if one["signals"] == "10"
+            }
+        yield system
+        for protocol in ("AMQP", "MQTT", "UDP", "SV"):
+            rates = [found.get((protocol, rate)) for rate in ("10", "100")]  # None: no message arrived
+            counts = " / ".join(f"{int(one['messages']):,}" if one else "0" for one in rates)
+            means = " / ".join(format(float(one["mean"]) / 1e3, ".2g") for one in rates if one)
+            yield f"{counts}; {means} s"
+
+    head = ("arrived; mean latency", "AMQP", "MQTT", "UDP", "Sampled Values")
+    return markdown(head, (row(*one) for one in FIGURE_OF.items()))
+
+
 def clocks() -> str:
     """What each daemon believes its clock to be off by: the mean and 96 % of the answers."""
 
     def text(daemon: str, system: str, flood: str) -> str:
-        row = f"clock {system}, system {system}, flood {flood}, {daemon}"
-        if row not in {cells[0] for cells in table("reserve-7-clock", "Test 7.")}:
+        row = f"clock {system}, flood {flood}, {daemon}"
+        rows = {cells[0] for cells in table("reserve-7-clock", "Test 7.")[1:]}
+        if not all(name.endswith(CLOCKS) and name.startswith("clock ") for name in rows):
+            raise SystemExit(
+                f"reserve-7-clock: unknown rows in the table of test 7: {', '.join(sorted(rows))}"
+            )
+        if row not in rows:
             return "no answer"
         columns = ("mean", "2nd percentile", "98th percentile")
         mean, low, high = (cell("reserve-7-clock", "Test 7.", row, column) for column in columns)
@@ -217,6 +248,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "reserve-highest-rate": as_published("reserve-3-highest-rate", "Test 3."),
     "reserve-recovery": recovery,
     "reserve-outages": outages,
+    "reserve-high-traffic": high_traffic,
     "reserve-clocks": clocks,
     "reserve-bytes": as_published("reserve-8-efficiency", "Table 5."),
     "reserve-traffic": as_published("reserve-8-efficiency", "Table 4."),
