@@ -25,7 +25,10 @@ SNAPLEN = 96
 # The parameters of each topology and the places of its captures.
 CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "dumbbell": (("hold=20s",), ("node s1", "node s2", "node d1", "node d2", "link bottleneck")),
-    "mqtt-many-to-one": (("clients=50", "rate=100 /s"), ("node client1", "node broker", "node subscriber")),
+    "mqtt-many-to-one": (
+        ("clients=50", "rate=100 /s", "hold=60s"),
+        ("node client1", "node broker", "node subscriber"),
+    ),
 }
 
 

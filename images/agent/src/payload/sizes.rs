@@ -19,7 +19,10 @@ pub fn check(payload: &proto::Payload, kind: &dyn Payload) -> Res<()> {
             "payload.sizes: {least} to {most} bytes are out of order"
         ));
     }
-    if sizes.scale.is_some_and(|scale| scale.is_nan() || scale <= 0.0) {
+    if sizes
+        .scale
+        .is_some_and(|scale| scale.is_nan() || scale <= 0.0)
+    {
         return Err("payload.sizes.scale: is not above zero; write the bytes of a mean".to_owned());
     }
     if least < kind.smallest() || most > kind.largest() || kind.step() != 1 {
