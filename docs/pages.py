@@ -23,7 +23,7 @@ REPORT = re.compile(r"`(results/gallery/[^`]+)`(?=\n)")
 SHOWN = {".yaml": "yaml", ".py": "python", ".sh": "bash", ".rs": "rust"}
 COMMANDS = "docs/reference/commands.md"
 PYTHON = "docs/reference/python.md"
-API = ("load", "Run", "Campaign", "Topology", "LoadError", "lab.Lab", "measured.Measured")
+API = ("load", "Run", "Campaign", "Topology", "LoadError", "labs.Lab", "measured.Measured")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

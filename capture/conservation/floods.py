@@ -45,7 +45,7 @@ def _domains(plan: Plan) -> Iterator[set[str]]:
     """Yields the sets of segments that links join."""
     of = {segment.name: {segment.name} for segment in plan.segments}
     for link in plan.links:
-        if link.kind == "segments" and of[link.a] is not of[link.b]:
+        if {link.a, link.b} <= of.keys() and of[link.a] is not of[link.b]:
             joined = of[link.a] | of[link.b]
             of.update(dict.fromkeys(joined, joined))
     seen: list[set[str]] = []

@@ -85,7 +85,7 @@ class Groups:
             if not str(name).startswith("_"):
                 both = merged(self._group(default.get(name)), self._group(given.get(name)))
                 self.keys[str(name)] = both
-        # Of all groups of the file, but not of those that `defaults` alone has.
+        # The groups of the file, without those that `defaults` alone has.
         self._everywhere = set(given) if given.get("_auto_create") else set()
         for _, node, keys in entries:
             for name in words(keys.get("group")):

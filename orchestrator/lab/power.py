@@ -1,4 +1,4 @@
-"""Starts, stops, kills and restarts programs and whole nodes."""
+"""Starts, stops, kills and restarts programs and whole nodes; gives nodes wrong clocks and schedules."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from orchestrator.lab.links import all_ends, put_back, set_devices
 
 STOP_NS = 10 * SECOND
 MARGIN_NS = 30 * SECOND
+# Takes one line for one node; only a kernel with images/kernel/node-faults.patch has it.
+CONTROL = Path("/proc/sys/kernel/lab_node")
 Item = tuple[str, Software]
 Failure = tuple[str, Software, str]  # node, program, error
 States = Mapping[str, Mapping[str, operations.SoftwareState]]
@@ -202,3 +204,31 @@ def begin(lab: Lab, nodes: Sequence[str], name: str | None) -> None:
 def log_file(lab: Lab, node: str, software: Software) -> Path:
     """Returns the path of a program's log in the run directory."""
     return lab.run_dir / "raw" / "logs" / f"{node}.{software.name}.log"
+
+
+def schedule(lab: Lab, node: str, seed: int, most_ns: int) -> None:
+    """Perturbs the order in which a node's programs run, for which `seed` draws everything; their threads are
+    set aside for `most_ns` at most. Seed and time 0 end it. Raises LabError if the kernel refuses.
+    """
+    _tell_kernel(lab, node, "schedule", f"{seed} {most_ns}")
+
+
+def clock(lab: Lab, node: str, offset_ns: int) -> None:
+    """Sets how far the clock of a node's programs is ahead; raises LabError if the kernel refuses."""
+    _tell_kernel(lab, node, "clock", str(offset_ns))
+
+
+def _tell_kernel(lab: Lab, node: str, what: str, values: str) -> None:
+    """Writes a line about a node. It names the node's agent, which is spared, since it measures."""
+    pid = lab.pids.get(node)
+    if pid is None:
+        raise LabError(f"nodes.{node}: {what}: the node is not there")
+    try:
+        CONTROL.write_text(f"{pid} {what} {values}", encoding="ascii")
+    except FileNotFoundError:
+        rule = "this kernel has no wrong clocks and perturbed schedules"
+        raise LabError(
+            f"nodes.{node}: {what}: {rule}; build it: `vnet images build lab-kernel-faults`"
+        ) from None
+    except OSError as error:
+        raise LabError(f"nodes.{node}: {what}: {CONTROL}: {error.strerror}") from error

@@ -8,7 +8,7 @@ from typing import Any
 
 from contract.events import Applied
 from contract.plan import Event, Plan
-from orchestrator.lab import at_events, change, links, power, wrong_machines
+from orchestrator.lab import at_events, change, links, power
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
@@ -108,10 +108,10 @@ def perform(lab: Lab, event: Event) -> None:
         power.disk(lab, event.targets, event.action == "disk-full")
     elif event.action == "schedule":
         for target in event.targets:
-            wrong_machines.schedule(lab, target, event.args["seed"], event.args["most_ns"])
+            power.schedule(lab, target, event.args["seed"], event.args["most_ns"])
     elif event.action == "clock":
         for target in event.targets:
-            wrong_machines.clock(lab, target, event.args["offset_ns"])
+            power.clock(lab, target, event.args["offset_ns"])
     elif event.action == "run":
         for target in event.targets:
             _run(lab, target, event)

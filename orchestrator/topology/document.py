@@ -120,7 +120,7 @@ class Event(Base):
         None,
         description="Nodes or groups whose programs run in a perturbed order, `for` a while or to the end of "
         "the run: their threads are set aside at random moments, for `stall` at most, or go behind all that "
-        "are ready, and their timers get a slack of `stall` at most. The run's seed draws all of it. Only in "
+        "are ready, and their timers expire up to `stall` late. The run's seed draws all of it. Only in "
         "virtual time.",
     )
     clock: Targets | None = Field(

@@ -26,7 +26,11 @@ from shipped import MANY_RUNS  # noqa: E402
 PAIR = str(TOPOLOGIES / "pair.yaml")
 CAMPAIGN = str(TOPOLOGIES / "mqtt-qos-campaign.yaml")
 NEEDS_NICS = ("mqtt-hil.yaml", "mqtt-hil-light.yaml")  # files of `make test-hil`
-NEEDS_PROGRAMS = ("amqtt.yaml", "amqtt-link-down.yaml")  # docs/hunt.md says how to install them
+# docs/hunt.md says how to install them
+NEEDS_PROGRAMS = (
+    *("amqtt.yaml", "amqtt-link-down.yaml", "amqtt-qos2.yaml"),
+    *("nats.yaml", "nats-link-down-kill.yaml"),
+)
 HEAVY = ("rich", "pydantic", "polars", "altair", "scipy", "jinja2", "ruamel", "asyncio", "orchestrator.plan")
 
 BROKEN = """\

@@ -30,7 +30,8 @@ def test_all_nodes_are_made_once_in_their_order(count: int, monkeypatch: pytest.
     vars(driver).update(
         _limits=SimpleNamespace(need=lambda nodes: None),
         _own_groups=SimpleNamespace(make=lambda nodes: None, procs=lambda node: []),
-        _node_limits=SimpleNamespace(disk_bytes=lambda node: 1),
+        _node_limits=SimpleNamespace(disk_bytes=lambda node: 1, ring_bytes=lambda nodes: 1 << 22),
+        _at=SimpleNamespace(virtual=False, plan=plan),
         _nodes={},
         _pids={},
         _ipv6=set(),
@@ -41,4 +42,5 @@ def test_all_nodes_are_made_once_in_their_order(count: int, monkeypatch: pytest.
     assert [one["name"] for request in asked for one in request.nodes] == [n.name for n in plan.nodes]
     assert all(len(request.nodes) <= 2 and request.core == plan.core_netns for request in asked)
     assert list(pids) == [n.name for n in plan.nodes]
+    assert all(one["ring_bytes"] == 1 << 22 for request in asked for one in request.nodes)
     assert asked, "the core namespace is made even where there are no light nodes"

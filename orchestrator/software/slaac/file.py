@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ...language.scalars import Base, Duration, Name, Span, text
 
-# Of a lifetime here; a router's is at most 9000 s (RFC 4861, 6.2.1).
+# The bounds of a lifetime; a router's is at most 9000 s (RFC 4861, 6.2.1).
 SHORTEST_NS, LONGEST_NS = 120 * 10**9, 9000 * 10**9
 
 

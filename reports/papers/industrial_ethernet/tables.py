@@ -1,4 +1,6 @@
-"""Makes tables 1 to 3: round trips of all repetitions together and of each, beside the printed values."""
+"""Makes tables 1 to 3: round trips of all repetitions together and of each, beside the printed values; and
+the metric of the least round trips.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,10 @@ import polars as pl
 
 from reports.cell import Cell
 from reports.metrics.messages import held_messages
+from reports.metrics.metric import Metric, Of, count
 from reports.papers.paper import Table
 from reports.papers.published import reference
+from reports.rundir import Run
 from reports.study import Study
 
 ROOM = Path(__file__).parent
@@ -22,6 +26,8 @@ TAGGING = {
 }
 LOADS = {"alone": "no load", "receive": "receive load", "transmit": "transmit load"}
 FIGURES = ("mean", "std", "max", "min")
+LEAST = "priority_least"
+CLASSES = frozenset(f"{tagging}-{load}" for tagging in TAGGING for load in LOADS)
 Statistics = dict[tuple[str, str], dict[str, float]]  # by tagging and load
 
 
@@ -115,3 +121,22 @@ def printed(tagging: str, load: str) -> dict[str, float]:
     """
     figures = reference(ROOM)["priority_measurement_us"]
     return dict(figures["baseline"] if load == "alone" else figures[tagging][load])
+
+
+def least_metrics(run: Run) -> list[Metric]:
+    """Returns for each traffic class of tables 1 to 3 the least round trip of the hold in ms; empty for
+    runs without such a class. A class without an answer is left out.
+    """
+    held = held_messages(run)
+    if held is None:
+        return []
+    rows = (
+        held.filter(pl.col("class").is_in(CLASSES) & pl.col("round_trip_ns").is_not_null())
+        .group_by("class")
+        .agg(least=pl.col("round_trip_ns").min(), n=pl.len())
+        .sort("class")
+    )
+    return [
+        count(LEAST, Of(traffic_class=name), least / 1e6, "ms", n, "least")
+        for name, least, n in rows.iter_rows()
+    ]

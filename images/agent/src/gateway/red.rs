@@ -25,7 +25,7 @@ pub struct Red {
     average: f64,
     /// Packets since the last drop, while the mean is between the thresholds.
     since_drop: u64,
-    /// When the queue became empty; None while packets wait.
+    /// The time at which the queue became empty; None while packets wait.
     empty_ns: Option<i64>,
     arrivals: u64,
 }

@@ -13,7 +13,7 @@ pub const MANY: usize = 256;
 
 pub struct Watch {
     epoll: Epoll,
-    /// What each role waits for, by its index.
+    /// The descriptors and the time that each role waits for, by its index.
     known: Vec<Known>,
     due: BTreeSet<(i64, usize)>,
     connected: u64,

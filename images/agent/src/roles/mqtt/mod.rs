@@ -52,11 +52,11 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     let spec: Spec = proto::parse("spec", item.software.spec.take())?;
     let version = packets::version(&spec.version)?;
     if let Some(publish) = &spec.publish {
-        packets::qos(publish.qos)?;
+        spec::qos(publish.qos)?;
     }
     let broker = spec.broker.clone();
     if let Some(will) = &spec.will {
-        packets::qos(will.qos)?;
+        spec::qos(will.qos)?;
     }
     let keeps_session = spec.keeps_session();
     let spans = spec

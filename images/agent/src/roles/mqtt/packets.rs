@@ -2,14 +2,13 @@
 
 use super::content;
 use super::requests::{self, Exchange};
-use super::spec::{Publish, Spec, Subscribe};
+use super::spec::{Publish, Spec, Subscribe, bad, qos};
 use crate::os::Res;
 use crate::payload::Identity;
 use mqtt_protocol_core::mqtt::Version;
 use mqtt_protocol_core::mqtt::packet::{
-    MessageExpiryInterval, Packet, Property, Qos, ReceiveMaximum, RetainHandling,
-    SessionExpiryInterval, SubEntry, SubOpts, SubscriptionIdentifier, UserProperty,
-    WillDelayInterval, v3_1_1, v5_0,
+    MessageExpiryInterval, Packet, Property, ReceiveMaximum, RetainHandling, SessionExpiryInterval,
+    SubEntry, SubOpts, SubscriptionIdentifier, UserProperty, WillDelayInterval, v3_1_1, v5_0,
 };
 use mqtt_protocol_core::mqtt::result_code::ConnectReasonCode;
 use std::fmt::Debug;
@@ -59,14 +58,6 @@ pub fn version(name: &str) -> Res<Version> {
             "version: \"{name}\" is not spoken; write \"3.1.1\" or \"5\""
         )),
     }
-}
-
-pub fn qos(value: u8) -> Res<Qos> {
-    Qos::try_from(value).map_err(|_| format!("qos: {value} does not exist; write 0, 1 or 2"))
-}
-
-pub(super) fn bad<E: Debug>(what: &str) -> impl Fn(E) -> String {
-    move |e| format!("mqtt {what}: {e:?}")
 }
 
 /// Builds a CONNECT packet with the will, the login and the session expiry of the settings; `clean`: the

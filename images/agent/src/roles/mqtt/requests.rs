@@ -2,8 +2,7 @@
 //! correlation data, which the reply returns.
 
 use super::Mqtt;
-use super::packets::{bad, qos};
-use super::spec::Request;
+use super::spec::{Request, bad, qos};
 use crate::os::Res;
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload, Purpose};

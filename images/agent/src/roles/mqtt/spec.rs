@@ -2,8 +2,11 @@
 
 use super::content::Content;
 use super::websocket;
+use crate::os::Res;
 use crate::roles::broker_client::Broker;
+use mqtt_protocol_core::mqtt::packet::Qos;
 use serde::Deserialize;
+use std::fmt::Debug;
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Spec {
@@ -156,4 +159,14 @@ pub struct Subscribe {
     /// The times without this subscription: begin and end as offsets from t0, in order and apart.
     #[serde(default)]
     pub unsubscribed_ns: Vec<(i64, i64)>,
+}
+
+/// Returns the quality of service of this number; an error for another than 0, 1 or 2.
+pub fn qos(value: u8) -> Res<Qos> {
+    Qos::try_from(value).map_err(|_| format!("qos: {value} does not exist; write 0, 1 or 2"))
+}
+
+/// Returns a function that turns an error of the protocol library into a text about `what`.
+pub(super) fn bad<E: Debug>(what: &str) -> impl Fn(E) -> String {
+    move |e| format!("mqtt {what}: {e:?}")
 }
