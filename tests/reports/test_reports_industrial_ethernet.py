@@ -16,7 +16,7 @@ from reports.claims.verdict import FAILS, HOLDS, OPEN
 from reports.metrics.compare import SCHEMA
 from reports.metrics.metric import OF
 from reports.papers import PAPERS
-from reports.papers.industrial_ethernet import least, tables
+from reports.papers.industrial_ethernet import tables
 from reports.study import Study
 
 CLAIMS = PAPERS["industrial_ethernet"].claims()
@@ -136,13 +136,13 @@ def test_every_series_and_least_is_judged_on_its_number() -> None:
 
 
 def test_the_least_is_of_answered_round_trips_of_the_papers_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(least, "held_messages", lambda run: run.messages)
+    monkeypatch.setattr(tables, "held_messages", lambda run: run.messages)
     classes = ["queues-alone", "queues-alone", "queues-alone", "queues-get", "tagged-alone"]
     run = StandIn(pl.DataFrame({"class": classes, "round_trip_ns": [720e3, 700e3, None, 1e3, None]}))
-    (found,) = least.least_metrics(run)  # type: ignore[arg-type]  # a stand-in
+    (found,) = tables.least_metrics(run)  # type: ignore[arg-type]  # a stand-in
     assert (found.of.traffic_class, found.value, found.n) == ("queues-alone", 0.7, 2)
-    monkeypatch.setattr(least, "held_messages", lambda run: None)
-    assert least.least_metrics(run) == []  # type: ignore[arg-type]
+    monkeypatch.setattr(tables, "held_messages", lambda run: None)
+    assert tables.least_metrics(run) == []  # type: ignore[arg-type]
 
 
 def test_without_its_messages_there_is_no_table() -> None:

@@ -17,7 +17,7 @@ from reports.study import study_of_run
 
 def test_a_queue_in_the_nodes_own_stack_takes_the_transfer_away(place: Place) -> None:
     (place.cwd / "stacks.yaml").write_text(shorter())
-    found = statistics(study_of_run(place.run("--lab", "stacks", file="stacks.yaml").run_dir))
+    found = statistics(study_of_run(place.run("--lab", "stacks", file="stacks.yaml").run_dir).cells)
     alone = {frames: found[frames, "alone"]["mean"] for frames in ("untagged", "tagged", "queues")}
     for frames in ("untagged", "tagged"):
         assert found[frames, "transmit"]["mean"] > 10 * alone[frames]
@@ -34,7 +34,7 @@ def test_a_receive_queue_lets_messages_pass_a_transfer_that_the_stack_is_slower_
     run = place.run("-p", "input=42mbit", "-p", "trips=20 /s", file="receive.yaml").run_dir
     events = [json.loads(line) for line in (run / "raw" / "events.jsonl").read_text().splitlines()]
     assert events and all(event["ok"] for event in events)
-    found = statistics(study_of_run(run))
+    found = statistics(study_of_run(run).cells)
     frame_us = 1518 * 8 / 42
     for frames in ("untagged", "tagged"):
         assert found[frames, "receive"]["mean"] > found["queues", "receive"]["mean"] + 2 * frame_us

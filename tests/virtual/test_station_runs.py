@@ -27,7 +27,7 @@ def run_dir(places: Callable[[str], Place]) -> Path:
     )
     text = text.replace("for: 11500 ms", "for: 4 s").replace("hold: 86 s", "hold: 5 s")
     (place.cwd / "stations.yaml").write_text(text)
-    return place.run(file="stations.yaml").run_dir
+    return place.run("--lab", "stations", file="stations.yaml").run_dir
 
 
 def trips_us(run_dir: Path, lab: str) -> pl.Series:
