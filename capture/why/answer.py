@@ -38,6 +38,10 @@ NO_CAPTURE = (
     "the run kept no capture, so only its records divide the time; give the topology `captures:` at the "
     "nodes and links on the way (keep: true) and run it again"
 )
+NO_PATH = (
+    "its frames passed {points}, but the plan does not give their path (a routing daemon, several paths or a "
+    "half-duplex medium), so only records divide the time"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +246,8 @@ class Run:
         legs, source, to = (back, target, home) if arrived else (there, home, target)
         if legs:
             return self._finder.after(legs[-1], to)
+        if points := self._follower.unplaced(Ident(row["flow"], row["seq"], arrived)):
+            return self._finder.unplaced(points)
         since = row["received_ns"] if arrived else row["sent_ns"]
         return self._finder.unseen(source or "", since, row["scheduled_ns"], self._sees(source or ""))
 
@@ -282,6 +288,8 @@ class Run:
             yield NO_CAPTURE
         elif kind not in READ:
             yield f"payloads of kind {kind} are not found in frames, so only records divide the time"
+        elif not there and (points := self._follower.unplaced(Ident(row["flow"], row["seq"], False))):
+            yield NO_PATH.format(points=", ".join(points))
         elif not there and not (lost and lost.verdict == HOLDS):
             yield "no capture saw a frame that carries it (TLS, a filter or the snaplen may hide it)"
         if self.plan.hosts:

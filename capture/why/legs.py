@@ -66,6 +66,19 @@ class Follower:
             return chains[to]
         return max(chains.values(), key=lambda legs: legs[-1].last.t_ns if legs else 0)
 
+    def unplaced(self, ident: Ident) -> dict[str, int]:
+        """Returns the capture points that recorded frames of the message whose path the plan does not give,
+        each with the time (ns) of the last such frame.
+        """
+        found: dict[str, int] = {}
+        for point, frames in self._points.items():
+            for one in frames.carried.get(ident, ()):
+                source = self._places.owner(one.quad.source)
+                known = source is not None and self._places.way(source, one.quad.to) is not None
+                if not known:
+                    found[point] = max(one.sight.t_ns, found.get(point, 0))
+        return found
+
     def _chains(
         self, found: dict[tuple[str, str], list[tuple[str, Carried]]], ident: Ident, length: int, source: str
     ) -> dict[str, tuple[Leg, ...]]:

@@ -78,6 +78,14 @@ class Finder:
             return Lost(stack, sent_ns, HOLDS, (f"address lookup of node {node}",), (asked,), text)
         return Lost(stack, sent_ns, HOLDS, (stack,), self._stack(node, SENDS), text)
 
+    def unplaced(self, seen: Mapping[str, int]) -> Lost:
+        """Returns that the owner is unknown, for a message that capture points recorded on a path that the
+        plan does not give; `seen`: when each point recorded it last (ns).
+        """
+        last = max(seen, key=lambda name: seen[name])
+        text = f"it passed {', '.join(f'capture {name}' for name in seen)}; the plan does not give its path"
+        return Lost(f"capture {last}", seen[last], OPEN, (), (), text)
+
     def _unanswered(self, node: str, point: str, sent_ns: int) -> Counter | None:
         """Returns the number of a node's ARP requests around a time; None if there were none, or if one was
         answered.
