@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.jsonlines import LineBuffer, Message, encode
+from orchestrator.lab.jsonlines import LineBuffer, LineError, Message, encode
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Answer, Operation
 
@@ -100,14 +100,16 @@ class Launcher:
         if not chunk:
             self._lose("its connection closed")
             return
+        wrong = ""
         try:
             messages = self._buffer.feed(chunk)
-        except ValueError as error:
-            self._lose(f"it sent what is no message: {error}")
-            return
+        except LineError as error:
+            messages, wrong = error.before, f"it sent what is no message: {error}"
         for message in messages:
             if not self.lost:
                 self._take(message)
+        if wrong and not self.lost:
+            self._lose(wrong)
 
     def _take(self, message: Message) -> None:
         number = message.get("id")

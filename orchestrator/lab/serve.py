@@ -11,7 +11,7 @@ from pathlib import Path
 
 from orchestrator.lab import sampling
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.jsonlines import LineBuffer, Message, encode
+from orchestrator.lab.jsonlines import LineBuffer, LineError, Message, encode
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.relay import Relay
 from orchestrator.lab.requests import ANYTIME, WHEN_READY
@@ -107,15 +107,17 @@ class Server:
         if not chunk:
             self._drop(client)
             return
+        wrong = ""
         try:
             messages = client.buffer.feed(chunk)
-        except ValueError as error:
-            client.send({"ok": False, "error": f"request: {error}; send one JSON object a line"})
-            self._drop(client)
-            return
+        except LineError as error:
+            messages, wrong = error.before, f"request: {error}; send one JSON object a line"
         for message in messages:
             self._take(client, message)
         self._work()
+        if wrong:
+            client.send({"ok": False, "error": wrong})
+            self._drop(client)
 
     def _take(self, client: Client, message: Message) -> None:
         op = message.get("op")

@@ -15,7 +15,7 @@ from vm_agents import Agent, guest_of
 
 from orchestrator.lab import jsonlines
 from orchestrator.lab.clock import SECOND, MonotonicClock
-from orchestrator.lab.jsonlines import LineBuffer
+from orchestrator.lab.jsonlines import LineBuffer, LineError
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import ReadClock
 from orchestrator.lab.vm import clocks
@@ -98,6 +98,28 @@ def test_a_line_without_an_end_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> N
         for _ in range(20):
             buffer.feed(b"x" * 100)
     assert buffer.feed(b'{"a": 1}\n') == [{"a": 1}]
+
+
+@pytest.mark.parametrize("chunk", [b"x" * 1001, b" " * 1001, b'{"a": "%s"}\n' % (b"x" * 1000)])
+def test_no_line_is_longer_than_the_bound(monkeypatch: pytest.MonkeyPatch, chunk: bytes) -> None:
+    """The second line is too long, whether the chunk ends it or not."""
+    monkeypatch.setattr(jsonlines, "MOST_BYTES", 1000)
+    buffer = LineBuffer()
+    assert buffer.feed(b'{"a": 1}\n') == [{"a": 1}]
+    with pytest.raises(LineError, match="a line longer than"):
+        buffer.feed(chunk)
+    assert buffer.feed(b'{"b": 2}\n') == [{"b": 2}]
+
+
+@pytest.mark.parametrize("bad", [b"garbage\n", b"[1]\n", b'{"a": "' + b"x" * 1000 + b'"}\n'])
+def test_a_bad_line_loses_no_message_before_it(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch, bad: bytes
+) -> None:
+    monkeypatch.setattr(jsonlines, "MOST_BYTES", 1000)
+    said = {"event": "clients", "connected": 1, "total": 2}
+    wire.theirs.sendall(json.dumps(said).encode() + b"\n" + bad + json.dumps(said).encode() + b"\n")
+    wire.until("the end of the connection", lambda: bool(wire.lost))
+    assert wire.events == [said] and len(wire.lost) == 1, "what follows the bad line is dropped"
 
 
 @pytest.mark.parametrize("said", ["soon", None, 1.5, 10**400, -1, [], {}])

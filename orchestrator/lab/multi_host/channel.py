@@ -19,7 +19,7 @@ from typing import IO, Any
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import OnMessage
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.jsonlines import STRANGE, LineBuffer, Message, encode
+from orchestrator.lab.jsonlines import STRANGE, LineBuffer, LineError, Message, encode
 from orchestrator.lab.launcher import Request
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.multi_host.encoding import BEATS, encode_operation, silence_s
@@ -47,6 +47,7 @@ class Channel:
         self._requests: dict[int, Request] = {}
         self._buffer = LineBuffer()
         self._came: list[Message] = []  # messages that arrived while this side was sending
+        self._wrong = ""  # why a line that came after them is no message
         self._heard = time.monotonic()
         self._socket, theirs = socket.socketpair()
         with theirs, log.open("ab") as errors:
@@ -102,7 +103,7 @@ class Channel:
             if writable and self.lost is None:
                 with contextlib.suppress(BlockingIOError):
                     data = data[self._write(data) :]
-        if self._came:
+        if self._came or self._wrong:
             self._loop.at(self._loop.clock.now_ns(), self._deliver)
 
     def _write(self, data: bytes) -> int:
@@ -127,10 +128,13 @@ class Channel:
             self._lose("")
             return
         self._heard = time.monotonic()
+        if self._wrong:
+            return
         try:
             self._came += self._buffer.feed(chunk)
-        except ValueError as error:  # output of a shell before our program started
-            self._lose(f"its answer is not ours ({error}); does its shell print something?")
+        except LineError as error:  # output of a shell before our program started
+            self._came += error.before
+            self._wrong = f"its answer is not ours ({error}); does its shell print something?"
 
     def _deliver(self) -> None:
         while self._came:
@@ -138,6 +142,8 @@ class Channel:
                 self._take(self._came.pop(0))
             except STRANGE as error:
                 self._lose(f"it sent what no part sends: {type(error).__name__}: {str(error)[:200]}")
+        if self._wrong:
+            self._lose(self._wrong)
 
     def _take(self, message: Message) -> None:
         number = message.get("id")
