@@ -20,8 +20,8 @@ TRANSFER_NODES = Rule(
     "those that their transfers wrote", WRONG, "at most",
 )  # fmt: skip
 TRANSFER_TIMES = Rule(
-    "transfer-times", "time between records of a transfer", "a second",
-    "rates of transfers refer to another time: repeat the run", "equal",
+    "transfer-times", "the time between records of a transfer", "one second",
+    "rates of transfers refer to another time: repeat the run", "equal", singular=True,
 )  # fmt: skip
 SECOND = 1_000_000_000
 OVER_NS = 3 * SECOND // 2  # a transfer without a record for this time has ended
