@@ -1,4 +1,4 @@
-"""Tests which conservation checks apply to a run, and the verdict and words of one check."""
+"""Tests which conservation checks apply to a run, and the verdict and the text of a single check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tests that a lost message has the owner of its drop, and that none is certain where two are possible."""
+"""Tests that a lost message is assigned to what dropped it, and that the verdict is "cannot tell" if two
+causes are possible.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +124,9 @@ def test_captures_that_may_have_missed_frames_prove_nothing(tmp_path: Path) -> N
 
 
 def test_frames_on_a_path_that_the_plan_does_not_give_are_not_denied(tmp_path: Path) -> None:
-    """A second link between the segments: the plan does not say which of the two a packet takes."""
+    """The plan has a second link between the segments, so it does not say which of the two links a packet
+    takes.
+    """
     of = planned("request")
     of["links"].append(of["links"][0] | {"name": "other"})
     lost = why_run(tmp_path / "lost", {"a": [at(0, "ac", message())]}, [GONE], of)
