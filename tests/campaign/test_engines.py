@@ -78,7 +78,9 @@ def test_what_is_no_engine_is_refused(text: str, said: str) -> None:
 
 
 def ran(cwd: Path, *arguments: str, absent: str = "") -> subprocess.CompletedProcess[str]:
-    """Runs the real command line, for which the package `absent` cannot be imported, and returns its result."""
+    """Runs the real command line, for which the package `absent` cannot be imported, and returns its
+    result.
+    """
     code = f"import sys; sys.modules.update(dict.fromkeys({absent.split()!r}))\n"
     code += "from orchestrator.cli.main import main\nsys.exit(main())"
     agent = {} if (PROJECT / "target/release/vnet-agent").exists() else {"VNET_AGENT": "/bin/true"}

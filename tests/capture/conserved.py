@@ -110,7 +110,9 @@ def frame(number: int, late: float) -> Frame:
 
 
 def at(number: int) -> float:
-    """Returns the time in s at which a message is sent and its frame captured, halfway between two samples."""
+    """Returns the time in s at which a message is sent and its frame captured, halfway between two
+    samples.
+    """
     return (number + 0.5) / RATE
 
 

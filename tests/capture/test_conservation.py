@@ -267,7 +267,9 @@ def test_counters_that_begin_anew_are_left_out(tmp_path: Path) -> None:
 
 
 def test_while_a_link_is_down_frames_to_it_are_not_looked_for(tmp_path: Path) -> None:
-    """Shows that frames to a link that is down are not counted as missing: a bridge discards them uncounted."""
+    """Shows that frames to a link that is down are not counted as missing: a bridge discards them
+    uncounted.
+    """
     counts = agreeing()
     for (name, second), row in counts.nodes.items():
         if name == "b" and second > 2:

@@ -26,7 +26,9 @@ def judged(path: Path, of: dict[str, Any] | None = None, **known: Any) -> dict[s
 def host(
     path: Path, busy: float, stolen: float, of: dict[str, Any] | None = None, file: str = "host"
 ) -> Path:
-    """Writes samples of a host with 2 cores, whose time was used (share `busy`) and stolen (share `stolen`)."""
+    """Writes samples of a host with 2 cores, whose time was used (share `busy`) and stolen (share
+    `stolen`).
+    """
     run = path if path.exists() else run_dir(path, of or PLAN)
     rows = []
     for second in range(21):

@@ -101,7 +101,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Scene:
-    """One command: `prepare` makes its files, `holds` returns what is wrong with its results ("": nothing)."""
+    """One command: `prepare` makes its files, `holds` returns what is wrong with its results ("":
+    nothing).
+    """
 
     name: str
     prepare: Callable[[Case], None]

@@ -1,4 +1,6 @@
-"""Defines the faults that the tests inject into a command of vNET, and draws a sequence of them from a seed."""
+"""Defines the faults that the tests inject into a command of vNET, and draws a sequence of them from
+a seed.
+"""
 
 from __future__ import annotations
 
@@ -240,7 +242,9 @@ def preloaded() -> Path:
 
 @dataclass(frozen=True)
 class Clock:
-    """Sets the machine's clock an hour forward or back after a number of ms; only in a guest (test_clock.py)."""
+    """Sets the machine's clock an hour forward or back after a number of ms; only in a guest
+    (test_clock.py).
+    """
 
     number: int
     by_s: int = HOUR_S

@@ -170,7 +170,9 @@ class Soak:
         return int(pid)
 
     def grown(self, lab: Lab) -> None:
-        """Asserts that a lab's process has grown by at most GROWN_KIB and two descriptors since step SETTLED."""
+        """Asserts that a lab's process has grown by at most GROWN_KIB and two descriptors since step
+        SETTLED.
+        """
         if not lab.up:
             return
         lab.steps += 1

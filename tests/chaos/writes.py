@@ -149,7 +149,9 @@ def text(found: re.Match[str] | None) -> bytes:
 
 
 def recorded(argv: Sequence[str], top: Path, log: Path, environment: Mapping[str, str]) -> list[Step]:
-    """Runs a command and returns the changes that it made below `top`; raises CalledProcessError if it fails."""
+    """Runs a command and returns the changes that it made below `top`; raises CalledProcessError if
+    it fails.
+    """
     traced = ("strace", "-f", "-qqq", "-y", "-xx", "-s", "100000000", "--seccomp-bpf", "-o", str(log))
     subprocess.run([*traced, "-e", f"trace={CALLS}", *argv], check=True, env=environment, capture_output=True)
     recorder, pending = Recorder(top), dict[str, str]()

@@ -1,5 +1,5 @@
-"""Tests the report of cooperative congestion control: each claim both ways, and the tables of
-crafted runs.
+"""Tests the report of cooperative congestion control: data for which each claim holds, data for which it
+fails, and the tables of crafted runs.
 """
 
 from __future__ import annotations

@@ -106,7 +106,9 @@ def test_a_node_that_takes_everything_takes_nothing_from_others(
 
 
 def held(base: Path) -> list[dict[str, int]]:
-    """Returns the amounts that the programs of the group say they hold, one entry for each that has said it."""
+    """Returns the amounts that the programs of the group say they hold, one entry for each that has
+    said it.
+    """
     logs = (path.read_text() for path in base.rglob("others*takes*") if path.is_file())
     return [json.loads(text[text.index("{") : text.index("}") + 1]) for text in logs if "}" in text]
 

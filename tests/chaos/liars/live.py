@@ -49,7 +49,9 @@ COUNTED = ("messages_lost", "messages_received", "messages_sent", "messages_dupl
 
 @dataclass(frozen=True)
 class Live:
-    """A liar: a lab with the same file and additional programs on its nodes, which print `lied` at their end."""
+    """A liar: a lab with the same file and additional programs on its nodes, which print `lied` at
+    their end.
+    """
 
     name: str
     what: str
