@@ -41,7 +41,7 @@ HOSTILE = {
 
 
 class Wire:
-    """A guest's channel, and its other end."""
+    """A guest's channel, and the guest's end of it."""
 
     def __init__(self, directory: Path) -> None:
         self.loop = Loop(MonotonicClock())
@@ -102,7 +102,9 @@ def test_a_line_without_an_end_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("chunk", [b"x" * 1001, b" " * 1001, b'{"a": "%s"}\n' % (b"x" * 1000)])
 def test_no_line_is_longer_than_the_bound(monkeypatch: pytest.MonkeyPatch, chunk: bytes) -> None:
-    """The second line is too long, whether the chunk ends it or not."""
+    """Shows that a line after a first good one is refused if it is too long, whether or not the chunk
+    contains its end.
+    """
     monkeypatch.setattr(jsonlines, "MOST_BYTES", 1000)
     buffer = LineBuffer()
     assert buffer.feed(b'{"a": 1}\n') == [{"a": 1}]
@@ -150,7 +152,7 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, answer: dict[str, Any]) 
 def test_the_end_of_an_endless_console_is_read_alone(tmp_path: Path) -> None:
     guest = guest_of(tmp_path)
     with guest.console_log.open("wb") as log:
-        log.truncate(1 << 40)  # sparse
+        log.truncate(1 << 40)  # sparse, so that it needs no disk space
         log.seek(0, 2)
         log.write(b"\nlast words\x1b[2J\n")
     assert guest.last_words() == "last words"
