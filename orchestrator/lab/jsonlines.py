@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 Message = dict[str, Any]
-MOST_BYTES = 64 << 20  # longest line; the request that creates thousands of nodes has some MiB
+MOST_BYTES = 64 << 20  # bytes of the longest line; the request that creates thousands of nodes has some MiB
 # Exceptions that code raises when a message does not have the expected form.
 STRANGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 

@@ -82,7 +82,7 @@ class Launcher:
         return answer
 
     def expect_end(self) -> None:
-        """Makes the end of the connection no error from now on."""
+        """Makes the end of the connection count as no error from now on."""
         self._on_lost = lambda _: None
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class Launcher:
         if number is None:
             self._on_event(message)
         elif (request := self._requests.get(number)) is None:
-            return  # answers a call that gave up waiting
+            return  # the answer to a call that is no longer waited for
         elif "event" in message:
             if request.on_event:
                 request.on_event(message)

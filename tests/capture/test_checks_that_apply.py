@@ -94,7 +94,7 @@ def test_a_singular_figure_has_a_singular_verb(relation: Relation, sentence: str
     ("number", "unit", "text"),
     [
         (20_800_000_000, "ns", "20.8 s"), (100_000, "ns", "100 us"), (-1_000_001, "ns", "-1.000001 ms"),
-        (0, "ns", "0 ns"), (999, "ns", "999 ns"), (1_500_000_000_001, "ns", "1,500.000000000001 s"),
+        (0, "ns", "0 ns"), (999, "ns", "999 ns"), (1_500_000_000_001, "ns", "1,500.000000001 s"),
         (24_372, "bytes", "24,372 bytes"), (2, "", "2"),
     ],
 )  # fmt: skip

@@ -26,9 +26,9 @@ from orchestrator.lab.multi_host.encoding import BEATS, encode_operation, silenc
 from orchestrator.lab.operations import Operation
 
 READ_BYTES = 1 << 18
-GONE_S = 5.0  # from the end of the line to the end of the process that carried it
+GONE_S = 5.0  # s; longest time from the end of the connection to the end of the process that carried it
 PR_SET_PDEATHSIG = 1
-SHOWN = 400  # characters of the last error output
+SHOWN = 400  # number of characters shown of the last error output
 
 
 class Channel:
@@ -46,7 +46,7 @@ class Channel:
         self._ids = itertools.count(1)
         self._requests: dict[int, Request] = {}
         self._buffer = LineBuffer()
-        self._came: list[Message] = []  # messages that arrived while this side was sending
+        self._came: list[Message] = []  # messages that arrived while this side was sending, not yet handled
         self._wrong = ""  # why a line that came after them is no message
         self._heard = time.monotonic()
         self._socket, theirs = socket.socketpair()
@@ -75,7 +75,7 @@ class Channel:
         return number
 
     def expect_end(self) -> None:
-        """Makes the end of the connection no error from now on."""
+        """Makes the end of the connection count as no error from now on."""
         self._on_lost = lambda _: None
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class Channel:
             return
         try:
             self._came += self._buffer.feed(chunk)
-        except LineError as error:  # output of a shell before our program started
+        except LineError as error:  # such as the output of a shell before the part's program started
             self._came += error.before
             self._wrong = f"its answer is not ours ({error}); does its shell print something?"
 
@@ -153,7 +153,7 @@ class Channel:
             return
         request = self._requests.get(number)
         if request is None:
-            return  # the caller gave up waiting
+            return  # the answer to a request that is no longer waited for
         if "event" in message:
             if request.on_event is not None:
                 request.on_event(message["event"])
@@ -192,7 +192,8 @@ def _started(argv: Sequence[str], side: socket.socket, errors: IO[bytes]) -> sub
     try:
         return subprocess.Popen(
             list(argv), stdin=side.fileno(), stdout=side.fileno(), stderr=errors, start_new_session=True,
-            # Without this process the part reads the end of its input and removes its nodes.
+            # When this process dies, the signal ends ssh, so that the part reads the end of its input and
+            # removes its nodes.
             preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
         )  # fmt: skip
     except OSError as error:
