@@ -28,7 +28,8 @@ NODE_MEMORY = Rule(
     "node-memory", "the memory of all nodes", "the memory of the lab's kernel",
     "memory of nodes is wrong: repeat the run, and report it as an error", "at most", singular=True,
 )  # fmt: skip
-# Kernels count by ticks: quiet ones, User-Mode Linux among them, came to 0.82 to 1.14 times what passed.
+# Kernels count by ticks: idle ones, User-Mode Linux among them, counted 0.82 to 1.14 times the time that
+# passed.
 APART = 0.4
 FILES = {"lab": "host.csv", "outer": "outer.csv"}
 SHORTEST_NS = 3_000_000_000
@@ -56,7 +57,8 @@ def cores_have_time(e: Evidence) -> Found:
         sums = rows.select(pl.sum_horizontal(series.TIMES)).to_series()
         whole = passed * int(rows["cores"].max())  # type: ignore[arg-type]
         apart, idle = round(APART * whole), int(rows["idle_ns"][-1] - rows["idle_ns"][0])
-        # In virtual time the kernel counts a tick of idle time at each wake: too many under load.
+        # In virtual time the kernel counts a whole tick of idle time at each wake-up: too much if it wakes
+        # often.
         quietest = float((rows["idle_ns"].diff() / rows["t_ns"].diff()).min())  # type: ignore[arg-type]
         if e.virtual and quietest <= (1 + APART) * whole / passed and idle - whole > apart:
             apart += idle - whole
