@@ -51,7 +51,7 @@ class Settings:
     token: str
     hosts: frozenset[str]
     results: Path
-    only: str = ""  # the one run or campaign below `results` that is shown; empty: all
+    only: str = ""  # name of the only run or campaign below `results` that is shown; empty: all are shown
     read_only: bool = False
     every_s: float = 1.0
     secure: frozenset[str] = frozenset()
