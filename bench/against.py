@@ -59,8 +59,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Ratio:
-    """The CPU time of this checkout divided by the other's: mean, interval, and the ratio of the least of
-    each.
+    """The CPU time of this checkout divided by the other's: mean, interval, and the smallest time here
+    divided by the smallest there.
     """
 
     mean: float

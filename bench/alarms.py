@@ -39,7 +39,7 @@ RULE = Enough(Expectation("latency_p99", "metric", "latency_p99", unit="ms"), 0.
 class Plain(Enough):
     """The same rule without a correction for the number of looks."""
 
-    confidence = 0.95  # a property in Enough
+    confidence = 0.95  # the same for every number of looks; in Enough it depends on that number
 
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -55,7 +55,8 @@ LAWS: dict[str, Draw] = {
 
 def _p99(rng: np.random.Generator, n: int) -> np.ndarray:
     """Returns the p99 of n runs, scaled to a mean of 100."""
-    expected = sum(1 / k for k in range(11, 1001))  # mean of the 990th of 1,000 exponential times
+    # mean of the 990th smallest of 1,000 exponential times of mean 1
+    expected = sum(1 / k for k in range(11, 1001))
     return np.sort(rng.exponential(1, (n, 1000)), axis=1)[:, 989] * 100 / expected
 
 

@@ -36,7 +36,9 @@ def vnet(count: int) -> tuple[float, float]:
 
 
 def mininet(count: int) -> tuple[float, float]:
-    """Returns the seconds of Mininet's start() and stop(), without the start of its interpreter."""
+    """Returns the seconds of Mininet's start() and stop(), without the time in which its Python interpreter
+    starts.
+    """
     peer = ("/usr/bin/python3", str(BENCH / "mininet_peer.py"))
     times = json.loads(reads("unshare", "--net", *peer, str(count)))
     return times["up_s"], times["down_s"]

@@ -102,8 +102,8 @@ def topology(cooperate: bool) -> str:
 
 
 def late(cooperate: bool, directory: Path) -> tuple[float, float]:
-    """Returns the percentage of the faster sensors' packets that arrived late or never, and the seconds that
-    the run took.
+    """Returns the percentage of the faster sensors' packets that arrived late or never, and the wall-clock
+    seconds of the run.
     """
     file, out = directory / f"{cooperate}.yaml", directory / f"out-{cooperate}"
     file.write_text(topology(cooperate))

@@ -65,7 +65,9 @@ def run(column: str, place: Path) -> Path | str:
 
 
 def disturbed(found: manifest.Manifest) -> str:
-    """Returns why a run in real time says more of a busy machine than of vNET; "" if it is not suspect."""
+    """Returns the reason why a run in real time is suspect (the machine was busy); "" if it is not
+    suspect.
+    """
     if not found.suspect:
         return ""
     marks = [warning["text"] for warning in found.warnings if warning.get("suspect")]

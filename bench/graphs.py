@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 
 def edges(side: int) -> Iterator[tuple[int, int]]:
-    """Yields each pair of neighbours in a square of side x side nodes once; nodes are numbered row by row."""
+    """Yields each pair of neighbours in a square of side x side nodes once, as two numbers; nodes are
+    numbered row by row.
+    """
     for number in range(side * side):
         if (number + 1) % side:
             yield number, number + 1

@@ -47,7 +47,7 @@ def vnet(side: int, directory: Path) -> dict[str, float]:
     while up.poll() is None:
         for event in progress(out):
             begun.setdefault(str(event.get("phase") or event["event"]), time.monotonic())
-        time.sleep(0.01)  # the resolution of the proof's share
+        time.sleep(0.01)  # the proof's part of the time is known to 10 ms
     ended = time.monotonic()
     if up.returncode != 0:
         raise SystemExit(f"grid.py: vnet up: status {up.returncode}; it says why above")
@@ -94,8 +94,8 @@ def batch(lines: list[str], *options: str) -> None:
 
 
 def mininet(side: int) -> dict[str, float]:
-    """Returns the seconds of Mininet's start() and stop() for the same graph, without the start of its
-    interpreter.
+    """Returns the seconds of Mininet's start() and stop() for the same graph, without the time in which its
+    Python interpreter starts.
     """
     peer = ("/usr/bin/python3", str(BENCH / "mininet_peer.py"), "--grid")
     times: dict[str, float] = json.loads(reads("unshare", "--net", *peer, str(side)))

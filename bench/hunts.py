@@ -31,7 +31,9 @@ from orchestrator.topology.hunt import HuntBlock
 
 
 def found_at(topology: Topology, trials: Trials, seed: int, guided: bool, way: str, most: int) -> int | None:
-    """Returns the number of the first trial that fails in this way; None if none of the first `most` does."""
+    """Returns the number of the first trial whose failure contains this text; None if the first `most` trials
+    have no such failure.
+    """
     block = topology.model.hunt or HuntBlock.model_validate({})
     hold_ns = topology.phases.hold_ns
     space = Space(faults(topology), dict(block.vary), block.at_most.events, hold_ns, block.quiet)
@@ -60,7 +62,7 @@ def sign_test(better: int, worse: int) -> float:
 
 
 def main() -> int:
-    """Runs the comparison and prints it."""
+    """Runs both searches with each seed, and prints their numbers of trials."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("way")

@@ -101,9 +101,7 @@ def loaded(clients: int) -> Sizes:
 
 
 def consumer(model: str) -> float:
-    """Returns the mean PSS in bytes of the agents of nodes that have loaded libzmq and received
-    two updates.
-    """
+    """Returns the mean PSS in bytes of the agents that have loaded libzmq and received two updates."""
     lab = f"memory-{os.getpid()}"
     topology = ROOT / "topologies" / "papers" / f"interaction-{model}.yaml"
     run = [str(VNET), "run", str(topology), "--kernel", "host", "--lab", lab, "--json", "-p", "network=ideal"]

@@ -37,7 +37,7 @@ IPERF3 = (
     f'{{command: "iperf3 -u -c {TO} -l {BYTES} -b {RATE * BYTES * 8} -t {SECONDS}", start: hold}}',
 )
 STATION = "listen: 4713, transport: udp, phasors: 20, analogs: 2"  # 198 B a frame
-KINDS = {  # receiver, sender; the peer's receiver, its sender
+KINDS = {  # software of the receiver and of the sender with vNET, then of both with the peer
     "UDP": (
         "{udp: {listen: 9000}}",
         f"{{udp: {{to: receiver, push: {LOAD}}}}}",

@@ -23,9 +23,7 @@ PROGRAMS = ("brctl", "sysctl", "ifconfig", "mnexec", "ip")
 
 
 def square(side: int) -> Topo:
-    """Returns the graph of bench/grid.py, made of Mininet hosts, which Mininet's own examples also use as
-    routers.
-    """
+    """Returns the graph of bench/grid.py, made of Mininet hosts that forward packets."""
     topo = Topo()
     names = [topo.addHost(f"r{number}", ip=None) for number in range(side * side)]
     for a, b in edges(side):

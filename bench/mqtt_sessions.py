@@ -81,7 +81,9 @@ def cpu_s(run: Path) -> float:
 
 
 def counts(run: Path) -> tuple[int, int]:
-    """Returns the number of messages, and of those that did not arrive or were not acknowledged."""
+    """Returns the number of messages, and the number of those that did not arrive or were not
+    acknowledged.
+    """
     messages = pl.read_parquet(run / "messages.parquet")
     lost = messages.filter(pl.col("received_ns").is_null() | (pl.col("outcome") != "settled"))
     return messages.height, lost.height

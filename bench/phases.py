@@ -43,7 +43,9 @@ def children(pid: int) -> Iterator[int]:
 
 
 def named(pids: Iterator[int], word: str) -> int:
-    """Returns the pid of the first of these processes whose command line contains the word, or 0."""
+    """Returns the pid of the first of these processes whose command line contains the word; 0 if none
+    does.
+    """
     for pid in pids:
         try:
             if word in Path(f"/proc/{pid}/cmdline").read_text():

@@ -59,7 +59,7 @@ def _labs(file: Path) -> list[Lab]:
     try:
         cells = _small(lambda small: load_campaign(file, small).cells, load_campaign(file).cells[0].loaded)
         found = [(cell.name, make_plan(cell.loaded, None, cell.seed)) for cell in cells]
-    except TopologyError:  # no campaign
+    except TopologyError:  # the file has no campaign
         found = [(file.stem, make_plan(_small(lambda small: load(file, small), load(file))))]
     return [Lab(f"{file.stem}: {name}", file, bare(plan)) for name, plan in found]
 
@@ -109,7 +109,7 @@ def shipped() -> Iterator[Path]:
 
 
 def told(lab: Lab, lines: list[Proven], took_s: float) -> Counter[str]:
-    """Prints the verdicts of one proof and returns their numbers."""
+    """Prints the verdicts of one proof and returns how often each verdict came."""
     counted = Counter(str(line.verdict) for line in lines)
     said = ", ".join(f"{number} {word}" for word, number in sorted(counted.items())) or "no link"
     print(f"{lab.name}: {said} ({took_s:.1f} s)", flush=True)

@@ -57,8 +57,8 @@ def frame(client: int, up: bool, flags: int, payload: bytes) -> bytes:
 
 
 def round_of_all() -> tuple[Bytes, list[tuple[int, bool, int]]]:
-    """Returns a PUBLISH of every client and the three packets that follow it, with (offset, upwards, kind) of
-    each frame.
+    """Returns a PUBLISH of every client and the three packets that follow it, and for each frame its offset
+    in bytes, whether the client sent it, and its kind.
     """
     data, places = bytearray(), []
     puback = b"\x40\x02\x00\x07"

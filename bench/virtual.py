@@ -16,7 +16,7 @@ from contract import manifest
 
 TOPOLOGY = ROOT / "topologies" / "mqtt-many-to-one.yaml"
 BAYS = ROOT / "topologies" / "papers" / "substation-bays.yaml"
-CHEAP = "VNET_SYSCALL_COST=100ns"  # its stacks are links, so programs are to cost next to nothing
+CHEAP = "VNET_SYSCALL_COST=100ns"  # programs take almost no time, so that the links dominate
 MINUTES = (
     "hold=120s",
     "connect_interval=100ms",

@@ -125,13 +125,13 @@ def command(image: Image, accelerator: str, path: str) -> list[str]:
 
 
 def answered(path: str) -> None:
-    """Waits for the agent's answer to a hello; AssertionError if QEMU's socket does not appear
+    """Waits until an agent has answered the request `hello`; AssertionError if QEMU's socket does not appear
     in PATIENCE_S.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(PATIENCE_S)
         deadline = time.monotonic() + PATIENCE_S
-        while connection.connect_ex(path):  # not there yet, or not listening
+        while connection.connect_ex(path):  # the socket does not exist yet, or QEMU does not listen
             assert time.monotonic() < deadline, "QEMU's socket"
             time.sleep(0.005)
         connection.sendall(b'{"id": 1, "op": "hello"}\n')

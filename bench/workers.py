@@ -37,8 +37,8 @@ def seconds(topology: Path, options: tuple[str, ...], *on: str) -> float:
 
 
 def rows(name: str, topology: Path, options: tuple[str, ...]) -> list[dict[str, object]]:
-    """Returns one row for each number of workers, with its time against that of the same campaign without an
-    engine.
+    """Returns one row for each number of workers, with the campaign's time divided by that of the same
+    campaign without workers.
     """
     alone = seconds(topology, options)
     found = []

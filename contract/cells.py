@@ -37,7 +37,7 @@ def _is_line(found: Any) -> bool:
 
 
 def is_below(path: Any) -> bool:
-    """Returns whether a value is a relative path that stays below the directory it is added to."""
+    """Returns True if a value is a relative path that does not lead out of the directory it is added to."""
     parts = PurePath(path).parts if isinstance(path, str) and "\0" not in path else ()
     return bool(parts) and not PurePath(path).is_absolute() and ".." not in parts
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from contract.plan import Expectation
 
 ERROR = 0.05  # probability that the interval of a setting misses the mean, for any look at which it ends
-GROWTH = 4 / 3  # growth of the number of repetitions from look to look
+GROWTH = 4 / 3  # the number of repetitions at a look divided by that at the look before
 
 
 @dataclass(frozen=True)

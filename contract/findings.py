@@ -66,7 +66,7 @@ def _damaged(how: str) -> Warned:
 
 
 def _warnings(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
-    """Returns the warnings that are objects, and True if all are; ([], False) if they are no list."""
+    """Returns the warnings that are objects, and True if every warning is one; ([], False) without a list."""
     listed = found.get("warnings") or []
     if not isinstance(listed, list):
         return [], False

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypedDict
 from contract import regular
 
 NAME = "manifest.json"
-COMPLETE = "complete"  # the one state that puts a result in no doubt
+COMPLETE = "complete"  # a run with any other state is doubtful
 # Codes of the warnings that a reduction adds; a new reduction removes them first.
 REDUCTION, TRUST = "reduce-", "trust-"
 INAPPLICABLE: Literal["does not apply"] = "does not apply"  # in place of a check's verdict
@@ -28,7 +28,7 @@ Time = Literal["real", "virtual"]
 
 
 class Kernel(TypedDict, total=False):
-    """The lab's kernel; the last two are for virtual time."""
+    """The lab's kernel; `start_ns` and `syscall_ns` only in virtual time."""
 
     kind: str
     release: str

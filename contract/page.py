@@ -106,7 +106,8 @@ def _item(text: str, indent: str) -> list[str]:
 def _text(kind: type) -> str:
     """Returns the docstring of a class as one paragraph; "" for one that Python generated."""
     said = " ".join((kind.__dict__.get("__doc__") or "").split())
-    return "" if said.startswith(f"{kind.__name__}(") else said  # `dataclass` wrote it from the fields
+    # `dataclass` made this docstring from the fields
+    return "" if said.startswith(f"{kind.__name__}(") else said
 
 
 def fields(kind: Any, skip: Sequence[str] = ()) -> Iterator[str]:
@@ -123,7 +124,7 @@ def fields(kind: Any, skip: Sequence[str] = ()) -> Iterator[str]:
 
 
 def _source(kind: Any) -> str:
-    """Returns the source text of a class; "" for a TypedDict that a call made."""
+    """Returns the source text of a class; "" for a TypedDict that was made by a call of TypedDict."""
     whole = inspect.getsource(sys.modules[kind.__module__])
     return inspect.getsource(kind) if re.search(rf"^class {kind.__name__}[(:]", whole, re.MULTILINE) else ""
 

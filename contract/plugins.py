@@ -154,12 +154,12 @@ class Registry(Mapping[str, T]):
 
     @property
     def loaded(self) -> Mapping[str, tuple[Offer, T]]:
-        """Returns the plug-ins, if they were loaded; loads none."""
+        """Returns the plug-ins if `strangers` has loaded them, else an empty mapping; loads nothing."""
         strangers: Strangers[T] | None = self.__dict__.get("strangers")
         return strangers.usable if strangers is not None else {}
 
     def all(self) -> dict[str, T]:
-        """Returns all kinds by name, plug-ins loaded."""
+        """Loads the plug-ins, and returns all kinds by name, vNET's own and those of plug-ins."""
         return {**self.own, **{name: kind for name, (_, kind) in self.strangers.usable.items()}}
 
     def __getitem__(self, name: str) -> T:

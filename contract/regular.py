@@ -21,7 +21,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # errors of writing only
 MOST_BYTES = 1 << 28  # limit of a file that is read as a whole; the plan of 1,000 nodes has 2**23
 _HOLLOW_BYTES = 1 << 30  # a larger file that holds less than a 1,000th of it on the disk is a hole
-_DEEPEST = 16  # directories; a run has 4
+_DEEPEST = 16  # levels of directories; a run has 4
 _KINDS = {
     stat.S_IFLNK: "a symbolic link", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
@@ -89,7 +89,7 @@ def named(path: Path) -> Iterator[None]:
         if error.errno is None:
             number = _told(error) or errno.EIO
             raise OSError(number, os.strerror(number), str(path)) from error
-        if error.filename is None:  # the kernel names no file in an error of a write
+        if error.filename is None:  # an error of write(2) does not contain the file's name
             error.filename = str(path)
         raise
     except Exception as error:

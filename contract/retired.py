@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-# File or table: {old name: present name}.
+# Present names of columns and keys by file or table: {old name: present name}.
 NAMES: Mapping[str, Mapping[str, str]] = {
     "proof.json": {"asked": "requested", "realised": "measured", "slack": "tolerance"},
     "links": {
@@ -22,11 +22,11 @@ NAMES: Mapping[str, Mapping[str, str]] = {
     "messages": {"promise": "guarantee"},
     "summary.json": {"promise": "guarantee"},
 }
-# Subjects of verdicts.json: {old name: present name}.
+# Present names of the subjects in verdicts.json: {old name: present name}.
 SUBJECTS: Mapping[str, str] = {"promise": "guarantee"}
-# Names of figures in summary.json.
+# Present names of figures in summary.json: {old name: present name}.
 FIGURES: Mapping[str, str] = {"promise_held": "guarantee_held"}
-# A file's present name: what it was called before.
+# Earlier names of files: {present name: old name}.
 FILES: Mapping[str, str] = {
     "disturbance.parquet": "strain.parquet",
     "disturbance.csv": "strain.csv",

@@ -154,7 +154,7 @@ def _digest(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         raise
-    except OSError:  # a directory, a link or a pipe took the file's place, so it is not the sealed file
+    except OSError:  # a directory, a link or a pipe is in the file's place: not the sealed file
         return ""
 
 

@@ -18,14 +18,14 @@ class Column:
     kind: Kind
     unit: str = ""
     meaning: str = ""
-    null: bool = False  # may be null
-    absent: bool = False  # only in runs in which it has a value
+    null: bool = False  # some rows have no value in this column
+    absent: bool = False  # runs in which no row has a value lack the column
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     name: str
-    rows: str  # the meaning of a row, and the runs without the table
+    rows: str  # what a row means, and which runs lack the table
     columns: tuple[Column, ...]
     notes: str = ""
 

@@ -10,9 +10,9 @@ from typing import Any, Literal, cast
 
 Subject = Literal["proof", "guarantee", "check", "claim", "expectation"]
 Verdict = Literal["holds", "fails", "cannot tell", "by construction"]
-HOLDS: Verdict = "holds"  # the whole interval is where it has to be
-FAILS: Verdict = "fails"  # all of it is elsewhere
-OPEN: Verdict = "cannot tell"  # the interval is wider than that, or a needed value was not measured
+HOLDS: Verdict = "holds"  # the whole interval is inside the required range
+FAILS: Verdict = "fails"  # the whole interval is outside the required range
+OPEN: Verdict = "cannot tell"  # the interval is partly inside, or a needed value was not measured
 GIVEN: Verdict = "by construction"  # verdict of a claim whose content is part of the set-up
 ORDER = (FAILS, OPEN, HOLDS, GIVEN)  # the worst first
 _EARLIER: dict[str, Verdict] = {"not judged": OPEN, "cannot be judged": OPEN, "does not hold": FAILS}
@@ -25,7 +25,7 @@ def word(said: object) -> Verdict:
 
 
 def of_truth(holds: bool | None) -> Verdict:
-    """Returns the verdict for a truth value; None becomes `cannot tell`."""
+    """Returns `holds` for True, `fails` for False and `cannot tell` for None."""
     return OPEN if holds is None else HOLDS if holds else FAILS
 
 

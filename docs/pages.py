@@ -38,7 +38,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links to files of source lead to the pages that show them."""
+    """Changes a page's links to source files into links to the pages that show these files."""
 
     def shown(match: re.Match[str]) -> str:
         target = _target(page.file.src_uri, match[0])
@@ -85,7 +85,9 @@ def _own(config: MkDocsConfig) -> Iterator[tuple[str, File]]:
 
 
 def _linked(config: MkDocsConfig, pages: dict[str, File]) -> Iterator[tuple[str, File]]:
-    """Changes links that lead outside docs/: a link to source leads to its page; all others stay."""
+    """Yields each file outside docs/ that pages link to, by its path: source as a page that shows it, others
+    unchanged.
+    """
     for uri in [uri for uri in pages if uri.endswith(".md")]:
         for link in LINK.findall((ROOT / uri).read_text(encoding="utf-8")):
             target = _target(uri, link)

@@ -24,10 +24,10 @@ GENERATED = (
     *(f"docs/contracts/{name}.md" for name in ("plan", "manifest", "tables")),
 )
 ITEM = re.compile(r"(?:[-*+]|\d+[.)]) +")
-# Begins of lines that may not be text: headings, tables, quotes, HTML, images, definitions of links.
+# Beginnings of lines that are no paragraphs: headings, tables, quotes, HTML, images, definitions of links.
 OTHER = re.compile(r"#{1,6} |\||>|<|!\[|\[[^\]]+\]: |(?:[-*_] ?){3,}$|:::")
 FENCE = re.compile(r"```|~~~")
-# A word, with the spans of code and the comments in it whole.
+# Matches a word; a span of code or a comment in it is not split at its spaces.
 WORD = re.compile(r"(?:<!--.*?-->|`+[^`]*`+|[^\s`])+|`")
 SIGN = re.compile(r"[-*+#>|=]|\d+[.)]$|`{3}|~{3}|<|:::")
 
@@ -84,7 +84,7 @@ def _lines(before: str, after: str, text: str) -> Iterator[str]:
     words = WORD.findall(text)
     for word, following in zip(words, [*words[1:], ""], strict=True):
         empty = line in (before, after)
-        # A word that would be read as a sign stays behind the one before it.
+        # A word that Markdown would read as a mark at the beginning of a line stays on the line before.
         room = WIDTH - (len(following) + 1 if SIGN.match(following) else 0)
         if not empty and len(line) + 1 + len(word) > room and not SIGN.match(word):
             yield line + "\n"

@@ -247,7 +247,7 @@ class Lab:
         try:
             answer = self._vnet(*words, *file, *self.spec.options, may_fail=True)
         except (LabError, UnableError):
-            self._up = False  # nothing was made, or `vnet` has taken it down
+            self._up = False  # False before `vnet up` and after `vnet down`
             raise
         self.run_dir = Path(answer["run_dir"])
         if answer.get("up") is False or answer.get("state", "complete") != "complete":

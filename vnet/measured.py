@@ -1,5 +1,5 @@
-"""Defines the type of a measured time, which compares with a text such as "50 ms" and names its quantity in a
-failed assertion.
+"""Defines the type of a measured time, which compares with a text such as "50 ms", and whose text in a failed
+assertion names the quantity.
 """
 
 from __future__ import annotations

@@ -37,13 +37,15 @@ class Packets:
         if not self.pcap.exists():
             rule = "the capture was not kept; `frame` has what the reduction saw of it"
             raise LoadError(f"{self.pcap}: is not there: {rule}")
-        from capture.deep import dissected  # needed here only
+        from capture.deep import dissected  # imported here because it is slow and rarely needed
 
         return _told(partial(dissected, self.pcap, display_filter))
 
 
 def _told(begin: Callable[[], Iterator[Any]]) -> Iterator[Any]:
-    """Begins at once, and returns the packets; errors of the dissection become a LoadError."""
+    """Starts the dissection now, so that its errors come here, and returns the packets; errors of the
+    dissection become a LoadError.
+    """
     from capture.errors import CaptureError
 
     def packets(found: Iterator[Any]) -> Iterator[Any]:

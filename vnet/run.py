@@ -46,8 +46,8 @@ class Run:
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """One row for each metric of summary.json: name, its subject (a column for each part), value, unit,
-        n, low, high, method.
+        """One row for each metric of summary.json: name, columns that name its subject (link, class …),
+        value, unit, n, low, high, method.
         """
         return files.rows(files.read_by(rundir.read_summary, self.path / rundir.SUMMARY))
 

@@ -32,13 +32,13 @@ class Bounds:
         return not self.under(value) and not self.over(value)
 
     def under(self, value: float) -> bool:
-        """Returns True if the value is below the range."""
+        """Returns True if the value is below the range's lower bound."""
         return (self.above is not None and value <= self.above) or (
             self.at_least is not None and value < self.at_least
         )
 
     def over(self, value: float) -> bool:
-        """Returns True if the value is above the range."""
+        """Returns True if the value is above the range's upper bound."""
         return (self.below is not None and value >= self.below) or (
             self.at_most is not None and value > self.at_most
         )

@@ -76,7 +76,7 @@ class Guarantee:
     """
 
     name: str  # name in tables, in the protocol's own words
-    rule: str  # "at least once, so no message is lost"
+    rule: str  # such as "at least once, so no message is lost"
     lossless: bool = False
     single: bool = False  # no message is delivered twice
     ordered: bool = False  # no message overtakes another of its flow

@@ -47,7 +47,7 @@ class Impairment:
     jitter_ns: int = 0
     distribution: str = "uniform"  # normal, pareto, paretonormal, or the name of one of the plan's tables
     delay_correlation: float = 0.0
-    loss: float = 0.0  # uniform or correlated loss
+    loss: float = 0.0  # percentage or share of lost packets, independent or correlated
     loss_correlation: float = 0.0
     gemodel: tuple[float, float, float, float] | None = None  # p, r, 1-h, 1-k as netem names them
     duplicate: float = 0.0
@@ -81,7 +81,7 @@ class Impairment:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One L2 broadcast domain: a bridge in the lab's core namespace."""
+    """One broadcast domain of Ethernet: a bridge in the lab's core namespace."""
 
     name: str
     bridge: str  # interface name of the bridge, at most 15 characters

@@ -43,7 +43,7 @@ class Node:
     RETIRED: ClassVar[dict[str, str]] = {"sees": "mounts_read", "writes": "mounts_write"}
 
     name: str
-    group: str  # the group's name; a single node's group is itself
+    group: str  # the group's name; for a single node its own name
     kind: Literal["light", "vm"]
     hostname: str
     netns: str  # vnet-<lab>.<node>
@@ -54,9 +54,9 @@ class Node:
     cpu_limit_cores: float | None = None
     cpu_reserve_mhz: float | None = None
     cpu_reserve_cores: float | None = None
-    own_core: bool = False  # reserve a core, if the machine has one to spare
+    own_core: bool = False  # a core is reserved for it, if the machine has one to spare
     memory_limit_bytes: int | None = None
-    process_limit: int | None = None  # threads counted
+    process_limit: int | None = None  # largest number of processes; each thread counts as one
     disk_limit_bytes: int | None = None  # limit on the files that its programs write
     vm: Vm | None = None  # set where kind is vm
     forward: bool = False  # forwards packets between its subnets: a router

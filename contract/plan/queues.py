@@ -22,7 +22,7 @@ class Band:
     ports: tuple[int, ...] = ()  # ports of TCP and UDP over IPv4, on either side
     limit_packets: int = 0
     rate_bps: int = 0  # guaranteed, in kinds whose bands have rates
-    ceil_bps: int = 0  # most that it may borrow up to, in the same kinds
+    ceil_bps: int = 0  # highest rate while other bands leave some unused, in the same kinds
     ahead: bool = field(default=False, metadata=RARE)  # served before the others, in the same kinds
 
     @property
@@ -38,7 +38,7 @@ class Discipline:
     # Numbers, texts and flags, by the kind's own names.
     settings: dict[str, Any] = field(default_factory=dict, hash=False)
     bands: tuple[Band, ...] = ()  # in the order in which packets are matched; of kinds that have bands
-    steered: bool = False  # whether a trace changes its rate while packets wait
+    steered: bool = False  # True if a trace changes the direction's rate while packets wait
     least_bytes: int = 0  # size as which shorter frames count, so that no burst builds up (a trace)
 
     @staticmethod

@@ -84,7 +84,9 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Software:
-    """A program on a node: a `process` that is started, or a role of the agent that has a `session`."""
+    """A program on a node: a `process` that the agent starts, or a role of the agent, which has a
+    `session`.
+    """
 
     name: str
     role: Literal["router", "broker", "server", "client", "utility"]  # group of the software in tables

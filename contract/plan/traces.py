@@ -22,7 +22,7 @@ class State:
 class Trace:
     """`states` in order of time, the first at 0; with `repeat` the first state returns at `length_ns`.
 
-    Without `repeat` the last state stays.
+    Without `repeat` the last state holds from then on.
     """
 
     file: str  # the name in the topology

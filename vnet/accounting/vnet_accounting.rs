@@ -178,7 +178,7 @@ impl Accounting {
     }
 }
 
-/// Finds values in JSON, without an escape in the strings that are looked at.
+/// Finds values in the JSON text that vNET writes; a string that it returns is not unescaped.
 mod json {
     /// Returns the bytes that the value at the beginning of `text` takes.
     fn length(text: &str) -> usize {

@@ -189,7 +189,7 @@ fn half_a_packet_does_not_spoil_the_next_connection() {
     let twice = |text: &str| text.matches("C,c,connected").count() == 2;
     let records = drive(&mut *client, |_, text| twice(text));
     assert!(twice(&records), "{records}");
-    // The broker's next packet is the goodbye.
+    // The next packet that the broker receives is DISCONNECT (type 14).
     assert_eq!(broker.join().unwrap(), Some(14));
 }
 
