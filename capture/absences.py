@@ -6,7 +6,8 @@ import polars as pl
 
 MESSAGE = ("flow", "seq")
 NEVER = 2**63 - 1
-# A broker need not deliver what waited when the request came, but it had time to begin with what is older.
+# A broker need not deliver messages that it still held when the request to unsubscribe came, but it had time
+# to begin with older ones.
 WAITED_NS = 5 * 10**9
 
 

@@ -152,9 +152,10 @@ def _let_go(capture: Any) -> str | None:
     try:
         capture.close()
     except TSharkCrashException as error:
-        # asyncio's 255: another waiter (pyshark's transport) reaped the process, its status is lost
+        # asyncio gives 255 if another waiter (pyshark's transport) reaped the process and its status is lost
         return None if "(retcode: 255)" in str(error) else str(error)
     finally:
-        capture._running_processes.clear()  # else pyshark closes it again and warns, at garbage collection
+        # otherwise pyshark closes it again at garbage collection, with a warning
+        capture._running_processes.clear()
         asyncio.get_event_loop().close()
     return None

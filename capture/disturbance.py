@@ -22,7 +22,7 @@ from contract.manifest import TRUST, Manifest, Warned
 from contract.plan import Plan
 
 SECOND = 1_000_000_000
-EDGE_NS = 300_000_000  # heartbeats may begin and end by this much before or after the scenario
+EDGE_NS = 300_000_000  # heartbeats may begin and end by at most this before or after the scenario
 STOPPED = "stopped"
 FILES = {"lab": "disturbance.csv", "outer": "disturbance.outer.csv"}
 COLUMNS = dict.fromkeys(
@@ -35,20 +35,22 @@ COLUMNS = dict.fromkeys(
     OPTIONAL,
 )  # fmt: skip
 STALL_NS = 200_000_000  # one gap of this length is a finding in any run
-STALLED = 0.01  # gaps over this share of the scenario are a finding: they reach the 99th percentile
-STALLED_NS = 100_000_000  # gaps of less in total are no finding, also in a short run
+# gaps over more than this share of the scenario are a finding, because they then affect the 99th percentile
+STALLED = 0.01
+STALLED_NS = 100_000_000  # a smaller sum of gaps is no finding, even in a short run
 SUSPENDED_NS = 10_000_000
 SET_NS = 100_000_000
 TAKEN = 0.02  # highest share of the scenario's CPU time that others may take
 SWITCH_NS = 2_000  # wait per time slice that does not count: a process switch takes 0.1 to 0.2 us when idle
-PRESSED = 0.25  # highest PSI share, used without schedstat; it also counts other programs of the machine
+# highest share of PSI, which is used without schedstat; it also counts other programs of the machine
+PRESSED = 0.25
 BUSY, BUSY_TIME = 0.9, 0.05
-LEAST = 3  # samples
+LEAST = 3  # least number of samples
 SHORT, FEW = "the scenario was too short", "too few lines of the scenario"
 WHOSE = {"lab": "the lab's processes", "outer": "the lab's kernel"}
 OF = {"lab": "the lab", "outer": "the machine outside"}
 QUIET = "repeat the run when the machine is idle"
-Found = tuple[str | None, str]  # the finding, or none; what was measured
+Found = tuple[str | None, str]  # the finding or None, and the text on what was measured
 
 
 class Unknown(Exception):  # noqa: N818 - an answer, not an error
@@ -207,7 +209,8 @@ RULES = {
 }  # fmt: skip
 OUTSIDE = tuple(name for name in RULES if name != STOPPED)
 STOP = re.compile(r"\bkill\b.*(STOP|TSTP|-19\b)")
-OF_TRIALS = ("stalls", "run-queue", "core-busy")  # a generator of frames takes what there is
+# rules that do not apply to trials, because a generator of frames uses all CPU time
+OF_TRIALS = ("stalls", "run-queue", "core-busy")
 
 
 Judged = tuple[list[Warned], list[dict[str, Any]]]
@@ -232,7 +235,8 @@ def judge(run_dir: Path, manifest: Manifest, plan: Plan) -> Judged:
             if verdict == "fails":
                 warned.append(Warned(f"{TRUST}{name}", text, QUIET, suspect=True))
     missing = [c for c in checks if c["verdict"] == "cannot tell" and c["text"] != SHORT]
-    missing = [c for c in missing if not c["name"].startswith("heat")]  # few machines count heat
+    # few machines have a counter of thermal throttling
+    missing = [c for c in missing if not c["name"].startswith("heat")]
     unmade = [f"{c['name']}: {c['text']}" for c in missing]
     if unmade:
         text = f"could not be checked: {'; '.join(unmade)}"
@@ -285,7 +289,8 @@ def _of(run_dir: Path, table: pl.DataFrame, manifest: Manifest, where: str) -> D
     begin, end = 0, 0
     if phases:
         begin, end = min(b for b, _ in phases.values()), max(e for _, e in phases.values())
-        # A line is of the second before; what is set up or taken down beside the scenario may be late.
+        # A line describes the second before it; what is set up or taken down outside the scenario may be
+        # late.
         rows = rows.filter(pl.col("t_ns").is_between(begin - EDGE_NS, end + EDGE_NS))
     elif rows.height:
         begin, end = rows["t_ns"][0], rows["t_ns"][-1]

@@ -18,7 +18,7 @@ MAGIC = {
 }
 FILE_HEADER, RECORD_HEADER = 24, 16
 ETHERNET, IPV4 = 14, b"\x08\x00"
-LOOKED_AT = 96  # bytes by which a frame is known again: addresses, numbers, checksums of IP and above
+LOOKED_AT = 96  # bytes that identify a frame: addresses, numbers and checksums of IP and the protocol above
 
 
 def hops(first: Path, second: Path) -> pl.DataFrame:
@@ -53,7 +53,7 @@ def _frames(path: Path) -> Iterator[tuple[int, int, str, bytes]]:
         at += RECORD_HEADER
         frame = bytes(data[at : at + min(captured, LOOKED_AT)])
         if at + captured > len(data):
-            return  # cut off where the run was
+            return  # the file was cut off when the run was interrupted
         at += captured
         if frame[12:14] == IPV4 and len(frame) >= ETHERNET + 20:
             yield seconds * 10**9 + part * unit_ns, wire, ".".join(map(str, frame[26:30])), frame

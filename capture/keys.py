@@ -11,7 +11,7 @@ from pathlib import Path
 from capture.errors import CaptureError
 
 FOLDER = "raw/logs"
-LARGEST = 64 << 20  # bytes of a file
+LARGEST = 64 << 20  # largest size of a file in bytes
 # A label, the client's random number and the secret (draft-ietf-tls-keylogfile); RSA: an encrypted secret.
 _LINE = re.compile(r"[A-Z][A-Z0-9_]* [0-9A-Fa-f]{16,64} [0-9A-Fa-f]{2,512}")
 

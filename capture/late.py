@@ -16,12 +16,13 @@ from contract.plan import WAYS, Plan
 
 LATE_NS = 50_000_000  # least delay of a gap; timers and time slices of other programs cause less
 GAP_NS = 200_000_000  # one gap of this length is a finding in any run
-SHARE = 0.01  # gaps over this share of the scenario are a finding: they reach the 99th percentile
-SHARE_NS = 100_000_000  # gaps of less in total are no finding, also in a short run
+# gaps over more than this share of the scenario are a finding, because they then affect the 99th percentile
+SHARE = 0.01
+SHARE_NS = 100_000_000  # a smaller sum of gaps is no finding, even in a short run
 EVENT_NS = 1_000_000_000  # time after an event in which nodes and connections recover
-DEMAND = 0.5  # share of the slowest link's rate; a sender of less does not wait for the path
-FLOOD_BYTES = 64 * 1024  # bytes sent in the second before; less fits into any socket's buffer
-MOST = 200  # the most gaps that are examined, the longest first
+DEMAND = 0.5  # share of the slowest link's rate; a sender with less does not wait for the path
+FLOOD_BYTES = 64 * 1024  # bytes sent in the second before the gap; fewer fit into any socket's buffer
+MOST = 200  # largest number of gaps that are examined, the longest first
 
 
 @dataclass(frozen=True, slots=True)

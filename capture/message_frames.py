@@ -19,10 +19,10 @@ from capture.hops import FILE_HEADER, MAGIC, RECORD_HEADER
 HEADER = struct.Struct(">4sBxxxIIq")
 MESSAGE = b"vNET"
 REPLY = 1  # purpose of a reply; it has the numbers of its request
-# A shifted clock shows in every frame, so some frames suffice. Skipping a frame takes 0.3 us, searching it
-# 1 us.
+# A wrong clock shows in every frame, so some frames suffice. Skipping a frame takes 0.3 us, searching it 1
+# us.
 MOST_PASSED, MOST_SEEN = 1_000_000, 50_000
-TYPICAL = 100  # bytes of a record: the shortest frames of our messages
+TYPICAL = 100  # bytes of a record with the shortest frame of the agent's messages
 SCHEMA = {"flow": pl.UInt32, "seq": pl.Int64, "scheduled_ns": pl.Int64, "seen_ns": pl.Int64}
 
 

@@ -13,7 +13,7 @@ from contract.tables import TABLES
 MESSAGE = ("flow", "seq")
 DELIVERY = ("flow", "seq", "receiver")
 NEVER = 2**63 - 1
-READY = ("subscribed", "listening")  # records of an endpoint that can be reached
+READY = ("subscribed", "listening")  # records that show that an endpoint can be reached
 
 
 def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]]:

@@ -30,7 +30,7 @@ def packets(
     iterating if tshark fails, for example because the filter is wrong.
     """
     pcap = pcap_of(run_dir, point)
-    keys(run_dir)  # mistakes in them are raised before the first line
+    keys(run_dir)  # raises the error of a wrong file of keys before the first line is yielded
     argv = [_tshark(), "-n", "-r", str(pcap), "-t", "ad"]
     argv += ["-Y", display_filter] if display_filter else []
     argv += ["-V"] if detail else []
@@ -78,8 +78,8 @@ def _run(argv: list[str], pcap: Path) -> Iterator[str]:
                 yield line.rstrip("\n")
             said = process.stderr.read().strip()
         finally:
-            process.terminate()  # a reader that has seen enough leaves it running
-    # tshark gives 2 also for a file that is cut short, after all its packets
+            process.terminate()  # a reader that stops early leaves tshark running
+    # tshark also exits with 2 for a file that is cut short, after all its packets
     if process.returncode > 0 and "cut short" not in said:
         lines = [line.removeprefix("tshark: ") for line in said.splitlines() if not line.startswith(ROOT)]
         reason = lines or [f"tshark ended with {process.returncode}"]

@@ -70,7 +70,8 @@ def reducer() -> Path:
             )
         return Path(chosen)
     built = PROJECT / REDUCER
-    for place in (PROJECT / "vnet" / "_carried" / REDUCER, built):  # installed, or a checkout
+    # the reducer of an installed package, or that of a checkout
+    for place in (PROJECT / "vnet" / "_carried" / REDUCER, built):
         if place.exists():
             return place
     found = shutil.which("vnet-reduce")

@@ -11,14 +11,14 @@ import polars as pl
 
 from contract.manifest import TRUST, Manifest, Warned
 
-COUNTERS = {  # counters of each table; byte counters are also compared with MOST_BPS
+COUNTERS = {  # counters of each table; those of bytes are also compared with MOST_BPS
     "nodes": ("cpu_ns", "rx_bytes", "rx_packets", "tx_bytes", "tx_packets", "memory_bytes"),
     "links": ("bytes", "packets", "dropped", "overlimits", "backlog_bytes", "backlog_packets"),
     "transfers": ("bytes", "packets", "lost", "retransmits", "rtt_ns"),
 }
 OF = {"nodes": ("node",), "links": ("link", "direction", "class"), "transfers": ("flow", "endpoint", "leg")}
-MOST_BPS = 1e13  # bytes a second between two samples; memory of today's largest machines moves less
-BESIDE_NS = 86_400 * 10**9  # a lab may serve for some time after its scenario
+MOST_BPS = 1e13  # bytes/s between two samples; the memory of today's largest machines is slower
+BESIDE_NS = 86_400 * 10**9  # ns; a lab may serve for some time after its scenario
 REMEDY = "figures made of these are wrong: see the raw file (docs/contracts/run-directory.md), repeat the run"
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from contract.manifest import Warned
 
-# A byte that no record holds: the whole line is then one field.
+# A byte that is in no record, used as separator, so that the whole line is one field.
 UNIT_SEPARATOR = "\x1f"
 
 # Forms of fields, as regular expressions.

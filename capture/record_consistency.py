@@ -83,7 +83,8 @@ def check(records: Records, table: pl.DataFrame, plan: Plan, manifest: Manifest)
     sent = records.sent.join(run.flows, on="flow", how="left").sort(MESSAGE, maintain_order=True)
     unsent = _unsent(run)
     found = [*_sent(run, sent), *_delivered(run), *_repeated(run), *_orphans(unsent)]
-    # A flipped bit turns one message's number into another's, so arrivals prove no contradiction.
+    # A flipped bit changes the number of a message into that of another, so arrivals with flipped bits prove
+    # no contradiction.
     spoilt = {"there"} if run.corrupts else set()
     named = [(f, key) for key, f in found if f.rows.height]
     return [

@@ -118,7 +118,7 @@ def reduce_run(run_dir: Path) -> Reduced:
         _trials(done, run_dir / "raw")
     for capture in plan.captures:
         if capture.to:
-            continue  # its packets are on another machine
+            continue  # its packets were sent to another machine
         _capture(done, capture, _apps(plan))
     said = manifest.load(run_dir)
     done.warnings += [*trust.judge(run_dir, plan, said), *possible.judge(run_dir, said)]
@@ -182,7 +182,7 @@ def _links(done: Reduced, path: Path, plan: Plan) -> None:
     below = path.with_name("classes.csv")
     classes = _both(done, below, series.CLASSES) if below.exists() else None
     samples = series.links(_both(done, path, series.LINKS), classes)
-    if (changed := path.with_name("impairments.csv")).exists():  # a plan with traces
+    if (changed := path.with_name("impairments.csv")).exists():  # only a plan with traces has the file
         raw = rawfile.table(changed, requested.IMPAIRMENTS)
         done.warnings += raw.warnings
         done.write("impairments", raw.lines)
@@ -321,7 +321,8 @@ def _capture(done: Reduced, capture: Capture, apps: Mapping[str, tuple[int, ...]
                 text = f"pcap/{name}.pcap.zst: {damage}; the packets before that were kept."
                 done.warnings.append(Warned("reduce-cut", text, rawfile.CUT_REMEDY))
             _plain_capture(done, capture, file, apps)
-            whole = not damage and not file.exists()  # it was reduced, and is not to be kept
+            # a complete capture that was reduced and is not to be kept was removed
+            whole = not damage and not file.exists()
     except CaptureError as error:
         done.warnings.append(Warned("reduce-pcap", str(error), "The capture is kept."))
         return
@@ -333,7 +334,7 @@ def _plain_capture(done: Reduced, capture: Capture, pcap: Path, apps: Mapping[st
     name = capture.name
     table = done.run_dir / "packets" / f"{name}.parquet"
     if not pcap.exists():
-        if not table.exists():  # else: reduced before, and not kept
+        if not table.exists():  # otherwise the capture was reduced before, and not kept
             done.warnings.append(Warned("reduce-absent", f"pcap/{name}.pcap is absent.", ABSENT))
         return
     connections = done.run_dir / "connections" / f"{name}.parquet"

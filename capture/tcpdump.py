@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-# The kernel's ring: 16 MiB hold 0.1 s of a full gigabit, enough for tcpdump to be scheduled in between.
+# The kernel's ring: 16 MiB hold 0.1 s of a full gigabit, enough for the time until tcpdump runs again.
 BUFFER_KIB = 16 * 1024
 # tcpdump reads packets when a block of the ring is full or a second old, and discards an unfinished block
 # when it ends. So it must run this long after the last relevant packet; measured: else that block is lost.
@@ -78,7 +78,7 @@ def fault(wanted: str, program: str = "tcpdump") -> str | None:
     if (found := shutil.which(program)) is None:
         return None
     wrong, said = _compiled(found, wanted)
-    # otherwise it refuses every expression, which shows nothing about this one
+    # without this, tcpdump would refuse every expression on such a link, which shows nothing about this one
     if wrong and not _compiled(found, "ip")[0]:
         return said
     return None
@@ -112,7 +112,8 @@ def matching(pcap: Path, wanted: str, program: str = "tcpdump") -> int | None:
     """Returns the number of packets of a file that match a filter; None if tcpdump cannot count them: absent,
     too old, an invalid filter, an unreadable file.
     """
-    command = [program, "-n", "-r", "-", "--count", "--", wanted]  # tcpdump may not open other users' files
+    # tcpdump reads standard input, because it may not open other users' files
+    command = [program, "-n", "-r", "-", "--count", "--", wanted]
     try:
         with pcap.open("rb") as file:
             done = subprocess.run(

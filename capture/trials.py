@@ -9,7 +9,7 @@ import polars as pl
 from capture.rawfile import DECIMAL, INTEGER, NAME, OPTIONAL
 from contract.plan import Plan
 
-KIND = "frames"  # kind of the software that makes the trials
+KIND = "frames"  # kind of the software that carries out the trials
 WORD = "[a-z-]+"
 TRIALS = (
     {"trial": INTEGER, "t_ns": INTEGER, "stream": NAME, "test": WORD, "size": INTEGER, "repetition": INTEGER}

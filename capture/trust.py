@@ -15,10 +15,11 @@ from contract.plan import WAYS, Plan
 
 # load, and share of the scenario with this load, from which a machine is overloaded
 BUSY, BUSY_TIME = 0.9, 0.05
-STOLEN = 0.02  # share of the scenario's time taken by a hypervisor, which affects CPU and latency
+# largest share of the scenario's CPU time that a hypervisor may take, before CPU and latency are affected
+STOLEN = 0.02
 LEAST_SAMPLES = 3
-MATTERS = 0.1  # share of a latency; a larger error of the clocks gives a warning
-MOST_NAMED = 3  # classes
+MATTERS = 0.1  # share of a latency; if the error of the clocks is a larger share, a warning is given
+MOST_NAMED = 3  # largest number of classes that a warning names
 TICK_NS = 10_000_000  # timer tick of Debian's user-mode-linux (HZ=100)
 KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
 
@@ -38,7 +39,8 @@ def judge(run_dir: Path, plan: Plan, manifest: Manifest) -> list[Warned]:
         known = messages.with_columns(known_ns=clocks.known_ns(messages, plan, manifest))
         found += [*_early(known, plan), *_known(known)]
         found += _guarantees(messages, plan)
-        if not manifest.virtual:  # in virtual time a modelled core, not the machine, makes programs late
+        # in virtual time a program is late because of a modelled core, not because of the machine
+        if not manifest.virtual:
             gaps = late.gaps(messages, plan, sessions, events)
             text = late.finding(gaps, _length_ns(messages, manifest))
             found += [_suspect("sender", text, "repeat it when the machine is idle")] if text else []
@@ -82,7 +84,8 @@ def _machine(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
         rows = host.filter(pl.col("where") == where).drop_nulls("busy_share")
         over = rows.filter(pl.col("busy_share") > BUSY).height
         enough = rows.height >= LEAST_SAMPLES and over >= 2
-        if enough and over > rows.height * BUSY_TIME and not of_trials:  # a generator takes what there is
+        # a generator of frames uses all CPU time
+        if enough and over > rows.height * BUSY_TIME and not of_trials:
             busy = f"{kernel} was over {BUSY:.0%} busy in {over} of {rows.height} s"
             text = f"{busy}: it shows in latency and CPU"
             yield _suspect("busy", text, "repeat it on an idle machine, or with less load")

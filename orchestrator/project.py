@@ -6,13 +6,15 @@ import hashlib
 import os
 from pathlib import Path
 
-CODE_ROOT = Path(__file__).resolve().parents[1]  # holds `orchestrator`: a checkout, or site-packages
+# directory that contains `orchestrator`: a checkout, or site-packages
+CODE_ROOT = Path(__file__).resolve().parents[1]
 CARRIED = CODE_ROOT / "vnet" / "_carried"  # setup.py copies the files there, in the layout of a checkout
 INSTALLED = CARRIED.is_dir()
 PROJECT = CARRIED if INSTALLED else CODE_ROOT
 AGENT = PROJECT / "target" / "release" / "vnet-agent"
 PROGRAMS = ("images/agent/src", "capture/reducer/src")  # the sources of the agent and of the reducer
-NOTED = CARRIED / "programs.sha256"  # the digest, by setup.py: an installed vNET lacks the sources
+# the hash of the sources, from setup.py, because an installed vNET lacks the sources
+NOTED = CARRIED / "programs.sha256"
 
 # Commands to show to a user: an installed vNET has no Makefile.
 BUILD_KERNEL = "vnet images build lab-kernel" if INSTALLED else "make kernel"
@@ -21,7 +23,7 @@ BUILD_AGENT = "install vNET again" if INSTALLED else f"run `make setup` in {PROJ
 BINDINGS = 'pip install "vnet-testbed[vm]"' if INSTALLED else "make setup"
 
 
-OTHERS_WRITE = 0o022  # modes by which a group and all others write
+OTHERS_WRITE = 0o022  # mode bits with which the group and all others may write
 
 
 def keep_others_out() -> None:

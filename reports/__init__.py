@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 
-MORE = 8  # threads more than processors: polars starts some beside its workers
+MORE = 8  # number of threads besides one for each processor; polars starts some besides its workers
 
 
 def insist_on_threads() -> None:

@@ -1,7 +1,6 @@
-"""The floor of a run: the median latencies of a control run, which latency plots show beside the run's own.
-
-A control run is a run of the same file without the load or the impairments that are studied. What it shows is
-of the machine and the programs, and no network makes it less.
+"""Computes the floor of a run: the median latencies of a control run, which latency plots show beside the
+run's own. A control run is a run of the same file without the load or the impairments that are studied, so
+its latency comes from the machine and the programs.
 """
 
 from __future__ import annotations

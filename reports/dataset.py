@@ -22,10 +22,11 @@ from reports.damage import told
 from reports.errors import RunDirectoryError
 from reports.study import cell_lines, levels_of
 
-ABOUT = "_vnet.json"  # readers skip names that begin with an underscore
-ABSENT = "__HIVE_DEFAULT_PARTITION__"  # the value of a cell without that level: null
+ABOUT = "_vnet.json"  # file with the data set's description; readers skip names that begin with an underscore
+# the value of a level that the cell does not have; readers show it as null
+ABSENT = "__HIVE_DEFAULT_PARTITION__"
 BY_POINT = ("packets", "connections")
-Files = dict[Path, Path]  # place in the data set -> file of a run
+Files = dict[Path, Path]  # path in the data set -> file of a run
 
 
 @dataclass(frozen=True)

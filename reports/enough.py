@@ -22,7 +22,7 @@ from reports.metrics.stats import t_quantile
 from reports.numbers import plain
 from reports.study import Study
 
-MOST_NAMED = 5  # most wide intervals that the terminal names
+MOST_NAMED = 5  # largest number of wide intervals that the terminal names
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ def _setting(cell: str) -> str:
 
 
 def summed_up(study: Study) -> list[str]:
-    """Lines for the terminal: how many settings are known well enough, and which are not; empty without a
-    rule.
+    """Returns lines for the terminal: how many settings are known precisely enough, and which are not; empty
+    without a rule.
     """
     if (rule := rule_of(study)) is None:
         return []

@@ -14,7 +14,7 @@ from contract import regular
 from reports.sections.section import environment
 
 CSS = Path(__file__).parent / "page.css"
-LINES = 12  # shown of the end of each log
+LINES = 12  # number of lines shown of the end of each log
 WIDTH, HEIGHT = 600, 140  # size of the drawing of a hunt's course, in its units
 
 
@@ -66,8 +66,8 @@ def coverage(found: dict[str, Any]) -> Iterator[tuple[str, int, list[tuple[int, 
 
 
 def course(rounds: Sequence[Sequence[int]]) -> str:
-    """Returns the points of a line: features seen against trials, each from 0 to its largest value; empty
-    without rounds.
+    """Returns the points of a line: features seen against trials, each axis from 0 to its largest value;
+    empty without rounds.
     """
     if not rounds:
         return ""

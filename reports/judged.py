@@ -126,7 +126,7 @@ class Summary:
 
     counts: Counts
     proof: Sequence[Proven] = ()
-    unreadable: str = ""  # why proof.json cannot be read
+    unreadable: str = ""  # the reason why proof.json cannot be read; empty if it can
     expectations: Sequence[Judged] = ()
 
 
@@ -138,7 +138,7 @@ def summary(directory: Path) -> Summary:
     expected = of(directory, "expectation") or ()
     try:
         rows = rundir.read_proof(directory) if counted.get("proof") else []
-    except FileNotFoundError:  # the directory of a campaign, whose runs have it
+    except FileNotFoundError:  # a campaign's directory has no such file; its runs have it
         rows = []
     except (OSError, ValueError) as error:
         return Summary(counted, unreadable=str(error), expectations=expected)

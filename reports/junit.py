@@ -20,7 +20,8 @@ from reports.study import Study, study_of_campaign, study_of_run
 from reports.verdicts import read_or_made
 
 Word = Literal["passed", "failure", "error", "skipped"]
-WORDS: dict[str, Word] = {HOLDS: "passed", FAILS: "failure"}  # the others are skipped, with the reason
+# other verdicts give a skipped case, with the reason
+WORDS: dict[str, Word] = {HOLDS: "passed", FAILS: "failure"}
 
 
 @dataclass(frozen=True)

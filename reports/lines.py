@@ -13,8 +13,9 @@ import polars as pl
 from reports.metrics.groups import ORDER
 from reports.study import Study
 
-MOST = 12  # rows; the sections below have every figure
-MOST_ASKED = 8  # rows for messages, interruptions and transfers, so that some are left for links and load
+MOST = 12  # largest number of rows; the sections below have every figure
+# largest number of rows for messages, interruptions and transfers, so that some are left for links and load
+MOST_ASKED = 8
 TICKS = "rough: 10 ms ticks"
 MOST_GROUPS, MOST_LINKS, MOST_CLASSES, MOST_FLOWS, MOST_EVENTS, MOST_HOSTS = 3, 1, 3, 3, 3, 3
 MOST_PROGRAMS = 2
@@ -30,7 +31,7 @@ COUNTS = {
     "messages_received": "messages received",
     "messages_lost": "messages lost",
 }
-FAULTS = {  # shown only if a condition has some
+FAULTS = {  # rows that are shown only if at least one condition has such a fault
     "messages_unanswered": "requests unanswered",
     "messages_late": "deadlines missed",
     "messages_duplicated": "messages duplicated",

@@ -8,7 +8,7 @@ from reports.metrics.stats import POISSON
 
 DIGITS = 5  # significant digits of a value, however narrow its interval
 FEW = 3  # significant digits of a value in the headline table
-NOTHING = 1e-9  # a half width below this share of the value is rounding, not spread
+NOTHING = 1e-9  # a half width below this share of the value is caused by rounding
 
 
 def plain(value: float) -> str:

@@ -16,7 +16,7 @@ from reports.study import Study
 UNITS = {"ns": ("ms", 1e-6), "bit/s": ("Mbit/s", 1e-6), "share": ("%", 100.0)}
 WORDS = (FAILS, OPEN, HOLDS)  # verdicts, the worst first
 KEYS = ["link", "direction", "quantity", "requested", "expected", "unit"]
-AT_ONCE = 50_000  # rows joined at a time: some 10 MB, for any number of runs
+AT_ONCE = 50_000  # number of rows that are joined at a time: some 10 MB, for any number of runs
 SCHEMA = {
     "cell": pl.String,
     "link": pl.String,

@@ -87,7 +87,7 @@ def _machine(kernel: Kernel, host: dict[str, Any]) -> str:
 def _host(host: dict[str, Any]) -> str:
     parts = [str(host["cpu"])] if host.get("cpu") else []
     if host.get("cores"):
-        parts.append(f"{host['cores']} cores")
+        parts.append(f"{host['cores']} core{'s' * (host['cores'] != 1)}")
     if host.get("mhz"):
         parts.append(f"{float(host['mhz']):.0f} MHz")
     if host.get("memory_bytes"):

@@ -38,7 +38,7 @@ def report(run_dir: Path, tell: Tell = _silent) -> Path:
         rundir.write_summary(run_dir, map(flat, study.cells[0].metrics))
         seal.renew(run_dir, [rundir.SUMMARY])
         if _check(study.cells[0].run):
-            study = study_of_run(run_dir)  # the manifest has new findings
+            study = study_of_run(run_dir)  # read again, because the manifest has new findings
         verdicts.write(study)
         seal.renew(run_dir, [rundir.VERDICTS])
         return _write(study, {}, tell)

@@ -42,8 +42,9 @@ class Run:
     captures: dict[str, Path]
     missing: tuple[str, ...]
     lab: str = field(default="")
-    altered: tuple[str, ...] = ()  # files that were changed after they had been written
-    connections: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # by capture point, those with rows
+    altered: tuple[str, ...] = ()  # files that were changed after the run was sealed
+    # capture point -> its table of connections, if that has rows
+    connections: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     read_bounds: Callable[[], dict[str, Any]] = field(default=dict, repr=False, compare=False)
 
     @property
@@ -254,7 +255,7 @@ def _leaves(plan: Plan, table: str) -> bool:
     them, windows. stacks and spans are never required.
     """
     if table in ("stacks", "spans", "disks"):
-        return False  # earlier versions, some programs and some kernels do not write them
+        return False  # earlier versions, some programs and some kernels do not write these tables
     if table == "events":
         return bool(plan.events)
     if table == "impairments":

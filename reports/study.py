@@ -41,7 +41,7 @@ class Study:
     missing: tuple[str, ...] = ()
     failed: tuple[dict[str, Any], ...] = field(default=())
     description: str = ""
-    command: str = ""  # repeats the whole study; empty if only the runs have commands
+    command: str = ""  # command that repeats the whole study; empty if only its runs have commands
     _made: dict[Callable[..., Any], pl.DataFrame] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -285,7 +285,7 @@ def cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
     try:
         for number, _, cell in read_cells(path):
             if cell is not None:
-                latest[str(cell["cell"])] = cell  # only the last line of a repeated cell counts
+                latest[str(cell["cell"])] = cell  # of a cell that was repeated, only the last line counts
             else:
                 missing.append(
                     f"cells.jsonl:{number}: not a finished cell (written while the campaign was killed?)"

@@ -21,7 +21,7 @@ EMPTY = re.compile(
     r'<path class="(?:background|foreground)"(?: [a-z-]+="[^"]*")*? display="none"/>'
     r'|<path class="background" d="M0,0h0v0h0Z"/>'
 )
-LARGEST = 1.4  # times the drawn size; more would make the letters too large
+LARGEST = 1.4  # largest factor by which a drawing is enlarged; more would make the letters too large
 FONT = re.compile(r' font-family="([^"]+)"')
 BACKGROUND = re.compile(r'(<svg [^>]*>)<rect [^>]*fill="white"[^>]*/>')
 

@@ -22,7 +22,7 @@ from reports.papers import paper_of
 from reports.sections.validation import guarantees
 from reports.study import Study, study_of_campaign, study_of_run
 
-MOST_NAMED = 5  # names of runs that are not complete
+MOST_NAMED = 5  # largest number of incomplete runs that are named
 Planned = Callable[[Plan], tuple[Expectation, ...]]
 
 
@@ -98,7 +98,7 @@ def by_cell(study: Study) -> dict[str, tuple[Judged, ...]]:
         rows.setdefault(str(row["cell"]), []).append(row)
     return {
         cell.name: (
-            # expectations of a campaign are judged over its repetitions
+            # a campaign's expectations are judged over its repetitions
             *(expected([cell]) if study.single else ()),
             *of_cell(cell, rows.get(cell.name, ())),
         )
@@ -157,7 +157,7 @@ def counted(directory: Path) -> judged.Counts:
     if not ended.exists():
         return {}  # no run of the campaign has ended, or there is no plan
     if written.exists() and written.stat().st_mtime_ns >= ended.stat().st_mtime_ns:
-        with suppress(OSError, ValueError):  # damaged: judged now
+        with suppress(OSError, ValueError):  # a damaged file, so the verdicts are made now
             return rundir.read_counts(directory)
     study = study_of_campaign(directory) if campaign else study_of_run(directory)
     own, whole = read_or_made(study)

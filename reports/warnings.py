@@ -16,7 +16,8 @@ from reports.study import Study
 Level = Literal["suspect", "warning", "note", "missing"]
 SIDE_BY_SIDE = "see the section Comparison of the machines; compare runs of one machine, or of equal machines"
 MOST_NAMED = 3  # runs named in one notice
-MOST_MISSING = 12  # sentences of one kind; a campaign's cells often miss the same thing
+# largest number of sentences of one kind, because a campaign's cells often lack the same data
+MOST_MISSING = 12
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
         yield Notice(level, place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
     for log in unread(cell.run.path, cell.run.plan):
         yield Notice("warning", place, log.text, REMEDY)
-    if cell.run.virtual:  # in real time the machine's own delays have no bound
+    if cell.run.virtual:  # in real time, the machine's own delays have no bound
         yield from _above_bounds(cell, place)
 
 

@@ -19,12 +19,15 @@ from threading import Thread
 from typing import TextIO
 
 OPTION = "--side-by-side"
-OPEN_S = 2.0  # how long the output is read after the command's end: a process that it left may keep it open
-SHOWN = 30  # lines of a failed part whose output names no failed tests: what a compiler or a linter says last
+# seconds for which the output is still read after a command's end: a process that the command left may keep
+# it open
+OPEN_S = 2.0
+# number of last lines shown of a failed part whose output names no failed tests, such as a compiler's errors
+SHOWN = 30
 PYTEST_ENDS = re.compile(r"^=*\s*((?:\d+ [a-z]+, )*\d+ [a-z]+) in [0-9.]+s")  # "5 passed, 1 skipped in 3.2s"
 RUST_ENDS = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
 FAILED = re.compile(r"^(?:FAILED|ERROR) |^test .* FAILED$|^    [\w:]+ stdout ----$")
-WORDS = {"error": "errors", "warning": "warnings"}  # pytest's singular
+WORDS = {"error": "errors", "warning": "warnings"}  # pytest writes the singular for one
 
 
 @dataclass(frozen=True)
@@ -73,13 +76,14 @@ def groups(words: list[str]) -> list[Group]:
 
 
 def run(part: Part, show: bool) -> Ended:
-    """Runs a part and returns its result; with `show` its lines are printed as they come, else all at its
-    end.
+    """Runs a part and returns its result; with `show` its lines are printed as they come, else all when it
+    has ended.
     """
     began = time.monotonic()
     lines: list[str] = []
     if not show:
-        print(f"tests: {part.name} begins\n", end="", flush=True)  # in one write: parts begin together
+        # in one write, because parts begin at the same time
+        print(f"tests: {part.name} begins\n", end="", flush=True)
     argv = ["bash", "-euo", "pipefail", "-c", part.command]
     process = subprocess.Popen(
         argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"

@@ -41,8 +41,8 @@ class Item:
 
 
 def tracked() -> list[str]:
-    """Returns the paths of the project's files, sorted, without directories that are built or hidden; needs
-    no git, which a bare machine does not have.
+    """Returns the paths of the project's files, sorted, without built or hidden directories. It does not use
+    git, which a bare machine does not have.
     """
     found: list[str] = []
     for top, directories, files in os.walk(ROOT):

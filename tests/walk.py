@@ -64,7 +64,7 @@ class Walk:
 
     @property
     def returns(self) -> int:
-        """The number of steps that lead back into a module already left."""
+        """The number of steps that lead back into a module that was entered before and left."""
         return sum(self.steps.values())
 
     def text(self) -> str:

@@ -22,7 +22,7 @@ CAPTURE_FILTERED = Rule(
 )  # fmt: skip
 UNITS = {"packets": "frames", "bytes": "bytes"}
 TAG = 4  # bytes of a VLAN tag (IEEE 802.1Q)
-EDGE_NS = 50_000_000  # most between a packet's timestamp and a sample's time, in real time
+EDGE_NS = 50_000_000  # largest difference between a packet's timestamp and the time of a sample in real time
 
 
 def packets_are_frames(e: Evidence) -> Found:

@@ -11,6 +11,7 @@ from contract.manifest import INAPPLICABLE
 Word = Literal["holds", "fails", "cannot tell", "does not apply"]
 Relation = Literal["equal", "at least", "at most"]
 NAMED = 3  # most subjects or reasons that a text names
+UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"))  # of times, each with its size in ns
 WRONG = "its figures are off by an unknown amount: repeat the run, and report it as an error of vNET"
 
 
@@ -63,6 +64,7 @@ class Rule:
     """A rule in words: the `figure` must be equal to, at least or at most the independent `count`.
 
     remedy: the consequence of a failure, and the action that the user should take.
+    singular: True if `figure` is a noun in the singular, so that sentences have "is" and "equals".
     """
 
     name: str
@@ -70,6 +72,7 @@ class Rule:
     count: str
     remedy: str
     relation: Relation = "equal"
+    singular: bool = False
 
 
 def judge(rule: Rule, found: Found) -> Check:
@@ -95,28 +98,41 @@ def judge(rule: Rule, found: Found) -> Check:
             rule.name, "cannot tell", f"could not be made: {why[2:] or 'nothing to compare'}", numbers
         )
     loosest = max(found.compared, key=lambda one: one.tolerance)
-    allowed = f" (at most {loosest.tolerance:,} {loosest.unit} apart allowed)" if loosest.tolerance else ""
+    apart = quantity(loosest.tolerance, loosest.unit)
+    allowed = f" (a difference of at most {apart} is allowed)" if loosest.tolerance else ""
     return Check(rule.name, "holds", f"{_rule(rule)}: {len(found.compared)} compared{allowed}{why}", numbers)
 
 
 def _rule(rule: Rule, *, must: bool = False) -> str:
     """Returns the rule as a sentence; must: with "must be" and "must equal" in place of "are" and "equal"."""
-    be = "must be" if must else "are"
-    equal = "must equal" if must else "equal"
+    be = "must be" if must else "is" if rule.singular else "are"
+    equal = "must equal" if must else "equals" if rule.singular else "equal"
     words = {"equal": equal, "at least": f"{be} at least", "at most": f"{be} at most"}
     return f"{rule.figure} {words[rule.relation]} {rule.count}"
 
 
 def _listed(wrong: Sequence[Compared]) -> str:
     named = [
-        f"{one.of}: {one.figure:,} against {one.count:,} {one.unit}{_tolerance(one)}" for one in wrong[:NAMED]
+        f"{one.of}: {quantity(one.figure, one.unit)} against {quantity(one.count, one.unit)}{_tolerance(one)}"
+        for one in wrong[:NAMED]
     ]
     rest = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
     return f"{'; '.join(named)}{rest}"
 
 
+def quantity(number: int, unit: str) -> str:
+    """Returns a number with its unit in words; times (`ns`) in s, ms or us, with all their digits."""
+    if unit != "ns" or number == 0:
+        return f"{number:,} {unit}".rstrip()
+    size, name = next(((size, name) for size, name in UNITS if abs(number) >= size), (1, "ns"))
+    whole, part = divmod(abs(number), size)
+    digits = f"{part:0{len(str(size)) - 1}d}".rstrip("0") if size > 1 else ""
+    return f"{'-' * (number < 0)}{whole:,}{'.' * bool(digits)}{digits} {name}"
+
+
 def _tolerance(one: Compared) -> str:
-    return f" ({one.tolerance:,} apart allowed)" if one.tolerance else ""
+    apart = quantity(one.tolerance, one.unit)
+    return f" (a difference of at most {apart} is allowed)" if one.tolerance else ""
 
 
 def _reasons(left_out: Sequence[str]) -> str:

@@ -13,12 +13,13 @@ from capture.conservation.counters import light_nodes
 from capture.conservation.evidence import Evidence
 
 NODE_CPU = Rule(
-    "node-cpu", "CPU time of all nodes", "the time of the cores that the lab's kernel has",
-    "CPU of nodes is wrong: repeat the run, and report it as an error", "at most",
+    "node-cpu", "the CPU time of all nodes", "the time of the cores that the lab's kernel has",
+    "CPU of nodes is wrong: repeat the run, and report it as an error", "at most", singular=True,
 )  # fmt: skip
 NODE_CPU_PROCESSES = Rule(
-    "node-cpu-processes", "CPU time by nodes' control groups", "that of the processes in them, by /proc",
-    "CPU of nodes is wrong: repeat the run, and report it as an error", "at least",
+    "node-cpu-processes", "the CPU time of nodes by their control groups",
+    "that of the processes in them, by /proc",
+    "CPU of nodes is wrong: repeat the run, and report it as an error", "at least", singular=True,
 )  # fmt: skip
 # The most CPU time that a process uses before it joins its node's control group: the kernel counts this time
 # for the process only. In a lab kernel that waited for its machine it was 40 ms.

@@ -16,7 +16,7 @@ MESSAGE_DELAY = Rule(
     "at least",
 )  # fmt: skip
 NEAR_NS = (
-    100_000  # each link's kernel timer fires early by at most this (kernel/time/hrtimer.c: timer slack 50 us)
+    100_000  # ns by which each link's kernel timer may fire early (kernel/time/hrtimer.c: timer slack 50 us)
 )
 
 

@@ -15,10 +15,10 @@ LINK_DROPS = Rule(
     "link-drops", "frames that a link to a node dropped",
     "datagrams that the node lacks, retransmitted segments, and answers to its own", WRONG, "at most",
 )  # fmt: skip
-KINDS = ("udp", "bulk", "mqtt", "mosquitto", "tcp")  # kinds of software all of whose frames are counted
-OTHER = 16  # frames that may be ARP, or segments that only open or close a connection
-ONE_FRAME = 1400  # longest message that is one frame, bytes
-WAYS = {"forward": "b", "reverse": "a"}  # a direction, and the end that it leads to
+KINDS = ("udp", "bulk", "mqtt", "mosquitto", "tcp")  # kinds of software of which all frames are counted
+OTHER = 16  # number of frames that may be ARP, or segments that only open or close a connection
+ONE_FRAME = 1400  # bytes of the longest message that fits into one frame
+WAYS = {"forward": "b", "reverse": "a"}  # each direction of a link, and the end to which it leads
 SEGMENTS, DATA = "TcpRetransSegs", "TcpExtTCPOrigDataSent"
 
 

@@ -14,9 +14,16 @@ SUMMARY_COUNTS = Rule(
     "summary-counts", "counts of summary.json", "those of the tables",
     "`vnet report` makes summary.json again; if they still differ, report it as an error of vNET",
 )  # fmt: skip
-SUMMARY_GOODPUT = Rule("summary-goodput", "goodput of transfers", "the payload that receivers read", WRONG)
+SUMMARY_GOODPUT = Rule(
+    "summary-goodput", "the goodput of transfers", "the payload that receivers read", WRONG, singular=True
+)
 LINK_GOODPUT = Rule(
-    "link-goodput", "the goodput of links", "the traffic that the links carried", WRONG, "at most"
+    "link-goodput",
+    "the goodput of links",
+    "the traffic that the links carried",
+    WRONG,
+    "at most",
+    singular=True,
 )
 Row = dict[str, Any]
 BYTES_OF_A_MEGABIT = 1e6 / 8

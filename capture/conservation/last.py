@@ -10,11 +10,15 @@ from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.evidence import Evidence
 
 CPU_SAMPLED = Rule(
-    "cpu-sampled", "CPU time of nodes in their last sample", "that of their control groups at the end", WRONG
+    "cpu-sampled",
+    "the CPU time of nodes in their last sample",
+    "that of their control groups at the end",
+    WRONG,
+    singular=True,
 )
 MEMORY_SAMPLED = Rule(
     "memory-sampled", "the highest memory of nodes in a sample", "the highest memory of their control groups",
-    WRONG, "at most",
+    WRONG, "at most", singular=True,
 )  # fmt: skip
 TIMES = 3  # after its last sample a node may be this many times as busy as in its busiest second
 OTHER_NS = 30_000_000  # CPU time of ending a node's load and reading its counters

@@ -14,7 +14,8 @@ from contract import events
 from contract.plan import WAYS, Impairment
 
 LINK_LOSS = Rule("link-loss", "frames that links dropped", "the loss that the file requests", WRONG)
-# A good direction fails with a chance of one in 10^9: none of 700 directions in 1,000 runs.
+# Probability with which a correct direction fails: one in 10^9, so that none of 700 directions in 1,000 runs
+# does.
 BEYOND = math.log(1e9)
 
 

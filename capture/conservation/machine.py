@@ -12,8 +12,8 @@ from capture.conservation.counters import fallen, light_nodes
 from capture.conservation.evidence import Evidence
 
 MACHINE_TIME = Rule(
-    "machine-time", "time that the cores of a kernel were busy or idle", "the time that passed",
-    "CPU of the machine is wrong: repeat the run",
+    "machine-time", "the busy and idle time of a kernel's cores", "the time that passed on all of them",
+    "CPU of the machine is wrong: repeat the run", singular=True,
 )  # fmt: skip
 SAMPLE_TIMES = Rule(
     "sample-times", "rounds of samples of nodes and of links, and the time that they take",
@@ -25,10 +25,11 @@ COUNTERS_GROW = Rule(
     "rates of that node are wrong: its interface, or the node itself, was created again",
 )  # fmt: skip
 NODE_MEMORY = Rule(
-    "node-memory", "memory of all nodes", "the memory of the lab's kernel",
-    "memory of nodes is wrong: repeat the run, and report it as an error", "at most",
+    "node-memory", "the memory of all nodes", "the memory of the lab's kernel",
+    "memory of nodes is wrong: repeat the run, and report it as an error", "at most", singular=True,
 )  # fmt: skip
-# Kernels count by ticks: quiet ones, User-Mode Linux among them, came to 0.82 to 1.14 times what passed.
+# Kernels count by ticks: idle ones, User-Mode Linux among them, counted 0.82 to 1.14 times the time that
+# passed.
 APART = 0.4
 FILES = {"lab": "host.csv", "outer": "outer.csv"}
 SHORTEST_NS = 3_000_000_000
@@ -56,7 +57,8 @@ def cores_have_time(e: Evidence) -> Found:
         sums = rows.select(pl.sum_horizontal(series.TIMES)).to_series()
         whole = passed * int(rows["cores"].max())  # type: ignore[arg-type]
         apart, idle = round(APART * whole), int(rows["idle_ns"][-1] - rows["idle_ns"][0])
-        # In virtual time the kernel counts a tick of idle time at each wake: too many under load.
+        # In virtual time the kernel counts a whole tick of idle time at each wake-up: too much if it wakes
+        # often.
         quietest = float((rows["idle_ns"].diff() / rows["t_ns"].diff()).min())  # type: ignore[arg-type]
         if e.virtual and quietest <= (1 + APART) * whole / passed and idle - whole > apart:
             apart += idle - whole

@@ -30,7 +30,7 @@ MESSAGE_LOSSES = Rule(
 THROWN_AWAY = r"(Discards|Errors|NoRoutes|NoPorts|Fails|Drops?)$"
 ENDING = ("stop", "kill", "restart")
 DISRUPTING = ("link-down", "stop", "kill", "restart", "freeze", "disk-full", "limit", "run", "start")
-# In the plan of a sender that others limit; the second one in plans of earlier versions.
+# Keys in the plan of a sender whose rate others limit; the second is that of earlier versions.
 _LIMITED = {"rate_limits_from", "obeys"}
 
 
@@ -82,7 +82,7 @@ def lost_were_dropped(e: Evidence) -> Found:
     """
     if why := e.unsuitable or disrupted(e):
         return Found(left_out=[why])
-    counted = e.links if e.plan.links else e.nodes  # a lab without links drops in stacks alone
+    counted = e.links if e.plan.links else e.nodes  # in a lab without links, only the stacks can drop packets
     if e.messages is None or counted is None:
         return Found(left_out=["no messages, or no counters of links"])
     last_ns = int(counted["t_ns"].max())  # type: ignore[arg-type]

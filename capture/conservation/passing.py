@@ -19,8 +19,8 @@ CAPTURE_TIMES = Rule(
     "times of the captured packets are wrong, so are figures made of them: repeat the run", "at least",
 )  # fmt: skip
 CLOCK_NS = 10_000_000  # the highest error of the captures' clock in real time, also between hosts
-OUTLIERS = 100  # one in this many messages is ignored, since TCP may repeat it after its receipt
-Least = dict[str, int]  # place: the least delay from or to another
+OUTLIERS = 100  # one in this many messages is ignored, since TCP may retransmit it after its receipt
+Least = dict[str, int]  # place -> least delay (ns) from or to another place
 
 
 def packets_pass_in_time(e: Evidence) -> Found:

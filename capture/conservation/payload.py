@@ -14,7 +14,7 @@ from contract.plan import Plan
 NODE_PAYLOAD = Rule(
     "node-payload", "bytes of nodes' interfaces", "the payload that nodes exchanged", WRONG, "at least"
 )
-GO_BETWEENS = ("broker", "server")  # roles whose node may pass on messages without an interface
+GO_BETWEENS = ("broker", "server")  # roles whose node may pass messages on to itself, without an interface
 
 
 def node_carries_messages(e: Evidence) -> Found:

@@ -17,8 +17,9 @@ LINK_BACKLOG = Rule(
 LINK_FULL = Rule(
     "link-full", "samples of a full link in which nothing waits", "half of them", WRONG, "at most"
 )
-FULL = 0.995  # share of the rate from which a sample counts as full: its queue is empty for 0.5 % of it
-FEWEST = 5  # fewest full samples of a direction
+# share of the rate from which a sample counts as full; the queue is then empty for at most 0.5 % of it
+FULL = 0.995
+FEWEST = 5  # least number of full samples of a direction
 
 
 def backlog_fits(e: Evidence) -> Found:

@@ -27,12 +27,14 @@ LINK_STACK = Rule(
 REPEATS, RECOVERED = "TcpRetransSegs", ("TcpExtTCPFastRetrans", "TcpExtTCPSlowStartRetrans")
 OTHERWISE = ("TcpExtTCPTimeouts", "TcpExtTCPLossProbes", "TcpExtTCPSynRetrans")
 OCTETS, PACKETS = ("IpExtInOctets", "Ip6InOctets"), ("IpInReceives", "Ip6InReceives")
-SENT = ("IpOutTransmits", "Ip6OutTransmits", "TcpOutSegs", REPEATS)  # TCP hands over many segments at once
+# TCP hands over many segments at once, so they are counted separately
+SENT = ("IpOutTransmits", "Ip6OutTransmits", "TcpOutSegs", REPEATS)
 ETHERNET, SHORT, LONGEST = 14, 60, 1518
 BEYOND_MTU = LONGEST - 1500  # Ethernet's header and a VLAN tag of the longest frame
-STRAY = 8  # frames that are no packet of the node's stack: ARP, and what a bridge sends to every port
+# number of frames that are no packet of the node's stack: ARP, and frames that a bridge sends to every port
+STRAY = 8
 OTHER_SHARE = 0.01
-BARE = ("goose", "sampled_values", "frames", "gateway")  # kinds that send frames, not packets
+BARE = ("goose", "sampled_values", "frames", "gateway")  # kinds that send frames instead of packets
 
 
 def repeats_have_reasons(e: Evidence) -> Found:

@@ -31,15 +31,21 @@ PROOF_WORDS = Rule(
     "proof.json was changed: `vnet verify`, or repeat the run",
 )  # fmt: skip
 FLOW_NAMES = Rule(
-    "flow-names", "names of flows", "flows", "figures of one name belong to two flows: the plan is damaged"
+    "flow-names",
+    "the number of different names of flows",
+    "the number of flows",
+    "figures of one name belong to two flows: the plan is damaged",
+    singular=True,
 )
-LATE_NS = 100_000_000  # beyond which the lab writes an event to deadlines_missed (orchestrator.lab.timeline)
-BY_HAND = "live: "
-PLAYED = "trace"  # the lab records when it begins to play a trace; no event of the plan is that
-# Quantities of a proof: the field of the plan, and a factor (shares are compared in parts of a billion).
+LATE_NS = 100_000_000  # the lab lists later events in deadlines_missed (orchestrator.lab.timeline)
+BY_HAND = "live: "  # the label of a change by hand begins with this
+PLAYED = "trace"  # the lab records this action when it begins to play a trace; the plan has no such event
+BILLION = 10**9
+# Quantities of a proof: the field of the plan, a factor, and the unit in which they are compared.
 QUANTITIES = {
-    "delay": ("delay_ns", 1), "jitter": ("jitter_ns", 1), "rate": ("rate_bps", 1),
-    "loss": ("loss", 10**9), "duplicate": ("duplicate", 10**9), "corrupt": ("corrupt", 10**9),
+    "delay": ("delay_ns", 1, "ns"), "jitter": ("jitter_ns", 1, "ns"), "rate": ("rate_bps", 1, "bit/s"),
+    "loss": ("loss", BILLION, "of a billion"), "duplicate": ("duplicate", BILLION, "of a billion"),
+    "corrupt": ("corrupt", BILLION, "of a billion"),
 }  # fmt: skip
 ROUNDING = 1e-6
 
@@ -106,11 +112,11 @@ def proof_is_of_plan(e: Evidence) -> Found:
 def _asked(proof: list[Proven], asked: dict[tuple[str, str], Impairment]) -> Iterator[Compared]:
     for one in proof:
         of = asked.get((one.link, one.direction))
-        name, times = QUANTITIES.get(one.quantity, ("", 1))
+        name, times, unit = QUANTITIES.get(one.quantity, ("", 1, ""))
         if of is None or not name or (name == "loss" and of.gemodel) or (name == "delay_ns" and of.slot):
             continue
         wanted = round(float(getattr(of, name) or 0) * times)
-        yield Compared(one.name, round(one.requested * times), wanted, "", round(wanted * ROUNDING))
+        yield Compared(one.name, round(one.requested * times), wanted, unit, round(wanted * ROUNDING))
 
 
 def proof_words_are_intervals(e: Evidence) -> Found:

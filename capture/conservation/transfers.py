@@ -20,19 +20,21 @@ TRANSFER_NODES = Rule(
     "those that their transfers wrote", WRONG, "at most",
 )  # fmt: skip
 TRANSFER_TIMES = Rule(
-    "transfer-times", "time between records of a transfer", "a second",
-    "rates of transfers refer to another time: repeat the run", "equal",
+    "transfer-times", "the time between records of a transfer", "one second",
+    "rates of transfers refer to another time: repeat the run", "equal", singular=True,
 )  # fmt: skip
 SECOND = 1_000_000_000
 OVER_NS = 3 * SECOND // 2  # a transfer without a record for this time has ended
 APART_NS = SECOND // 5
-FEWEST = 4  # fewest records for a median
+FEWEST = 4  # least number of records for a median
 HEADERS = (
-    138  # bytes of a frame at most: Ethernet with a tag 18, IPv6 40, TCP with all its options 60, and more
+    # bytes of a frame's headers at most: Ethernet with a tag 18, IPv6 40, TCP with all its options 60, and a
+    # reserve
+    138
 )
 SEGMENT = 1514
 KIND = "bulk"
-# Events that may end a connection
+# Actions of events that may end a connection.
 BREAKING = ("link-down", "stop", "kill", "restart", "freeze", "disk-full")
 
 

@@ -13,7 +13,8 @@ from capture.conservation.evidence import Evidence
 from contract import events
 from contract.plan import WAYS, Impairment, Link, Plan
 
-REACH = 4  # jitters that a distribution's table reaches at most (tc-netem(8): 32,767 / 8,192)
+# jitters by which a delay exceeds the mean at most, by the distribution's table (tc-netem(8): 32,767 / 8,192)
+REACH = 4
 Ways = dict[str, dict[str, int]]  # least delays (ns): from a node or segment to each neighbour
 
 

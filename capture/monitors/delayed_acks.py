@@ -15,15 +15,16 @@ from capture.conservation.evidence import Evidence
 from capture.conservation.stacks import BARE
 from capture.monitors.monitor import Monitor, Reading, listed
 
-PLATEAU = Monitor("delayed-acks", 5, "% of a class's messages")  # this share moves the 95th percentile
+# a share of this size moves the 95th percentile
+PLATEAU = Monitor("delayed-acks", 5, "% of a class's messages")
 COUNTER = "TcpExtDelayedACKs"
-LEAST_NS, MOST_NS = 38_000_000, 52_000_000  # from one burst of arrivals to the next
-TOGETHER_NS = 2_000_000  # between arrivals of one burst
+LEAST_NS, MOST_NS = 38_000_000, 52_000_000  # ns from one burst of arrivals to the next
+TOGETHER_NS = 2_000_000  # longest time (ns) between arrivals of one burst
 HELD_NS = 5_000_000  # least waiting time of a message that was held
-# longest one-way time of a path on which the plateau differs clearly from the round trip
+# Longest one-way time (ns) of a path on which 40 ms differ clearly from its round trip.
 NEAR_NS = 10_000_000
-FEWEST = 10  # messages that were held
-# Kinds of software without TCP below their messages.
+FEWEST = 10  # least number of messages that were held
+# Kinds of software whose messages do not use TCP.
 NO_TCP = ("udp", *BARE)
 
 

@@ -11,11 +11,13 @@ from capture.conservation.evidence import Evidence
 from capture.monitors.monitor import Monitor, Reading, listed
 
 OVERFLOW = Monitor("queue-overflow", 1, "directions")
-# finding of the lab, which has each queue's requested limit (orchestrator.lab.evidence)
+# The code of the lab's finding of dropped packets; the lab knows each queue's requested limit
+# (orchestrator.lab.evidence).
 FINDING = "queue-drops"
-AT_RATE = Monitor("link-rate", 5, "% of the samples")  # this share moves the 95th percentile of a latency
-FULL = 0.95  # share of the rate; in such a sample the link was idle for less than 50 ms
-FEWEST = 3  # samples of one second
+# a share of this size moves the 95th percentile of a latency
+AT_RATE = Monitor("link-rate", 5, "% of the samples")
+FULL = 0.95  # share of the rate; in a sample above it the link was idle for less than 50 ms
+FEWEST = 3  # least number of samples, each of one second
 
 
 def overflow(e: Evidence) -> Reading:

@@ -1,5 +1,5 @@
-"""Monitors what nodes dropped or repeated: datagrams at full sockets, and TCP segments sent again although
-the file requests no loss.
+"""Monitors datagrams that nodes dropped at full sockets, and TCP segments that nodes retransmitted although
+the topology requests no loss.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from capture.monitors.queues import FINDING
 from contract.plan import Plan
 
 DROPS = Monitor("socket-drops", 1, "datagrams and frames")
-# A full buffer of a socket, or the full memory of all of them (networking/snmp_counter.rst).
+# Counters of datagrams dropped because the socket's buffer, or the memory for all buffers, was full
+# (networking/snmp_counter.rst).
 RECEIVE = ("UdpRcvbufErrors", "Udp6RcvbufErrors", "UdpMemErrors", "Udp6MemErrors")
 SEND = ("UdpSndbufErrors", "Udp6SndbufErrors")
-# The end of a session of a role with packet sockets (images/agent, `overrun`).
+# The detail of a session record with which a role with packet sockets ends (images/agent, `overrun`).
 FRAMES = re.compile(r"(\d+) frames arrived and found the socket's buffer full")
 
-# A loss of 0.1 % limits TCP Reno to 39 segments a round trip: 1 / sqrt(2 * 0.001 / 3) (Padhye et al. 1998).
+# Threshold: a loss of 0.1 % limits TCP Reno to 39 segments per round trip, 1 / sqrt(2 * 0.001 / 3) (Padhye et
+# al. 1998).
 AGAIN = Monitor("retransmissions", 0.1, "% of a node's segments")
 REPEATED, HANDSHAKES, SEGMENTS = "TcpRetransSegs", "TcpExtTCPSynRetrans", "TcpOutSegs"
-FEWEST = 3  # segments: single ones are probes for a loss that did not happen
+FEWEST = 3  # least number of segments; single ones are probes for a loss that did not happen
 BREAKING = ("link-down", "stop", "kill", "restart", "freeze", "disk-full")
 
 
@@ -91,12 +93,14 @@ def _places(near: Ways, node: str) -> set[str]:
 
 
 def _asked(plan: Plan, places: set[str]) -> str:
-    """Returns what in the file loses packets on purpose at these places; "" if nothing does."""
+    """Returns the reason why the topology itself makes packets at these places get lost; "" if there
+    is none.
+    """
     return next((why for place, why in _losing(plan) if place in places), "")
 
 
 def _losing(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yields each place at which the file loses packets on purpose, with the reason in words."""
+    """Yields each place at which the topology requests lost packets, with the reason in words."""
     of = {link.name: ends(link)[0] for link in plan.links}
     for link, _, impairment in plan.impairments():
         if impairment.loss or impairment.gemodel or impairment.corrupt:
@@ -124,8 +128,8 @@ def _short(e: Evidence, places: set[str]) -> str:
 
 
 def _causes(e: Evidence, places: set[str]) -> str:
-    """Returns the queues at these places that overflowed although the file does not make them short; without
-    any, the other causes.
+    """Returns the queues at these places that overflowed although the topology does not make them short; if
+    there are none, other possible causes.
     """
     dropped = [one for one in _dropped(e, places) if _overflowed(e, one[0], one[1])]
     if dropped:
@@ -134,13 +138,17 @@ def _causes(e: Evidence, places: set[str]) -> str:
 
 
 def _overflowed(e: Evidence, link: str, way: str) -> bool:
-    """Returns whether the lab found that the queue dropped packets against the file."""
+    """Returns whether the lab found that the queue dropped packets although the topology does not
+    request it.
+    """
     found = (str(w.get("text")) for w in e.manifest.warnings if w.get("code") == FINDING)
     return any(text.startswith(f"link {link} {way}: ") for text in found)
 
 
 def _dropped(e: Evidence, places: set[str]) -> list[tuple[str, str, int]]:
-    """Returns link, direction and packets of the queues at these places that dropped some, the most first."""
+    """Returns link, direction and number of dropped packets of the queues at these places that dropped any,
+    the most first.
+    """
     if e.links is None:
         return []
     names = [link.name for link in e.plan.links if places & set(ends(link))]

@@ -32,11 +32,15 @@ from contract import manifest, retired, rundir
 from contract.plan import Plan
 from contract.verdict import HOLDS, OPEN
 
-READ = ("bytes", "metering-xml")  # payloads whose messages are found in frames
+READ = ("bytes", "metering-xml")  # kinds of payloads whose messages are found in frames
 POWER = ("start", "stop", "kill", "restart", "run", "limit")  # actions of events on nodes
 NO_CAPTURE = (
     "the run kept no capture, so only its records divide the time; give the topology `captures:` at the "
     "nodes and links on the way (keep: true) and run it again"
+)
+NO_PATH = (
+    "its frames passed {points}, but the plan does not give their path (a routing daemon, several paths or a "
+    "half-duplex medium), so only records divide the time"
 )
 
 
@@ -50,11 +54,11 @@ class Answer:
     sender: str
     receiver: str | None
     scheduled_ns: int
-    latency_ns: int | None  # None: it never arrived; of a request, or its reply did not
+    latency_ns: int | None  # None: the message, or the reply to a request, never arrived
     parts: tuple[Part, ...]
     lost: Lost | None
     notes: tuple[str, ...]
-    received: bool = True  # by its receiver; a request that was may still lack its reply
+    received: bool = True  # whether the receiver got it; a request that arrived may still lack its reply
 
     @property
     def message(self) -> str:
@@ -63,7 +67,9 @@ class Answer:
 
 @dataclass
 class Run:
-    """A run directory, open for questions about its messages."""
+    """A run directory with the tables, plan and captures from which questions about its messages are
+    answered.
+    """
 
     path: Path
     plan: Plan = field(init=False)
@@ -85,7 +91,7 @@ class Run:
 
     @cached_property
     def points(self) -> dict[str, Frames]:
-        """Frames of each kept capture, by point."""
+        """The frames of each kept capture, by capture point."""
         files = {one.name: self.path / "pcap" / f"{one.name}.pcap" for one in self.plan.captures}
         return {name: read(file) for name, file in files.items() if file.is_file()}
 
@@ -99,7 +105,9 @@ class Run:
 
     @cached_property
     def dropped(self) -> dict[str, int]:
-        """Drops of each link in the run, both directions together, by its samples; empty without samples."""
+        """The number of packets that each link dropped in the run, in both directions together, from its
+        samples; empty without samples.
+        """
         table = self._table("links")
         if table is None:
             return {}
@@ -109,7 +117,7 @@ class Run:
 
     @cached_property
     def resent(self) -> frozenset[str]:
-        """The nodes whose stacks sent TCP segments again; empty if the run did not count."""
+        """The nodes whose stacks retransmitted TCP segments; empty if the run has no such counters."""
         table = self._table("stacks")
         if table is None:
             return frozenset()
@@ -149,8 +157,8 @@ class Run:
         return found.rename(dict(retired.NAMES.get(name, {})), strict=False)
 
     def answers(self, rows: pl.DataFrame, *, behind: bool = False) -> Iterator[Answer]:
-        """Yields an answer for each row of `messages`. `behind`: waits list the frames that passed during
-        them, which takes time.
+        """Yields an answer for each row of `messages`. behind: also lists, for each time that a message
+        waited, the frames that passed meanwhile; this takes time.
         """
         for row in rows.iter_rows(named=True):
             yield self._answer(row, behind)
@@ -184,14 +192,16 @@ class Run:
         self, row: dict[str, Any], there: tuple[Leg, ...], back: tuple[Leg, ...],
         ends: tuple[str, str | None], behind: Behind,
     ) -> Line:  # fmt: skip
-        """Returns the line of a message that arrived, sent and received on the nodes `ends`."""
+        """Returns the parts of the time of a message that arrived; `ends` are the sender's and the receiver's
+        nodes.
+        """
         home, target = ends
         begin, end = row["scheduled_ns"], row["scheduled_ns"] + row["total_ns"]
         line = Line(begin, end)
         handed = min(row["sent_ns"] or end, there[0].first_ns if there else end)
         line.until(max(begin, handed), LATE, f"node {home}")
         reached = there and there[-1].to == target
-        if not reached:  # no frame shows the whole way
+        if not reached:  # the captured frames do not show the whole path
             line.until(end, UNEXPLAINED, "between the sender's program and the receiver's")
             return line
         divider = Divider(line, self.settings, behind, self._asked)
@@ -209,7 +219,9 @@ class Run:
         return line
 
     def _behind(self, leg: Leg, link: Element, point: str, begin_ns: int, end_ns: int) -> dict[str, int]:
-        """Returns the bytes by sending node that passed a link's end in a time, the most first."""
+        """Returns how many bytes of each sending node passed the end of a link in a time span, the most
+        first.
+        """
         found: dict[str, int] = {}
         for _, source, size in self._finder.passed(point, begin_ns, end_ns):
             owner = self.places.owner(source)
@@ -219,11 +231,11 @@ class Run:
         return dict(sorted(found.items(), key=lambda one: -one[1]))
 
     def _turn(self, leg: Leg, link: Element, point: str, begin_ns: int, end_ns: int) -> dict[str, int]:
-        """Returns what `_behind` does, but nothing for a time longer than one frame's turn."""
+        """Returns what `_behind` returns; empty if the time span is longer than the sending of one frame."""
         return self._behind(leg, link, point, begin_ns, end_ns) if end_ns - begin_ns <= 2 * TURN_NS else {}
 
     def _asked(self, leg: Leg, begin_ns: int, end_ns: int) -> Lookup | None:
-        """Returns the answer to an ARP request of a leg's first node that the message waited for."""
+        """Returns the answer to the ARP request for which the message waited at the first node of a leg."""
         own = [one for one in self.points[leg.stamps[0].point].lookups if one.t_ns <= end_ns]
         mine = [one for one in own if leg.source in map(self.places.owner, (one.sender, one.target))]
         answers = [one for one in mine if one.answer and one.t_ns > begin_ns]
@@ -234,7 +246,7 @@ class Run:
     def _lost(
         self, row: dict[str, Any], there: tuple[Leg, ...], back: tuple[Leg, ...], ends: tuple[str, str | None]
     ) -> Lost | None:  # fmt: skip
-        """Returns what became of a message that never arrived; None if nobody was expected to get it."""
+        """Returns the findings about a message that never arrived; None if it had no expected receiver."""
         home, target = ends
         if row["receiver"] is None:
             return None
@@ -242,11 +254,15 @@ class Run:
         legs, source, to = (back, target, home) if arrived else (there, home, target)
         if legs:
             return self._finder.after(legs[-1], to)
+        if points := self._follower.unplaced(Ident(row["flow"], row["seq"], arrived)):
+            return self._finder.unplaced(points)
         since = row["received_ns"] if arrived else row["sent_ns"]
         return self._finder.unseen(source or "", since, row["scheduled_ns"], self._sees(source or ""))
 
     def _sure(self, lost: Lost | None) -> Lost | None:
-        """Returns a loss with the verdict `cannot tell` if a capture may have missed frames."""
+        """Returns the findings about a loss, with the verdict `cannot tell` if a capture may have missed
+        frames.
+        """
         if lost is None or not self._blind:
             return lost
         text = f"{lost.text}; but a capture may have missed it: {', '.join(self._blind)}"
@@ -268,7 +284,9 @@ class Run:
             raise CaptureError(f"{self.path}: its manifest.json cannot be read: {error}") from error
 
     def _sees(self, node: str) -> str | None:
-        """Returns the kept capture at the node itself, without a link between; None without one."""
+        """Returns the name of a kept capture at the node itself, with no link between it and the node; None
+        if there is none.
+        """
         if any(link.a == node or link.b == node for link in self.plan.links):
             return None
         fits = (one.name for one in self.plan.captures if one.at == f"node {node}")
@@ -282,6 +300,8 @@ class Run:
             yield NO_CAPTURE
         elif kind not in READ:
             yield f"payloads of kind {kind} are not found in frames, so only records divide the time"
+        elif not there and (points := self._follower.unplaced(Ident(row["flow"], row["seq"], False))):
+            yield NO_PATH.format(points=", ".join(points))
         elif not there and not (lost and lost.verdict == HOLDS):
             yield "no capture saw a frame that carries it (TLS, a filter or the snaplen may hide it)"
         if self.plan.hosts:

@@ -1,4 +1,5 @@
-"""Names what made the slowest messages of a run slow, or dropped the lost ones, from the parts of their time.
+"""Names the causes that made the slowest messages of a run slow, or dropped messages, from the parts of their
+time.
 
 A cause is something that a run can do without: a flow, a link's loss, a limit, an event. Whether the messages
 are faster without it is not known from one run; `vnet why --without CAUSE` runs it again.
@@ -33,15 +34,16 @@ from capture.why.places import Element
 from contract.plan import WAYS, Flow, Impairment, Plan
 from contract.verdict import HOLDS
 
-LEAST_SHARE = 0.2  # share of the slowest messages' time from which a cause is named
-LEAST_NS = 1_000_000  # least time of a cause in each message: less is the machine's ordinary work
-MOST = 0.5  # share of the bytes ahead from which one node's flow is the cause, and not the link's rate
-SLOW = 0.01  # share of a class's messages that are its slowest
+LEAST_SHARE = 0.2  # share of the slowest messages' time; a cause with a smaller share is not named
+LEAST_NS = 1_000_000  # least time (ns) of a cause in each message; the machine's ordinary work takes less
+# share of the bytes ahead in a queue; with a larger share one node's flow is the cause, not the link's rate
+MOST = 0.5
+SLOW = 0.01  # the slowest messages of a class are this share of its messages
 IN_NODE = (LATE, SOCKET, PROGRAM, RECEIVER)
 
 
 class Cause(NamedTuple):
-    """A kind of cause with the name of its flow, link or node. Its text is what `--without` takes."""
+    """A kind of cause with the name of its flow, link or node; its text is the argument of `--without`."""
 
     kind: str
     name: str
@@ -71,7 +73,7 @@ class Named:
 
     cause: Cause
     share: float  # share of the time of the slowest messages that arrived
-    foretold_ns: float  # mean reduction of the slowest messages' wait without the cause
+    foretold_ns: float  # mean time (ns) by which the slowest messages would wait less without the cause
     lost: int
 
 
@@ -91,7 +93,7 @@ class Causes:
 
     @property
     def untold(self) -> bool:
-        """Returns whether the unexplained time or losses may contain a further cause."""
+        """Returns whether the unexplained time or losses may have a further cause."""
         return self.unexplained_share > 0 or self.lost_untold > 0
 
 
@@ -146,7 +148,7 @@ class _Naming:
         self._nodes = {node.name: node for node in run.plan.nodes}
 
     def of_part(self, part: Part, answer: Answer) -> Cause | None:
-        """Returns the cause of a part; None for the lab's delays and for what is unexplained."""
+        """Returns the cause of a part; None for the lab's own delays and for unexplained time."""
         place = part.where.split(",")[0].split()[1:]
         if not place:
             return None
@@ -188,11 +190,12 @@ class _Naming:
         bps, name = max(others, default=(0.0, ""))
         if name and bps >= MOST * most:
             return Cause("flow", name)
-        paced = sum(bps for bps in offered.values() if math.isfinite(bps))  # a greedy flow adapts
+        # a greedy flow adapts to the rate, so it is not counted
+        paced = sum(bps for bps in offered.values() if math.isfinite(bps))
         return Cause("rate" if paced > most else "queue", link)
 
     def _over(self, flow: Flow, link: str) -> bool:
-        """Returns whether a flow's messages come over the link."""
+        """Returns whether a flow's messages pass the link."""
         source = self._homes.get(flow.sender)
         if source is None:
             return False
@@ -204,7 +207,7 @@ class _Naming:
         return any(one.kind == "link" and one.name == link for way in ways if way for one in way)
 
     def _offered(self, flow: Flow) -> float:
-        """Returns the bit/s that a flow offers; infinite for a greedy one."""
+        """Returns the bit/s that a flow sends by its schedule; infinite for a greedy flow."""
         if flow.schedule is None:
             paced = [
                 s.spec.get("rate_bps")
@@ -217,7 +220,9 @@ class _Naming:
         return 8 * flow.payload.bytes * one.burst * max(r.per_s for r in one.rates) / one.count
 
     def _ahead(self, part: Part, answer: Answer, link: str) -> Cause:
-        """Returns the flow ahead in a queue: that of the node with most of the bytes, if it is another."""
+        """Returns the flow whose bytes were ahead in a queue: that of the node with most of these bytes, if
+        it is another node.
+        """
         whole = sum(part.behind.values())
         node = next(iter(part.behind), "")
         home = self._homes.get(answer.sender, "")
@@ -228,7 +233,9 @@ class _Naming:
         return Cause("rate", link)
 
     def _dropped(self, part: Part) -> Cause | None:
-        """Returns why frames of a connection came again: a cut, chance, or a full queue of a link."""
+        """Returns why frames of a connection were retransmitted: a cut, random loss, or a full queue of a
+        link.
+        """
         links = self._plan.links
         begin, end = part.begin_ns, part.begin_ns + part.length_ns
         if cut := self._cut_before(end, begin):
@@ -239,7 +246,7 @@ class _Naming:
         return next((Cause("queue", one.name) for one in links if self._run.dropped.get(one.name)), None)
 
     def _cut_before(self, end_ns: int, begin_ns: int | None = None) -> Cause | None:
-        """Returns the cut of a link in a time, or at one."""
+        """Returns the event that cut the link during a time span, or at a moment."""
         times = (end_ns,) if begin_ns is None else (begin_ns, (begin_ns + end_ns) // 2)
         for link in self._plan.links:
             if any(self._run.settings.down(link.name, t_ns) for t_ns in times):
@@ -247,14 +254,16 @@ class _Naming:
         return None
 
     def _in_node(self, part: Part, name: str) -> Cause:
-        """Returns why a message stayed in a node: events, its CPU limit, a cut, loss, or small segments."""
+        """Returns why a message waited in a node: an event, the CPU limit, a cut, a loss, or small
+        segments.
+        """
         end = part.begin_ns + part.length_ns
         if found := self._troubled(name, end):
             return found
         if part.what == SOCKET:
             if cut := self._cut_before(end, part.begin_ns):
                 return cut
-            # A connection that lost frames sends what comes later only when they have arrived.
+            # A connection that lost frames sends later data only after these have arrived.
             if name in self._run.resent and (again := self._dropped(part)):
                 return again
             if any(s.spec.get("nodelay") is False for s in self._nodes[name].software):
@@ -262,7 +271,7 @@ class _Naming:
         return Cause("node", name)
 
     def _troubled(self, name: str, t_ns: int) -> Cause | None:
-        """Returns the events of a node until a time, or else its CPU limit."""
+        """Returns the last event on a node before a time; if there is none, the node's CPU limit."""
         if any(name in targets for at, targets in self._run.power if at <= t_ns):
             return Cause("events", name)
         node = self._nodes.get(name)

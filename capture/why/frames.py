@@ -1,4 +1,5 @@
-"""Reads the frames of one capture point: which messages they carry, their place in TCP streams, and ARP.
+"""Reads the frames of one capture point: the messages that they carry, their positions in TCP streams, and
+ARP.
 
 Messages are found by the header of the payloads `bytes` and `metering-xml` (images/agent/src/payload/). A
 header that extends over two TCP segments, or that TLS encrypts, is not found.
@@ -48,7 +49,7 @@ class Ident(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """A frame as the point recorded it. `mark` is equal at every point that the same packet passes."""
+    """A recorded frame. `mark` has the same value at every capture point that the same packet passes."""
 
     t_ns: int
     wire_bytes: int
@@ -57,7 +58,7 @@ class Sight(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A place where a point saw a message: the stream and position where it begins, or its datagram."""
+    """A frame or stream in which a point recorded a message. begin: the position in the stream."""
 
     quad: Quad
     begin: int | None  # position in the TCP stream; None for a datagram
@@ -80,11 +81,12 @@ class Frames:
     carried: dict[Ident, list[Carried]] = field(default_factory=dict)
     streams: dict[Quad, Stream] = field(default_factory=dict)
     lookups: list[Lookup] = field(default_factory=list)
-    passed: list[tuple[int, str, int]] = field(default_factory=list)  # time, source address, bytes; IP only
+    # time (ns), source address and bytes of IP packets
+    passed: list[tuple[int, str, int]] = field(default_factory=list)
 
 
 def read(pcap: Path) -> Frames:
-    """Returns what is in a pcap file of Ethernet frames; CaptureError if it is no pcap."""
+    """Returns the contents of a pcap file of Ethernet frames; raises CaptureError if it is no pcap."""
     found = Frames()
     if pcap.stat().st_size < FILE_HEADER:
         raise CaptureError(f"{pcap}: is shorter than a pcap's header; the capture did not start")
@@ -96,7 +98,7 @@ def read(pcap: Path) -> Frames:
 
 
 def _records(data: mmap.mmap, pcap: Path) -> Iterator[tuple[int, int, int, int]]:
-    """Yields time, length on the wire, begin and end in the file of each whole frame."""
+    """Yields for each whole frame its time, its length on the wire, and its begin and end in the file."""
     known = MAGIC.get(data[:4])
     if known is None:
         raise CaptureError(f"{pcap}: is no pcap file; convert it (editcap -F pcap)")
@@ -165,7 +167,7 @@ def _transport(
 
 
 def _messages(data: mmap.mmap, begin: int, end: int) -> Iterator[tuple[Ident, int]]:
-    """Yields each message with its header between two positions, and where its payload begins."""
+    """Yields each message whose header lies between two positions, and the position of its payload."""
     at = data.find(MESSAGE, begin, end)
     while 0 <= at <= end - HEADER.size:
         _, purpose, flow, seq, _ = HEADER.unpack_from(data, at)

@@ -34,9 +34,10 @@ class Leg:
     to_address: str
     way: Way
     stamps: tuple[Stamp, ...]  # stamps of the frame that came furthest, in path order; at least one
-    first_ns: int  # when the first point saw the message for the first time
-    copies: int  # frames with the message's last byte that the first point saw
-    complete_ns: int  # when the last point had also seen all bytes of the connection before it
+    first_ns: int  # time (ns) at which the first point recorded the message for the first time
+    copies: int  # number of frames with the message's last byte at the first point
+    # time (ns) at which the last point had also recorded all earlier bytes of the connection
+    complete_ns: int
 
     @property
     def last(self) -> Stamp:
@@ -44,7 +45,7 @@ class Leg:
 
 
 class Follower:
-    """Finds the legs of messages in what a run's capture points saw."""
+    """Finds the legs of messages in the frames that a run's capture points recorded."""
 
     def __init__(self, points: Mapping[str, Frames], places: Places) -> None:
         self._points = points
@@ -66,10 +67,25 @@ class Follower:
             return chains[to]
         return max(chains.values(), key=lambda legs: legs[-1].last.t_ns if legs else 0)
 
+    def unplaced(self, ident: Ident) -> dict[str, int]:
+        """Returns the capture points that recorded frames of the message whose path the plan does not give,
+        each with the time (ns) of the last such frame.
+        """
+        found: dict[str, int] = {}
+        for point, frames in self._points.items():
+            for one in frames.carried.get(ident, ()):
+                source = self._places.owner(one.quad.source)
+                known = source is not None and self._places.way(source, one.quad.to) is not None
+                if not known:
+                    found[point] = max(one.sight.t_ns, found.get(point, 0))
+        return found
+
     def _chains(
         self, found: dict[tuple[str, str], list[tuple[str, Carried]]], ident: Ident, length: int, source: str
     ) -> dict[str, tuple[Leg, ...]]:
-        """Returns for each node that frames lead to the shortest chain of legs from `source`."""
+        """Returns for each node that frames show as reached the shortest chain of legs from `source`
+        to it.
+        """
         chains: dict[str, tuple[Leg, ...]] = {source: ()}
         waiting = [source]
         while waiting:
@@ -124,7 +140,7 @@ class Follower:
         return tuple(stamps), first[0], len(first), max(complete or 0, copy.t_ns)
 
     def _sights(self, point: str, one: Carried, seen: list[tuple[str, Carried]], length: int) -> list[Sight]:
-        """Returns the frames at a point that carried the message's last byte, in order of time."""
+        """Returns the frames at a point that carried the message's last byte, in the order of time."""
         if one.begin is None:
             return [c.sight for name, c in seen if name == point and c.quad == one.quad]
         stream = self._points[point].streams.get(one.quad)

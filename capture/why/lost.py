@@ -1,8 +1,9 @@
 """Finds where a message that never arrived was seen last, and what dropped it, with the counter that shows
 it.
 
-An owner *holds* if nothing else between the last place and the next capture point can have dropped it;
-otherwise all candidates are named.
+The owner of a loss is the link, queue, socket or program that dropped the message. The verdict is *holds* if
+nothing else between the last place and the next capture point can have dropped it; otherwise all candidates
+are owners.
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ RECEIVES = (
     "UdpRcvbufErrors", "UdpInErrors", "UdpInCsumErrors", "UdpNoPorts", "TcpInCsumErrs", "TcpExtTCPRcvQDrop",
     "TcpExtListenOverflows", "TcpExtListenDrops", "IpInDiscards", "IpInAddrErrors", "IpReasmFails",
 )  # fmt: skip
-LOOKUP_NS = 3_000_000_000  # the kernel gives up after three requests, a second apart
-FULL, EMPTY = 0.95, 0.8  # shares of a queue's limit: at least so full, and at most so full that it has room
+LOOKUP_NS = 3_000_000_000  # ns; the kernel gives up after three requests, one second apart
+# shares of a queue's limit: a queue is full from the first on, and has room up to the second
+FULL, EMPTY = 0.95, 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A counter that moved: where it is, its growth over the run, and of links around the message's time."""
+    """A counter that grew: its place, its growth over the run, and for links also its growth near the
+    message's time.
+    """
 
     where: str
     name: str
@@ -45,7 +49,7 @@ class Lost:
 
     last_seen: str
     last_ns: int
-    verdict: str  # holds: the owner is certain; cannot tell: one of the owners, or unknown
+    verdict: str  # holds: the owner is certain; cannot tell: it is one of the owners, or unknown
     owners: tuple[str, ...]
     counters: tuple[Counter, ...]
     text: str
@@ -53,7 +57,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Finds the owners of drops from captures, the settings of links and counters."""
+    """Finds the owners of lost messages from captures, the settings of links, and counters."""
 
     points: Mapping[str, Frames]
     places: Places
@@ -63,8 +67,8 @@ class Finder:
     entries: dict[tuple[str, str, str], list[tuple[int, int]]] = field(default_factory=dict)
 
     def unseen(self, node: str, sent_ns: int | None, scheduled_ns: int, near: str | None) -> Lost:
-        """Returns the owner of a message that no frame carried. `near`: the capture point that sees what
-        leaves the sender's node.
+        """Returns the finding about a message that no frame carried. near: the capture point that sees all
+        frames that leave the sender's node.
         """
         program, stack = f"program on node {node}", f"network stack of node {node}"
         if sent_ns is None:
@@ -78,9 +82,17 @@ class Finder:
             return Lost(stack, sent_ns, HOLDS, (f"address lookup of node {node}",), (asked,), text)
         return Lost(stack, sent_ns, HOLDS, (stack,), self._stack(node, SENDS), text)
 
+    def unplaced(self, seen: Mapping[str, int]) -> Lost:
+        """Returns that the owner is unknown, for a message that capture points recorded on a path that the
+        plan does not give; `seen`: when each point recorded it last (ns).
+        """
+        last = max(seen, key=lambda name: seen[name])
+        text = f"it passed {', '.join(f'capture {name}' for name in seen)}; the plan does not give its path"
+        return Lost(f"capture {last}", seen[last], OPEN, (), (), text)
+
     def _unanswered(self, node: str, point: str, sent_ns: int) -> Counter | None:
-        """Returns the number of a node's ARP requests around a time; None if there were none, or if one was
-        answered.
+        """Returns the number of a node's ARP requests around a time, as a counter; None if it sent none, or
+        if one was answered.
         """
         around = range(sent_ns - LOOKUP_NS, sent_ns + LOOKUP_NS)
         near = [one for one in self.points[point].lookups if one.t_ns in around]
@@ -91,7 +103,7 @@ class Finder:
         return Counter(f"node {node}", f"ARP requests for {to} without an answer", len(asked))
 
     def after(self, leg: Leg, target: str | None) -> Lost:
-        """Returns the owner of a message that was seen on a leg, and not beyond."""
+        """Returns the owner of a message that was recorded on a leg, and at no later capture point."""
         last = leg.last
         later = [
             (place, name)
@@ -123,7 +135,7 @@ class Finder:
         return Lost(seen, entered, HOLDS if certain else OPEN, tuple(owners), counters, text)
 
     def passed(self, point: str, begin_ns: int, end_ns: int) -> list[tuple[int, str, int]]:
-        """Returns time, source address and bytes of the packets that passed a point in a time."""
+        """Returns time, source address and bytes of the packets that passed a point in a time span."""
         passed = self.points[point].passed
         first = bisect_right(passed, begin_ns, key=lambda one: one[0])
         return passed[first : bisect_right(passed, end_ns, key=lambda one: one[0])]
@@ -163,7 +175,7 @@ class Finder:
         return Counter(str(link), "dropped", drops[-1] - drops[0], drops[after] - drops[before])
 
     def _causes(self, link: Element, leg: Leg, point: str, t_ns: int) -> list[str]:
-        """Returns what can have dropped the message on a link: a cut, netem's draw, a full queue."""
+        """Returns the possible causes of a drop on a link: a cut, netem's random loss, a full queue."""
         setting = self.settings.at(link, t_ns)
         if self.settings.down(link.name, t_ns):
             return [f"{link}: cut by the timeline"]
@@ -199,7 +211,7 @@ class Finder:
         return sum(self._over(source, leg) for _, source, _ in passed) / limit
 
     def _entries(self, node: str, point: str, behind: str) -> list[tuple[int, int]]:
-        """Returns when each message from a node passed a point, and then the one behind it."""
+        """Returns for each message of a node the times at which it passed a point and the point behind it."""
         seen: list[dict[tuple[object, ...], int]] = []
         for name in (point, behind):
             carried = [(ident, c) for ident, some in self.points[name].carried.items() for c in some]
@@ -208,7 +220,7 @@ class Finder:
         return sorted((t_ns, seen[1][key]) for key, t_ns in seen[0].items() if key in seen[1])
 
     def _over(self, source: str, leg: Leg) -> bool:
-        """Returns whether frames from an address come the same way over the point behind the leg's link."""
+        """Returns whether packets from an address pass the same link and the capture point behind it."""
         owner = self.places.owner(source)
         way = self.places.way(owner, leg.to_address) if owner else None
         links = set(links_between(leg, leg.last.position, len(leg.way) - 1))

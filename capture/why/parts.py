@@ -1,6 +1,6 @@
 """Divides the time of a message into parts that follow each other without gap and add up to it exactly.
 
-What captures and plan leave open is a part of its own, `unexplained`.
+Time that captures and plan do not explain is a part of its own, `unexplained`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ MEANING = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a message's time; `where` is the node or link, or what lies between two known times."""
+    """A part of a message's time; `where` is the node or link, or the two places between which the time
+    passed.
+    """
 
     what: str
     where: str
@@ -46,22 +48,24 @@ class Part:
     behind: dict[str, int] = field(default_factory=dict)  # bytes by sender that passed during the wait
 
 
-TURN_NS = 1000  # a frame that waited begins when the one ahead has gone, to this precision
+# ns; largest difference between the end of one frame's sending and the begin of that of the next, which
+# waited
+TURN_NS = 1000
 Behind = Callable[[Leg, Element, str, int, int], dict[str, int]]
 Asked = Callable[[Leg, int, int], "Lookup | None"]
 
 
 @dataclass(slots=True)
 class Line:
-    """The parts so far, without gap from the scheduled time to `now_ns`; none goes beyond `end_ns`."""
+    """The parts so far, without a gap, from the scheduled time to `now_ns`; no part ends after `end_ns`."""
 
     now_ns: int
     end_ns: int
     parts: list[Part] = field(default_factory=list)
-    back_ns: int = 0  # the most by which a later step's time was before an earlier one's
+    back_ns: int = 0  # the largest time (ns) by which a step was earlier than the one before it
 
     def until(self, t_ns: int, what: str, where: str, behind: dict[str, int] | None = None) -> None:
-        """Appends a part until a time; of a time that has passed, only notes by how much."""
+        """Appends a part that ends at a time; if that time has passed already, only records by how much."""
         self.back_ns = max(self.back_ns, self.now_ns - t_ns, t_ns - self.end_ns)
         t_ns = min(t_ns, self.end_ns)
         if t_ns > self.now_ns:
@@ -83,8 +87,8 @@ class Divider:
     _bytes: int = 0  # bytes of the last frame
 
     def along(self, legs: Sequence[Leg], program: str) -> None:
-        """Divides the time until the last leg's last stamp. `program`: how the time in the first leg's node
-        is called.
+        """Divides the time until the last stamp of the last leg. program: the name of the part for the time
+        in the first leg's node.
         """
         for leg in legs:
             first = leg.stamps[0]
@@ -103,7 +107,7 @@ class Divider:
             program = PROGRAM
 
     def arrive(self, t_ns: int, what: str, node: str) -> None:
-        """Divides the time from the last stamp until a program in a node had the message."""
+        """Appends the part from the last stamp to the time at which a program of the node had the message."""
         if self._open:
             self._gap(self._open, t_ns, self._bytes, f"{what} {node}")
         else:
@@ -111,7 +115,7 @@ class Divider:
         self._open = []
 
     def _leave(self, leg: Leg, program: str) -> None:
-        """Divides the time in a node until the frame that arrived left it."""
+        """Divides the time in a node until the arriving frame left it."""
         where = f"node {leg.source}"
         answer = self.asked(leg, self.line.now_ns, leg.first_ns)
         if answer is not None:
@@ -139,7 +143,7 @@ class Divider:
         begin_ns = self.line.now_ns
         set_ = [self.settings.at(link, begin_ns) for link in links]
         travel = [one.delay_ns for one in set_]
-        # A queue below netem has a token bucket, whose credit may send the frame at once.
+        # A queue below netem has a token bucket, whose tokens may let the frame pass at once.
         sending = [
             8 * 10**9 * wire_bytes // one.rate_bps if one.rate_bps and one.queue is None else 0
             for one in set_
@@ -151,7 +155,8 @@ class Divider:
             if n == alone and rest > 0:
                 one = set_[n]
                 what = self._wait(one)
-                left_ns = until_ns - sending[n]  # netem delays first: what was ahead came out just before
+                # netem's delay comes first: the frames ahead left the queue just before
+                left_ns = until_ns - sending[n]
                 if at and what == QUEUE_OR_JITTER:
                     near = self.behind(at[0], link, at[1], left_ns - TURN_NS, left_ns + TURN_NS)
                     what = what if near or one.slot else JITTER
@@ -166,12 +171,12 @@ class Divider:
 
 
 def _holder(setting: Impairment) -> str:
-    """Returns what can hold a frame back on a link: its queue, its jitter or either of them."""
+    """Returns what can delay a frame on a link: its queue, its jitter, or one of the two."""
     queue = setting.rate_bps or setting.queue is not None
     varies = setting.jitter_ns or setting.slot is not None
     return " or ".join(name for name, there in ((QUEUE, queue), (JITTER, varies)) if there)
 
 
 def links_between(leg: Leg, first: int, last: int) -> list[Element]:
-    """Returns the links between two positions, the first excluded if it is one itself."""
+    """Returns the links between two positions of a path, without the element at the first position."""
     return [one for one in leg.way[first + 1 : last + 1] if one.kind == "link"]

@@ -1,4 +1,4 @@
-"""Finds the way of packets from node to node in the plan, and where on it each capture point is.
+"""Finds the path of packets from node to node in the plan, and the position of each capture point on it.
 
 A path is known if one route leads from each node to the next. It is unknown if links form a loop, if routes
 are shared between neighbours or come from a routing daemon, on segments with a half-duplex medium, and if a
@@ -19,11 +19,11 @@ MOST_HOPS = 64  # a route with more is a loop
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A node, a segment, or one direction of a link, on a way."""
+    """A node, a segment, or one direction of a link on a path."""
 
     kind: str  # node, segment, link
     name: str
-    way: str = ""  # forward, reverse; of links
+    way: str = ""  # forward or reverse, for links only
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}" + (f" {self.way}" if self.way else "")
@@ -33,7 +33,7 @@ Way = tuple[Element, ...]
 
 
 class Places:
-    """The ways of a plan's network."""
+    """Finds paths of packets in a plan's network."""
 
     def __init__(self, plan: Plan) -> None:
         self._nodes = {node.name: node for node in plan.nodes}
@@ -68,7 +68,9 @@ class Places:
         return None
 
     def _next(self, node: Node, to: str) -> str | None:
-        """Returns the address of the next node on the way to an address: its own if a subnet is shared."""
+        """Returns the address of the next node on the path to an address: the address itself if it is in a
+        subnet of the node.
+        """
         if self._card(node, to):
             return to
         number = ip_address(to)
@@ -89,7 +91,7 @@ class Places:
         return None
 
     def _inside(self, node: Node, via: str) -> list[Element] | None:
-        """Returns what is between a node and its neighbour with the address `via`."""
+        """Returns the segments and links between a node and its neighbour with the address `via`."""
         card = self._card(node, via)
         other, there = self._cards.get(via, (None, None))
         if card is None or other is None or there is None:
@@ -111,7 +113,7 @@ class Places:
         return next(fits, None)
 
     def _between(self, start: str, goal: str) -> list[Element] | None:
-        """Returns the segments and links from one segment to another; None if there are two such ways."""
+        """Returns the segments and links from one segment to another; None if there are two such paths."""
         found: list[list[Element]] = []
         waiting: list[tuple[str, list[Element]]] = [(start, [])]
         while waiting and len(found) < 2:

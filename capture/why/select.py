@@ -1,4 +1,4 @@
-"""Selects messages of a run by name, class and how bad they were."""
+"""Selects messages of a run by name, by class, and by latency or loss."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _one(run: Run, message: str) -> pl.DataFrame:
 
 
 def slowest(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the slowest messages of each class that arrived."""
+    """Returns the slowest messages of each class, among those that arrived."""
     arrived = rows.filter(pl.col("receiver").is_not_null()).drop_nulls("total_ns")
     order = arrived.sort("class", "total_ns", "name", "seq", descending=[False, True, False, False])
     return order.unique("class", keep="first", maintain_order=True)

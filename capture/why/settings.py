@@ -1,4 +1,4 @@
-"""Looks up which impairment a direction of a link had at a time, and whether the link was cut."""
+"""Looks up the impairment that a direction of a link had at a time, and whether the link was cut."""
 
 from __future__ import annotations
 

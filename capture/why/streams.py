@@ -1,5 +1,5 @@
-"""Follows one direction of a TCP connection as a capture point saw it: which segments carried a byte, and
-from when the bytes before it were complete.
+"""Follows one direction of a TCP connection in the frames of a capture point: the segments that carried a
+byte, and the time from which all bytes before it were recorded.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ class Stream:
     """The segments with payload of one direction of a connection, by positions that do not wrap."""
 
     def __init__(self) -> None:
-        self._last: int | None = None  # the last position, to unwrap the next
+        self._last: int | None = None  # the last position, from which the next one is computed
         self._segments: list[tuple[int, int, int, Any]] = []  # begin, time, length, data of the caller
         self._longest = 0
         self._sorted = True
-        self._complete: int | None = None  # all bytes before this one were seen
+        self._complete: int | None = None  # all bytes before this position were recorded
         self._waiting: list[tuple[int, int]] = []  # a heap: begin and end of segments beyond a gap
-        self._ends: list[int] = []  # positions up to which all bytes were seen ...
-        self._times: list[int] = []  # ... and since when
+        self._ends: list[int] = []  # positions up to which all bytes were recorded ...
+        self._times: list[int] = []  # ... and the times (ns) since when
 
     def unwrapped(self, number: int) -> int:
         """Returns the position of a sequence number: the one nearest to the last segment's."""
@@ -39,7 +39,7 @@ class Stream:
             self._complete = begin
 
     def add(self, t_ns: int, begin: int, length: int, what: Any) -> None:
-        """Adds a segment; segments come in order of time."""
+        """Adds a segment; segments must be added in the order of time."""
         self._segments.append((begin, t_ns, length, what))
         self._longest, self._sorted = max(self._longest, length), False
         self._complete = begin if self._complete is None else self._complete
@@ -65,6 +65,6 @@ class Stream:
         return [what for *_, what in sorted(near, key=lambda one: one[1])]
 
     def complete_ns(self, end: int) -> int | None:
-        """Returns the time from which all bytes before `end` had been seen; None if one is missing."""
+        """Returns the time (ns) from which all bytes before `end` were recorded; None if one is missing."""
         place = bisect_left(self._ends, end)
         return self._times[place] if place < len(self._ends) else None

@@ -1,4 +1,4 @@
-"""Sums the parts of messages by class: of all that arrived, and of the slowest hundredth."""
+"""Sums the parts of messages by class: of all messages that arrived, and of the slowest hundredth."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import polars as pl
 from capture.why.answer import Answer, Run
 from contract.verdict import HOLDS, OPEN
 
-SLOW = 0.01  # share of a class's messages
-DETAIL = re.compile(r", (sent|asked) .*")  # details of single messages in `where`
+SLOW = 0.01  # share of a class's messages that counts as the slowest
+DETAIL = re.compile(r", (sent|asked) .*")  # details in `where` that belong to single messages
 NODE = re.compile(r"(node |(?<=of ))(?!link |segment )([^\s,]+)")  # in `where`: `node a`, `socket of a`
 
 
@@ -25,7 +25,7 @@ class Sum:
     where: str
     total_ns: int
     share: float
-    behind: dict[str, float]  # share of the bytes that passed during waits, by sending node
+    behind: dict[str, float]  # by sending node, the share of the bytes that passed while messages waited
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,9 @@ def sums(answers: Iterable[Answer], groups: Mapping[str, str]) -> tuple[Sum, ...
 
 
 def _place(where: str, groups: Mapping[str, str]) -> str:
-    """Returns a part's place without what is of single messages, with the group of a node for the node."""
+    """Returns a part's place without details of single messages, with the node's group in place of
+    the node.
+    """
     return NODE.sub(
         lambda found: f"a node of {groups[found[2]]}" if found[2] in groups else found[0],
         DETAIL.sub("", where),

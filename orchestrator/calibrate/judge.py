@@ -9,9 +9,11 @@ import polars as pl
 
 from orchestrator.calibrate.ladder import SETTLE_S, Ladder
 
-LATE_NS = 1_000_000  # a message that leaves or arrives so late shows the machine, not the network
+# ns; a message that leaves or arrives later than this shows a slow machine, not the network
+LATE_NS = 1_000_000
 SHARE = 0.01  # share of a step's messages above which the machine determines the 99th percentile
-EDGE_S = 0.2  # time at the beginning of a step that does not count, as messages of the step before may wait
+# s at the beginning of a step that do not count, because messages of the previous step may still wait
+EDGE_S = 0.2
 HEADERS_BITS = 8 * 42  # Ethernet, IPv4, UDP
 TIMER_QUANTILE = 0.99
 
@@ -80,5 +82,5 @@ def limit(found: Sequence[Step], *, sends_only: bool = False) -> float:
 
 
 def bits_per_s(ladder: Ladder, packets_per_s: float) -> float:
-    """Returns the bit/s on the wire of so many packets of a ladder."""
+    """Returns the bit/s on the wire for a number of packets a second of a ladder."""
     return packets_per_s * (8 * ladder.payload_bytes + HEADERS_BITS)

@@ -7,7 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SMALL_BYTES, LARGE_BYTES = 64, 1400  # payloads for many packets and for many bits
-FACTOR = 1.5  # load of a step divided by that of the step before, and so the accuracy of the limit
+# each step has this many times the load of the previous one, which is also the accuracy of the limit
+FACTOR = 1.5
 STEPS = 14
 PAIRS = 4  # pairs of sender and receiver that load the machine together
 
@@ -51,7 +52,7 @@ class Ladder:
         return "\n".join(lines) + "\n"
 
 
-SETTLE_S = 1.0  # until the first step: agents have started, caches are warm
+SETTLE_S = 1.0  # s until the first step, in which agents start and caches fill
 LADDERS = (
     Ladder("link-packets", 1, SMALL_BYTES, 500),
     Ladder("all-packets", PAIRS, SMALL_BYTES, 500),

@@ -44,7 +44,7 @@ def archive(held: Entry, to: Path) -> Path:
     part = target.with_name(target.name + ".part")
     try:
         with _locked(part) as file:
-            if target.exists():  # another process has just written it
+            if target.exists():  # another process has written it meanwhile
                 raise EntryError(f"{target}: is there already; move it, or name another directory with --to")
             before = _files(held.path)
             written = _write(held.path, file)
@@ -52,7 +52,8 @@ def archive(held: Entry, to: Path) -> Path:
             if changed := sorted(before ^ _files(held.path)):
                 raise _differs(held.path, len(changed), changed[0][0], "differs from what was packed")
             part.rename(target)
-            sync_directory(to)  # before the directory of the run is removed
+            # the archive's entry must be on the disk before the run's directory is removed
+            sync_directory(to)
     except OSError as error:
         free = shutil.disk_usage(to).free / 1e6
         raise EntryError(
@@ -81,7 +82,7 @@ def _locked(part: Path) -> Iterator[IO[bytes]]:
         file.truncate(0)
         try:
             yield file
-        except BaseException:  # Ctrl-C, too
+        except BaseException:  # also for Ctrl-C
             part.unlink(missing_ok=True)
             raise
 

@@ -48,8 +48,8 @@ class Summary:
     left_s: float | None
     interrupted: bool = False
     page: Path | None = None
-    suspect: Mapping[str, str] = field(default_factory=dict)  # complete cell -> why
-    errors: Mapping[str, str] = field(default_factory=dict)  # failed cell -> why
+    suspect: Mapping[str, str] = field(default_factory=dict)  # complete cell -> the reason why it is suspect
+    errors: Mapping[str, str] = field(default_factory=dict)  # failed cell -> its error
     set_aside: Mapping[str, list[str]] = field(default_factory=dict)
 
 
@@ -90,7 +90,7 @@ def _insist_on_conditions(settings: Settings, campaign: Campaign) -> None:
     """
     if stated := failing(settings.fail_if) if settings.fail_if else None:
         for cell in campaign.cells:
-            if cell.repetition == 1:  # the others differ in their seeds only
+            if cell.repetition == 1:  # other repetitions differ in their seeds only
                 make_plan(replace(cell.loaded, conditions=stated), settings.lab, cell.seed)
 
 
@@ -140,7 +140,7 @@ def compared(before: Json, now: Json) -> str:
     for key in ("parameters", "kernel", "lab", "time"):
         if before.get(key, now[key] if key != "time" else "real") != now[key]:
             lines.append(f"{key}: was {before.get(key)}, is {now[key]}")
-    for key in ("seed", "fail_if"):  # None: the file's seed, no condition
+    for key in ("seed", "fail_if"):  # None stands for the file's seed, or for no condition
         if before.get(key) != now.get(key):
             lines.append(f"{key}: was {before.get(key)}, is {now.get(key)}")
     if before.get("fail_if") != now.get("fail_if"):
@@ -192,7 +192,7 @@ def run_campaign(
         failed = _failed(directory) if retry_failed else set()
         trials: list[Trial] = []
         while not (interrupted := _run(campaign, settings, directory, observe, engine, failed)):
-            failed -= {cell.name for cell in campaign.cells}  # a cell that fails again is not repeated
+            failed -= {cell.name for cell in campaign.cells}  # a cell that fails again is not run once more
             if again := _again(campaign, directory):
                 observe({"event": "again", "cells": again})
                 continue

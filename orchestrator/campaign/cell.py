@@ -34,7 +34,8 @@ def main() -> int:
     """
     keep_others_out()
     told = json.loads(sys.stdin.buffer.readline())
-    for number in STOPS:  # act as Ctrl-C, also without a lab, and if the parent ignored it
+    # the signals act like Ctrl-C, even without a lab and if the parent process ignored them
+    for number in STOPS:
         signal.signal(number, signal.default_int_handler)
     threading.Thread(target=_lifeline, daemon=True).start()
     try:

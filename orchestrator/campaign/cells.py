@@ -58,7 +58,7 @@ def _run_cell(request: Request, directory: Path, number: int, cell: Cell, observ
         if state != "failed" or NAME_IN_USE not in (error or ""):
             _ended(directory, line, state, error, began, observe)
             return state
-        shutil.rmtree(directory / line["run_dir"])  # another lab took the name first, so nothing was run
+        shutil.rmtree(directory / line["run_dir"])  # another lab took the name first, so no run took place
         journal.forget(directory, line)
 
 
@@ -136,11 +136,12 @@ def recover(directory: Path) -> None:
 
 def _recover(directory: Path, line: Json) -> None:
     if any(ended.get("run_dir") == line["run_dir"] for ended in journal.lines(directory)):
-        journal.forget(directory, line)  # killed after it wrote the cell's end: only this note is left
+        # the campaign was killed after it recorded the cell's end, so only this note is left
+        journal.forget(directory, line)
         return
     lab = line.pop("lab", None)
     here = line.get("machine") in (None, socket.gethostname())
-    if lab is not None and here:  # another machine's worker has ended its lab
+    if lab is not None and here:  # for a lab on another machine, the worker there has ended it
         take_down(lab, politely=False)
     run_dir = directory / line["run_dir"]
     if run_dir.is_dir() and manifest.load(run_dir).state not in manifest.ENDED:

@@ -20,7 +20,7 @@ from orchestrator.lab import dead
 from reports import judged
 
 RUN, CAMPAIGN = "run", "campaign"
-DEEPEST = 4  # levels below the directory that are searched: results/LAB/RUN has two
+DEEPEST = 4  # levels below the directory that are searched; results/LAB/RUN has two
 # The words for an entry, the worst first; an entry has the worst word of its runs.
 RUNNING, SUSPECT, NO_VERDICT = "running", "suspect", "no verdict"
 WORDS = (RUNNING, "failed", "interrupted", SUSPECT, verdict.FAILS, verdict.OPEN, NO_VERDICT, verdict.HOLDS)
@@ -89,7 +89,7 @@ def remove(held: Entry) -> None:
     insist_it_has_ended(held)
     shutil.rmtree(held.path)
     if held.kind == RUN:
-        with contextlib.suppress(OSError):  # not empty: results/LAB has other runs
+        with contextlib.suppress(OSError):  # the directory is not empty, because results/LAB has other runs
             held.path.parent.rmdir()
 
 
@@ -125,7 +125,7 @@ def _held(path: Path, kind: str) -> Entry | None:
     marks = sorted(path.rglob(manifest.NAME)) if kind == CAMPAIGN else [path / manifest.NAME]
     runs = [mark.parent for mark in marks if mark.is_file() or kind == RUN]
     words = [_word(run) for run in runs]
-    words += _expected(path)  # for a campaign, those over all repetitions
+    words += _expected(path)  # a campaign's expectations are judged over all repetitions
     if kind == CAMPAIGN and _is_locked(path):
         words.append(RUNNING)
     size, captures = _sizes(path)
@@ -175,7 +175,7 @@ def _is_locked(campaign: Path) -> bool:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # absent, or no file that a campaign makes
+    except OSError:  # the file is absent, or is none that a campaign makes
         return False
     return False
 

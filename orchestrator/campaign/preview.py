@@ -19,8 +19,8 @@ class Expected:
 
     number: int
     cell: Cell
-    lab_s: float  # ramp and hold
-    around_s: float  # all else: the lab is made, proven and removed, and its tables are computed
+    lab_s: float  # duration of ramp and hold
+    around_s: float  # duration of the rest: the lab is made, proven and removed, and its tables are computed
 
     @property
     def wall_s(self) -> float:
@@ -33,8 +33,8 @@ class Preview:
     """The cells that are known before the first run, the most runs that there may be, and what adds them."""
 
     cells: tuple[Expected, ...]
-    most: int | None  # None: unknown, because a search adds runs by their results
-    adds: tuple[str, ...]  # sentences
+    most: int | None  # None: unknown, because a search adds runs depending on results
+    adds: tuple[str, ...]  # sentences on the rules that add runs
 
     @property
     def wall_s(self) -> float:

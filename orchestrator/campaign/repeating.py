@@ -10,7 +10,7 @@ from orchestrator.campaign import journal
 from orchestrator.plan.expectations import planned
 from orchestrator.topology import Campaign, Cell
 
-Repetitions = dict[int, int]  # place of a setting in a repetition -> its number of repetitions
+Repetitions = dict[int, int]  # index of a setting within a repetition -> its number of repetitions
 
 
 def rule_of(campaign: Campaign) -> Enough | None:

@@ -19,8 +19,9 @@ class Settings:
     kernel: str = "auto"
     lab: str | None = None
     time: str = "real"
-    seed: int | None = None  # seed of the first repetition; None for the file's seed
-    fail_if: tuple[str, ...] = ()  # conditions that must not come true, beside the files' expectations
+    seed: int | None = None  # seed of the first repetition; None: the seed in the file
+    # conditions that must not come true, in addition to the files' expectations
+    fail_if: tuple[str, ...] = ()
 
 
 def request_of(

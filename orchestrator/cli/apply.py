@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contract.plan import Impairment, Node, Plan
 
 SIDES = ("forward", "reverse")
-SETTINGS = ("hostname", "cpu_limit_mhz", "cpu_limit_cores")  # keys of the operation `set` beside the MTU
+SETTINGS = ("hostname", "cpu_limit_mhz", "cpu_limit_cores")  # keys of the operation `set`, besides the MTU
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _fixed_of(was: Node, node: Node) -> Iterator[str]:
     alike = dict.fromkeys(SETTINGS)
     for one in dataclasses.fields(node):
         mine, theirs = (getattr(each, one.name) for each in (node, was))
-        if one.name in alike or one.name == "neighbours":  # neighbours come and go with nodes
+        if one.name in alike or one.name == "neighbours":  # neighbours are added and removed with nodes
             continue
         if one.name == "interfaces":
             mine, theirs = ([dataclasses.replace(card, mtu=0) for card in cards] for cards in (mine, theirs))
@@ -171,7 +171,7 @@ def _settings(node: Node, is_now: Mapping[str, Any] | None) -> Iterator[Change]:
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, int | float):
-        return abs(one - other) <= 1e-3 * abs(one)  # a quota of whole microseconds
+        return abs(one - other) <= 1e-3 * abs(one)  # a quota is a whole number of microseconds
     return bool(one == other)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from orchestrator.campaign.engines.engine import Engine
     from orchestrator.campaign.settings import Settings
 
-MOST_NAMED = 10  # most failed and suspect cells that are listed
+MOST_NAMED = 10  # largest number of failed and suspect cells that are listed
 
 
 @click.group("campaign")

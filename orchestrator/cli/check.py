@@ -89,7 +89,7 @@ def _examine(
         campaign = load_campaign(file, parameters)
         found: dict[Note, str] = {}
         for cell in campaign.cells:
-            if cell.repetition > 1:  # the same plan with another seed
+            if cell.repetition > 1:  # the plan is the same, with another seed
                 break
             plan = make_plan(cell.loaded, None, cell.seed)
             insist_it_fits(plan)
@@ -152,7 +152,7 @@ def of_calibration(plan: Plan, time_mode: str) -> list[Note]:
             return []
         kernel = choose(plan).kernel.name
     except KernelError:
-        return []  # no kernel can run it, which `insist_it_fits` reports where it is a mistake
+        return []  # no kernel can run it; `insist_it_fits` reports this if it is a mistake
     known = store.read(kernel)
     return [] if known is None else list(demand.notes(plan, known))
 

@@ -19,7 +19,8 @@ from orchestrator.cli.running import choose, connect, groups
 from orchestrator.cli.sessions import attached
 
 REMOTE = re.compile(r"([^/:]+):(.+)", re.DOTALL)
-# $1: path, $2: name in a directory, $3: mode, $4: bytes. A file gets its name only when it is whole.
+# Arguments of the script: $1 path, $2 name in a directory, $3 mode, $4 number of bytes. The file gets its
+# name only when it is complete.
 PUT = """p=$1
 [ -d "$p" ] && p=${p%/}/$2
 t=$p.vnet-part
@@ -84,7 +85,7 @@ def _sides(source: str, target: str) -> tuple[Path, Far, bool]:
 
 
 def _named(here: Path, node: str, far: str, count: int) -> Path:
-    """Returns the file here for a node's file; CliError if several nodes would write one file."""
+    """Returns the local file for a node's file; CliError if several nodes would write the same local file."""
     name = Path(far).name
     if not here.is_dir():
         if count > 1:

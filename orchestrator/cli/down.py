@@ -34,7 +34,7 @@ def down_command(labs: tuple[str, ...], everything: bool, as_json: bool) -> int:
 
 
 def own(labs: list[str]) -> list[str]:
-    """Returns those of the labs that no other account began."""
+    """Returns those of the labs that were not started by another account."""
     from orchestrator.reservations import running
 
     return [lab for lab in labs if running.of_another(lab) is None]

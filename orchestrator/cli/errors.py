@@ -5,12 +5,12 @@ from __future__ import annotations
 DONE = 0
 FAILED = 1  # a lab, run or tool failed
 USAGE = 2
-REFUSED = 3  # the topology or its parameters are wrong; nothing was made
+REFUSED = 3  # the topology or its parameters are wrong, and nothing was made
 UNABLE = 4  # this machine cannot run the lab or build the image
-SUSPECT = 5  # complete but suspect, under --strict
-UNKNOWN = 6  # the atlas has no measurement near enough
+SUSPECT = 5  # under --strict: the run is complete but suspect
+UNKNOWN = 6  # the atlas has no measurement that is near enough
 UNMET = 7  # an expectation fails
-UNTOLD = 8  # an expectation is `cannot tell`; under --strict also a link or guarantee
+UNTOLD = 8  # an expectation is `cannot tell`; under --strict, also a link or a guarantee
 INTERRUPTED = 130
 
 
@@ -23,7 +23,8 @@ class CliError(Exception):
         self.status = status
 
 
-# Name of a class of exceptions whose text is for the user -> exit status; by name, to import none of them.
+# Name of a class of exceptions whose text is for the user -> exit status. Names, so that no module of these
+# classes is imported.
 EXPECTED = {
     "contract.rundir.UnreadableError": FAILED,
     "orchestrator.language.problem.TopologyError": REFUSED,

@@ -44,7 +44,7 @@ def _single(control: Control, node: str, command: tuple[str, ...]) -> int:
         target.write(data)
         target.flush()
 
-    # A terminal as standard input is not read: keys typed there are for the next prompt.
+    # The command does not read a terminal as standard input: keys typed there are for the next prompt.
     stdin = None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno()
     return attached(control, node, command, stdin=stdin, output=output)
 

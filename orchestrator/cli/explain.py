@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from orchestrator.topology.explain import Entry
 
 COLUMNS = ("key", "value", "default", "meaning")
-MOST_ON_A_LINE = 5  # alternatives of a value; more are a list
+MOST_ON_A_LINE = 5  # largest number of alternatives of a value on one line; more become a list
 
 
 @click.command("explain")

@@ -18,9 +18,10 @@ from orchestrator.lab import judgement
 if TYPE_CHECKING:
     from reports.judged import Summary
 
-MOST_FAILED = 5  # most failed verdicts, and most reasons for open ones, that are listed
-SUBJECTS = {"guarantee": "delivery guarantees", "check": "checks of the run"}  # subject -> its words
-MOST_NAMED = 2  # most links that are listed with one reason
+MOST_FAILED = 5  # largest number of failed verdicts, and of reasons for open ones, that are listed
+# subject of a verdict -> its words in a sentence
+SUBJECTS = {"guarantee": "delivery guarantees", "check": "checks of the run"}
+MOST_NAMED = 2  # largest number of links that are listed with one reason
 
 
 def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
@@ -95,7 +96,7 @@ def unread(directory: Path) -> list[tuple[str, str]]:
     try:
         plan = rundir.read_plan(directory)
     except rundir.UnreadableError:
-        return []  # the page shows it
+        return []  # only the page shows it
     found = programs.unread(directory, plan)
     return [(f"{one.text}; {programs.REMEDY}", "yellow") for one in found]
 

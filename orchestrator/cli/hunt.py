@@ -113,7 +113,7 @@ def status_of(found: Found) -> int:
 
 
 def said(found: Found) -> list[str]:
-    """Returns what a hunt found, in lines."""
+    """Returns the findings of a hunt as lines of text."""
     rate = found.trials / found.searched_s if found.searched_s else 0.0
     lines = [
         f"{found.trials} trials (seed {found.seed}): {found.holds} hold, {found.fails} fail, "

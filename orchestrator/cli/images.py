@@ -115,7 +115,7 @@ def _base(state_dir: Path, node: str) -> Image:
 
     plan = read_plan(Path(read_lab(state_dir)["run_dir"]))
     vm = next(one.vm for one in plan.nodes if one.name == node)
-    assert vm is not None  # its kind is vm
+    assert vm is not None  # machines of kind vm have these settings
     return look(vm.image)
 
 

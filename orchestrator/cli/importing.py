@@ -14,7 +14,8 @@ from orchestrator.cli.new import write_new
 from orchestrator.cli.output import document, note
 from orchestrator.exchange.network import Importer, Network
 
-# The last line of a file that an import could not complete; a file with it may be replaced.
+# The last line of a file that an import could not complete; `vnet import` may replace a file that ends with
+# it.
 DRAFT = "# A draft of `vnet import`, which the next import replaces; remove this line to keep it.\n"
 
 

@@ -126,8 +126,9 @@ def hostvars(name: str, node: dict[str, Any]) -> dict[str, Any]:
         "vnet_addresses": {card["name"]: card["address"] for card in cards},
         **({"vnet_second_addresses": second} if second else {}),
         "vnet_segments": {card["name"]: card["segment"] for card in cards},
-        "ansible_remote_tmp": "/var/tmp/.ansible",  # programs that init starts have no HOME, so `~` fails
+        # programs that init starts have no HOME, so `~` would fail
+        "ansible_remote_tmp": "/var/tmp/.ansible",
     }
-    if directory := node.get("directory"):  # a light node's own directory
+    if directory := node.get("directory"):  # a light node has a directory of its own
         found |= {"vnet_directory": directory, "ansible_remote_tmp": f"{directory}/.ansible"}
     return found

@@ -49,7 +49,7 @@ class JobsView:
         self._left = 0
         self._ended = 0
         self._machines: set[str] = set()
-        self.printed: set[str] = set()  # runs whose error or reason for doubt was printed
+        self.printed: set[str] = set()  # runs whose error, or whose reason to be suspect, was printed
 
     def __call__(self, event: dict[str, Any]) -> None:
         """Prints lines for an event of the campaign or of one of its runs."""
@@ -62,7 +62,7 @@ class JobsView:
             on = f" on {event['machine']}" if len(self._machines) > 1 else ""
             self._say(f"[{number}/{event['total']}] {event['cell']}{on}")
         elif kind in MORE:
-            self._left = 0  # starts the count again
+            self._left = 0  # the count of time left starts again
             self._say(MORE[kind](event))
         elif kind == "worker":
             self._machines.add(event["text"])
@@ -135,7 +135,7 @@ class CellView:
         self._left = 0
         self._began = 0.0
         self._took: list[float] = []  # seconds that each complete cell took since this command began
-        self.printed: set[str] = set()  # cells whose error or reason for doubt was printed
+        self.printed: set[str] = set()  # cells whose error, or whose reason to be suspect, was printed
 
     def __call__(self, event: dict[str, Any]) -> None:
         """Shows an event of the campaign or of the running cell."""
@@ -160,7 +160,7 @@ class CellView:
         if event["why"] != self._why:
             self._why = event["why"]
             note(f"kernel: {self._why}")
-        if self._each_s is None:  # the lengths of other phases are known after the first run
+        if self._each_s is None:  # the lengths of the other phases are known after the first run
             least = duration(self._left * sum(expected.length_s.values()))
             note(f"{self._left} runs, at least {least} if all are like this one")
         self._began = time.monotonic()

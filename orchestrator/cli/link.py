@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 SIDES = ("forward", "reverse")
 
-# option, field of the impairment, type, help
+# For each option: its name, the field of the impairment, the type, the help text.
 QUANTITIES: tuple[tuple[str, str, click.ParamType[Any] | type, str], ...] = (
     ("--delay", "delay_ns", DURATION, 'One-way delay: "20 ms".'),
     ("--jitter", "jitter_ns", DURATION, 'Spread of the delay: "2 ms".'),

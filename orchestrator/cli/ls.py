@@ -79,7 +79,7 @@ def about(lab: str) -> dict[str, Any]:
             answer = control.call("status")
     except ControlError:
         dead = f"dead: {kept['died']}" if "died" in kept else "dead"
-        # a machine or a launcher may outlive the lab process, which alone can answer
+        # a machine or a launcher may outlive the lab process, and only the lab process can answer
         if "died" in kept or not any(p.alive for p in processes(state_dir) if p.role == "lab"):
             return {**base, "state": f"{dead}; vnet down {lab} clears it"}
         return {**base, "state": "running: virtual time" if kept.get("time") == "virtual" else "starting"}

@@ -22,14 +22,14 @@ from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, CliError, expecte
 from orchestrator.cli.output import say
 from orchestrator.project import keep_others_out
 
-# A command is short and needs all loaded objects to its end. Fewer garbage collections, and none at the end,
-# save 0.1 s.
+# A command is short and needs its objects until its end. Fewer garbage collections, and none at the end, save
+# 0.1 s.
 gc.set_threshold(50_000)
 atexit.register(gc.freeze)
-# Otherwise pydantic searches all installed packages for plugins.
+# Without this setting, pydantic searches all installed packages for plug-ins.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-# name: (module below orchestrator.cli, line in the list of commands, heading of the list)
+# Name of a command: (module below orchestrator.cli, its line in the list of commands, heading of the list).
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "run": ("run", "Run an experiment from its file to its report.", "Experiments"),
     "campaign": ("campaign", "Run a matrix of experiments, resume it, show its progress.", "Experiments"),
@@ -91,7 +91,7 @@ REMEDIES = {
     errno.EROFS: "choose another place, or make it writable",
     errno.EACCES: "choose another place, or make it writable",
 }
-# Remedies for errors by which the machine or the account lacks a resource.
+# Error number -> remedy, for errors by which the machine or the account lacks a resource.
 SHORT = {
     errno.EMFILE: "raise `ulimit -n`",
     errno.ENFILE: "close what holds files open, or raise fs.file-max",
@@ -178,7 +178,7 @@ def main(argv: list[str] | None = None) -> int:
         status = vnet.main(args=argv, prog_name="vnet", standalone_mode=False)
         sys.stdout.flush()
     except (ReaderGoneError, BrokenPipeError):
-        # Python would complain again while flushing at exit.
+        # Without this, Python would print another error when it flushes the output at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Exception as error:
@@ -197,7 +197,7 @@ def _reader_is_there() -> bool:
 
 
 def _printing(error: Exception) -> bool:
-    """Returns whether the error was raised by what prints: here, in click or in rich."""
+    """Returns whether the error was raised by code that prints: in this package, in click or in rich."""
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
@@ -237,13 +237,13 @@ def _short_of(error: Exception) -> int:
     """Returns the error number (errno) behind an exception, also of a library; 0 if there is none."""
     if isinstance(error, MemoryError):
         return errno.ENOMEM
-    if isinstance(error, RuntimeError) and "start new thread" in str(error):  # threading's words
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):  # the text of module threading
         return errno.EAGAIN
     if isinstance(error, ImportError):  # the loader could not open a library
         if "failed to map segment" in str(error):
             return errno.ENOMEM
         return next((number for number in SHORT if os.strerror(number) in str(error)), 0)
-    # Messages of libraries in Rust, which have no error number of their own
+    # Error texts of libraries in Rust, which have no error number.
     if told := re.search(r"\(os error (\d+)\)", str(error)):
         return int(told[1])
     return (error.errno or 0) if isinstance(error, OSError) else 0

@@ -9,8 +9,8 @@ from itertools import product
 
 _RANGES = re.compile(r"\[([^\[\]]*)\]")
 _SPAN = re.compile(r"(\d+)(?:-(\d+))?")
-_SHOWN = 5  # most names in a sentence
-_MOST = 100_000  # most names of one pattern: a typing mistake must not fill the memory
+_SHOWN = 5  # largest number of names in a sentence
+_MOST = 100_000  # largest number of names of one pattern, so that a typing mistake does not fill the memory
 
 
 class PatternError(ValueError):

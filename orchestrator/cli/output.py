@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-NAMES = 24  # most characters of the first column; longer names wrap
-BETWEEN = 3  # characters between two columns
+NAMES = 24  # largest number of characters in the first column; longer names wrap
+BETWEEN = 3  # number of characters between two columns
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from orchestrator.cli.control import Control, ControlError, Message, decode, encode
 
 CHUNK_BYTES = 48 * 1024  # data of one input message; under UML, messages share a serial line
-AHEAD = 4  # most chunks that the lab has not accepted yet
+AHEAD = 4  # largest number of chunks that the lab has not accepted yet
 
 
 def pieces(data: bytes) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from orchestrator.campaign.preview import Preview
     from orchestrator.topology import Campaign, Cell
 
-MOST_LISTED = 60  # cells in the terminal
+MOST_LISTED = 60  # largest number of cells that the terminal lists
 
 
 def is_campaign(file: Path) -> bool:

@@ -10,19 +10,19 @@ from typing import Any
 
 NS = 1_000_000_000
 SETUP = ("create", "network", "configure", "impair", "prove", "software")
-TIMED = ("ramp", "hold")  # the plan fixes their lengths
+TIMED = ("ramp", "hold")  # phases whose lengths the plan fixes
 AFTER = ("drain", "collect", "teardown", "reduce", "report")
 ORDER = (*SETUP, *TIMED, *AFTER)
 
-# Seconds of each phase in labs of 2 to 22 nodes on a machine of two cores, measured in 2026.
+# Seconds that each phase took in labs of 2 to 22 nodes on a machine of two cores, measured in 2026.
 BASE_S = {
     "create": 0.4, "network": 0.2, "configure": 0.3, "impair": 0.1, "prove": 2.5, "software": 0.4,
     "drain": 0.8, "collect": 0.6, "teardown": 0.5, "reduce": 1.5, "report": 4.0,
 }  # fmt: skip
 NODE_S = {"create": 0.01, "network": 0.005, "configure": 0.005, "software": 0.01, "teardown": 0.005}
-MACHINE_S = 15.0  # boot of the virtual machines, which boot in parallel
-CHANCE_S = 20.0  # longest additional time of proofs that need a narrow interval
-ENOUGH = 0.1  # share of a count from which the rest is estimated
+MACHINE_S = 15.0  # s for the boot of virtual machines, which boot in parallel
+CHANCE_S = 20.0  # longest additional time in s of proofs that need a narrow interval
+ENOUGH = 0.1  # share of a count from which the remaining time is estimated
 CHANCE = ("loss", "gemodel", "jitter_ns", "duplicate", "corrupt", "reorder")
 COUNTED = ("scheduled", "sent", "settled", "received")
 
@@ -48,11 +48,14 @@ class PhaseState:
 class Progress:
     """The state of a lab or run that a progress display shows."""
 
-    length_s: Mapping[str, float] = field(default_factory=dict)  # lengths of timed phases, from the plan
-    expected_s: Mapping[str, float] = field(default_factory=dict)  # estimates for the other phases
+    # phase -> its length, for phases whose length the plan fixes
+    length_s: Mapping[str, float] = field(default_factory=dict)
+    # phase -> its estimated length, for the others
+    expected_s: Mapping[str, float] = field(default_factory=dict)
     phases: tuple[PhaseState, ...] = ()
     sessions: tuple[int, int] | None = None  # connected, total
-    messages: Mapping[str, int] = field(default_factory=dict)  # the known counts among COUNTED
+    # name -> number, for the known counts among COUNTED
+    messages: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     happened: tuple[str, ...] = ()  # timeline events as applied
@@ -122,7 +125,7 @@ def _messages(event: Mapping[str, Any]) -> dict[str, int]:
 
 def _phase(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress:
     name = str(event["phase"])
-    # a text beside counts would repeat them
+    # the text would repeat the counts beside it
     text = "" if event.get("messages") else str(event.get("text") or "")
     # In real time the display computes the share of a timed phase by the clock, and needs no count.
     by_clock = name in (*TIMED, "drain") and not (progress.virtual and name in TIMED)
@@ -273,7 +276,7 @@ def left_s(progress: Progress, now_s: float) -> float | None:
     left = 0.0
     for name in ORDER[ORDER.index(current.name) :]:
         if progress.virtual and name in TIMED and speed is None:
-            return None  # the speed of the lab's clock is unknown before the ramp
+            return None  # the speed of the lab's clock is not known before the ramp
         length = lengths.get(name, 0.0) / (speed or 1.0 if name in TIMED else 1.0)
         left += length if name != current.name else _rest_s(current, length, name in TIMED, now_s)
     return left

@@ -124,7 +124,7 @@ def write(directory: Path, again: bool, node_ns: int | None = None, machine_bps:
             with told(directory):
                 reduce_run(directory)
         if (directory / rundir.PLAN).exists():
-            with told(directory), suppress(rundir.UnreadableError):  # the report shows this error
+            with told(directory), suppress(rundir.UnreadableError):  # the report itself shows this error
                 plan, time = rundir.read_plan(directory), manifest.load(directory).time or "real"
                 record_bounds(directory, plan, time, node_ns, machine_bps)
         return report(directory)

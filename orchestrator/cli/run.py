@@ -158,7 +158,7 @@ def status_of(outcome: Outcome, strict: bool) -> int:
         return INTERRUPTED
     if outcome.state != "complete":
         return FAILED
-    judged = outcome.page is not None  # not with --raw
+    judged = outcome.page is not None  # without a page (--raw), nothing was judged
     return (
         judged_status(outcome.run_dir, suspect=outcome.suspect, strict=strict) if judged or strict else DONE
     )

@@ -85,7 +85,7 @@ def serve_command(
     from orchestrator.cli.page.connections import REQUEST_S, BoundedProtocol
     from orchestrator.cli.page.runs import single
 
-    constants.SSL_HANDSHAKE_TIMEOUT = REQUEST_S  # uvicorn cannot set it
+    constants.SSL_HANDSHAKE_TIMEOUT = REQUEST_S  # uvicorn has no option for it
     listener = _listener(host, port)
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(32)
@@ -102,7 +102,7 @@ def serve_command(
     )  # fmt: skip
     # A server in the background of a script inherits that SIGINT is ignored; its children would, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    with contextlib.suppress(KeyboardInterrupt):  # the user ends the server
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C, with which the user ends the server
         uvicorn.Server(config).run(sockets=[listener])
 
 
@@ -113,7 +113,7 @@ def authority(name: str, port: int, scheme: str) -> str:
     try:
         found = ipaddress.ip_address(name.strip("[]"))
         name = f"[{found}]" if found.version == 6 else str(found)
-    except ValueError:  # a name
+    except ValueError:  # the host is a name, not an address
         name = name.lower()
     return name if port == PORTS[scheme] else f"{name}:{port}"
 
@@ -121,7 +121,7 @@ def authority(name: str, port: int, scheme: str) -> str:
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
-    except ValueError:  # a name may lead anywhere
+    except ValueError:  # a name may lead to any address
         return False
 
 

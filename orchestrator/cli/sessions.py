@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from orchestrator.cli.control import Control, ControlError, Message, decode, encode
 
-AT_ONCE = 32  # most commands at a time; more would wait in the launcher
-Output = Callable[[str, str, bytes], None]  # node, stream, data
+AT_ONCE = 32  # largest number of commands at a time; more would wait in the launcher
+Output = Callable[[str, str, bytes], None]  # called with node, stream and data
 
 
 @dataclass
@@ -38,7 +38,8 @@ def run_on(
     flying: dict[int, Ended] = {}
     barriers: dict[
         int, int
-    ] = {}  # input could overtake `exec`, so it waits for the answer to a later request
+        # requests whose answers show that `exec` has arrived; input could overtake it, so it waits for them
+    ] = {}
     ended: dict[str, Ended] = {}
     messages = control.messages()
     while waiting or flying:
@@ -57,7 +58,7 @@ def run_on(
 def _take(message: Message, flying: dict[int, Ended], ended: dict[str, Ended], output: Output | None) -> None:
     session = flying.get(message.get("id", 0))
     if session is None:
-        return  # the answer to an `input`, or an event for everybody
+        return  # the answer to an `input`, or an event for all clients
     if message.get("event") == "output":
         data, stream = decode(message), message.get("stream", "stdout")
         (session.stderr if stream == "stderr" else session.stdout).extend(data)
@@ -122,7 +123,7 @@ def attached(
     env = {"TERM": os.environ.get("TERM", "dumb")} if tty else {}
     session = control.send("exec", node=node, argv=list(argv), env=env, tty=size)
     barrier = control.send("status")  # see `barriers` in run_on
-    with selectors.PollSelector() as selector:  # epoll refuses plain files as stdin
+    with selectors.PollSelector() as selector:  # epoll cannot wait for plain files as standard input
         selector.register(control, selectors.EVENT_READ)
         while True:
             for message in _arrived(control, selector, session):

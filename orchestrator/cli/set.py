@@ -15,7 +15,7 @@ from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.quantities import CPU
 from orchestrator.cli.running import asked, by, choose, connect, groups
 
-HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,62}[A-Za-z0-9])?")  # Linux keeps at most 64
+HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,62}[A-Za-z0-9])?")  # Linux allows 64 characters at most
 Cpu = tuple[float | None, float | None]
 
 

@@ -49,7 +49,8 @@ def up_command(
         followed = bring_up(prepared, run_dir, shown)
     hand_over(name, prepared.state_dir)
     up, error = followed.last is not None, "; ".join(followed.errors) or None
-    printed = "failed to come up" if shown.progress.errors else error  # the view has printed the lab's errors
+    # the progress display has printed the lab's errors
+    printed = "failed to come up" if shown.progress.errors else error
     if as_json:
         print_json({"lab": name, "up": up, "error": error, "run_dir": str(run_dir), "kernel": prepared.why})
     else:

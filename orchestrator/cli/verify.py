@@ -15,7 +15,7 @@ from orchestrator.cli.output import json_option, note, print_json, say
 if TYPE_CHECKING:
     from orchestrator.verify.verify import Comparison
 
-SHORT = 12  # digits of a hash that are shown
+SHORT = 12  # number of digits of a hash that are shown
 HASH = 64  # digits of SHA-256
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from capture.why.lost import Lost
     from capture.why.summary import OfClass, Sum
 
-BAR = 32  # characters of a waterfall's time
-SHOWN = 0.005  # parts of less of the time are summed up, as `other`
+BAR = 32  # characters of a waterfall's bar for the whole time
+SHOWN = 0.005  # parts with a smaller share of the time are summed up as `other`
 
 
 @click.command("why")

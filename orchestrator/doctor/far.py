@@ -20,7 +20,7 @@ from orchestrator.language.uris import RemoteMachine
 PROGRAM = "orchestrator.doctor"
 NO_PART = "no lab can have a part there"
 LOOK_S = 60.0
-AT_ONCE = 16  # connections that are made side by side
+AT_ONCE = 16  # number of connections that are made at the same time
 
 
 def examine_all(hosts: Mapping[str, RemoteMachine], agent: Path) -> dict[str, list[Finding]]:

@@ -9,11 +9,11 @@ from typing import Any
 
 # Keys of a node in which containerlab replaces its own variables (core/config.go).
 MAGIC = frozenset(("startup-config", "binds", "exec", "stages"))
-STAGES = ("create", "create-links", "configure", "healthy", "exit")  # in the order of a node's life
-DEEPEST = 20  # defaults in defaults
+STAGES = ("create", "create-links", "configure", "healthy", "exit")  # stages of a node's life, in their order
+DEEPEST = 20  # largest depth of defaults inside defaults
 # `$$`, or a variable with an operator and a word that has no variable within itself.
 _WORD = re.compile(r"\$\$|\$\{(\w+)(:?[-=+])((?:[^${}\n]|\$(?![{$]))*)\}")
-_ESCAPED = "\0"  # in place of `$$`, until all variables are replaced
+_ESCAPED = "\0"  # stands for `$$` until all variables are replaced
 
 
 def with_defaults(content: bytes) -> tuple[bytes, list[str]]:

@@ -34,7 +34,7 @@ from .network import Lan, Machine, Network, Origin, insist_few, name_of
 TOOL = "Docker Compose"
 RUNTIMES = ("docker", "podman")
 MOST_REPLICAS = 1000
-SAVE_S = 600  # a large image of a slow disk
+SAVE_S = 600  # s; saving a large image on a slow disk takes long
 READ = {
     "image", "command", "entrypoint", "environment", "env_file", "working_dir", "networks", "depends_on",
     "healthcheck", "cpus", "mem_limit", "pids_limit", "deploy", "sysctls", "network_mode", "scale", "ports",
@@ -67,8 +67,9 @@ class _Reader:
         self._network = Network(
             name_of(name, set()), f"{TOOL}, {path.name}", source=str(path), keeps_routes=True
         )
-        self._lans: dict[str, str] = {}  # network in the file -> LAN
-        self._names: dict[str, list[str]] = {}  # service in the file -> its nodes, one for each replica
+        self._lans: dict[str, str] = {}  # network in the Compose file -> LAN
+        # service in the Compose file -> its nodes, one for each replica
+        self._names: dict[str, list[str]] = {}
 
     def network(self) -> Network:
         data = mapping(self._document.data)
@@ -144,7 +145,7 @@ class _Reader:
         if wrong is not None:
             self._refuse((*path, "ipam"), "is no subnet", "write for example 172.20.0.0/24", wrong[:60])
             return None
-        subnets.sort(key=lambda text: ":" in text)  # IPv4 before IPv6, each in its order
+        subnets.sort(key=lambda text: ":" in text)  # IPv4 before IPv6, each in the order of the file
         for text in subnets[1:]:
             self._leave((*path, "ipam"), f"the subnet {text}: a segment has one")
         for one in configs:

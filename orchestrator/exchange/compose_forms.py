@@ -18,7 +18,9 @@ Place = tuple[str | int, ...]
 # $$, the start of ${NAME...} up to its operator, or $NAME
 _VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+)(?:(:?[-?+])|(?=\}))|([A-Za-z_]\w*))")
 _BRACE = re.compile(r"\$\{|\}")
-DEEPEST, LONGEST, MOST_OPEN = 20, 10_000, 100  # defaults in defaults, characters of one, braces without end
+# largest depth of defaults inside defaults, number of characters of a default, number of braces without an
+# end
+DEEPEST, LONGEST, MOST_OPEN = 20, 10_000, 100
 _SPAN = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h)")
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmg]?)i?b?", re.IGNORECASE)
@@ -55,7 +57,7 @@ def interpolated(path: Path, content: bytes) -> tuple[bytes, list[str]]:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
-        return content, []  # read_document reports the line
+        return content, []  # read_document reports this line
     variables = _Variables(path, given, text)
     done = variables.expanded(0, len(text))
     if variables.problems:
@@ -70,7 +72,7 @@ class _Variables:
 
     def __init__(self, path: Path, given: dict[str, str], text: str) -> None:
         self._path, self._given, self._text = path, given, text
-        self._open = 0  # braces that nothing closes
+        self._open = 0  # number of braces so far that nothing closes
         self.said: dict[str, None] = {}
         self.problems: dict[Problem, None] = {}
 

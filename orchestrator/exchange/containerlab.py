@@ -37,7 +37,7 @@ READ = {
     "network-mode",
     "stages",
 }
-VETH = ("veth", "veth-stitch")  # types of links between two nodes
+VETH = ("veth", "veth-stitch")  # types of links that join two nodes
 OUTSIDE = ("host", "mgmt-net", "macvlan", "dummy", "vxlan", "vxlan-stitch")
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?) ?([kmg]?)(i?)b?", re.IGNORECASE)
 
@@ -62,9 +62,9 @@ class _Reader:
         self._directory, self._document = path.parent, document
         self._stand_ins = stand_ins
         self._problems: list[Problem] = []
-        self._names: dict[str, str] = {}  # name in the file -> node name
-        self._kinds: dict[str, str] = {}  # name in the file -> its kind there
-        self._lab = ""  # the lab's name in the file
+        self._names: dict[str, str] = {}  # name in containerlab's file -> node name
+        self._kinds: dict[str, str] = {}  # name in containerlab's file -> its kind there
+        self._lab = ""  # name of the lab in containerlab's file
         self._network = Network("", f"{TOOL}, {path.name}", source=str(path), has_routes=not stand_ins)
 
     def network(self) -> Network:
@@ -153,7 +153,7 @@ class _Reader:
         self._kinds[theirs] = kind
         if kind in BRIDGES:
             self._network.lans[name] = Lan(name, origin=self._origin(path))
-            inside = {"network-mode"} if "|" in theirs else set()  # keys of the node after "|"
+            inside = {"network-mode"} if "|" in theirs else set()  # keys of the node behind the "|"
             self._left_out(path, keys, {"kind", "group", "image"} | inside)
             return
         known = _kind_of(kind, image)
@@ -234,7 +234,7 @@ class _Reader:
         self._environment = {
             str(k): str(v) for k, v in self._mapping((*path, "env"), keys.get("env")).items()
         }
-        for stage, command in before:  # `exec` is run after them
+        for stage, command in before:  # commands of `exec` are run after these
             self._command(startup, (*path, "stages", stage), command)
         for number, command in enumerate(listed):
             self._command(startup, (*path, "exec", number), str(command))

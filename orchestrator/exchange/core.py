@@ -34,21 +34,21 @@ QUIET = {
     "StaticRoute",
     "DefaultMulticastRoute",
     "zebra",
-}  # done here, or nothing
+}  # services that the import itself replaces, or that have no effect
 # Services that give a device routes (services/defaults), beside those of DAEMONS.
 ROUTING = {
     "OSPFv3", "OSPFv3MDR", "BGP", "RIP", "RIPNG", "Babel", "Xpimd", "pimd", "OLSR", "OLSRv2", "OLSRORG",
     "NHDP", "SMF", "DHCPClient",
 }  # fmt: skip
-# CORE's name of a link's option -> the topology's key, CORE's unit.
+# CORE's name of a link option -> the topology's key and CORE's unit.
 OPTIONS = {
     "delay": ("delay", "us"), "jitter": ("jitter", "us"), "bandwidth": ("rate", "bit/s"),
     "buffer": ("limit", ""), "loss": ("loss", "%"), "per": ("loss", "%"), "dup": ("duplicate", "%"),
 }  # fmt: skip
-NODES = (("node1", "node_one"), ("node2", "node_two"))  # CORE's present and former names
+NODES = (("node1", "node_one"), ("node2", "node_two"))  # CORE's present and former names of these attributes
 IFACES = (("iface1", "interface_one"), ("iface2", "interface_two"))
-# Sections that are imported, and those without effect on the network: drawing, place on Earth, presets of new
-# devices.
+# Sections that are imported, and sections without effect on the network: drawing, geographic position,
+# presets of new devices.
 READ = ("networks", "devices", "links", "session_metadata", "session_origin", "default_services")
 INERT = {"preservedir", "enablerj45", "enablesdt", "sdturl", "link_enabled", "link_timeout"}
 UNKNOWN = ("mer", "burst", "mburst")
@@ -65,13 +65,13 @@ class _Reader:
     def __init__(self, path: Path, root: Element) -> None:
         self._file, self._root = str(path), root
         self._problems: list[Problem] = []
-        self._names: dict[str, str] = {}  # CORE's id -> node name
+        self._names: dict[str, str] = {}  # CORE's id -> name of the node
         self._outside: set[str] = set()
         self._network = Network(name_of(path.stem, set()), f"{TOOL}, {path.name}", source=str(path))
         self._services: dict[str, set[str]] = {}
         self._ports: dict[
             str, list[tuple[int, str]]
-        ] = {}  # by device: the numbers and names of its interfaces
+        ] = {}  # device -> the numbers and names of its interfaces
 
     def network(self) -> Network:
         if self._root.tag != "scenario":

@@ -21,9 +21,9 @@ from .startup import Startup
 TOOL = "GNS3"
 PCS, CONTAINERS = ("vpcs",), ("docker",)
 SWITCHES, OUTSIDE = ("ethernet_switch", "ethernet_hub"), ("cloud", "nat")
-OLDEST, NEWEST = 5, 10  # revisions of the file: GNS3 2.0 to 3.0
+OLDEST, NEWEST = 5, 10  # oldest and newest revision of the project file: GNS3 2.0 to 3.0
 _ID = re.compile(r"[\w-]+")
-# GNS3's name of a packet filter -> for each of its numbers the topology's key and GNS3's unit.
+# GNS3's name of a packet filter -> for each of its numbers, the topology's key and GNS3's unit.
 FILTERS = {
     "delay": (("delay", "ms"), ("jitter", "ms")),
     "packet_loss": (("loss", "%"),),
@@ -44,9 +44,9 @@ class _Reader:
         self._files, self._document = path.parent / "project-files", document
         self._stand_ins = stand_ins
         self._problems: list[Problem] = []
-        self._names: dict[str, str] = {}  # GNS3's id -> node name
+        self._names: dict[str, str] = {}  # GNS3's id -> name of the node
         self._outside: set[str] = set()
-        self._lans: dict[tuple[str, int], str] = {}  # LAN by switch and port
+        self._lans: dict[tuple[str, int], str] = {}  # (switch, port) -> LAN
         data = _mapping(document.data)
         self._network = Network(
             name_of(str(data.get("name") or path.stem), set()),
@@ -201,7 +201,7 @@ class _Reader:
             )
             return
         if self._problems and any(one not in self._names for one in ids):
-            return  # the wire belongs to a refused node
+            return  # the link belongs to a refused node
         if len(nodes) != 2 or any(one not in self._names for one in ids):
             self._refuse(path, "does not join two nodes of the file", "save the project anew with GNS3")
             return

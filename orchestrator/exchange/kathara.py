@@ -18,11 +18,13 @@ from .startup import Startup
 TOOL = "Kathará"
 LAB, OUTSIDE, ORDER = "lab.conf", "lab.ext", "lab.dep"
 _LINE = re.compile(
-    r"""\s*(?P<machine>[\w-]+)\[(?P<key>\w+)\]\s*=\s*(?:(["'])(?P<quoted>.*?)\3|(?P<plain>[^"'#\s][^"'#]*?))"""
+    r"""\s*(?P<machine>[\w-]+)\[(?P<key>\w+)\]\s*=\s*(?:(["'])(?P<quoted>.*?)\3|(?P<plain>[^"'#\s][^"'#]*?))
+    """
     r"\s*(?:(?<=\s)#.*)?"
 )
 _ABOUT = re.compile(r"^\s*LAB_\w+\s*=")
-READ = ("mem", "cpus", "sysctl", "exec", "env")  # keys of a machine, beside its interfaces and its image
+# keys of a machine that are read, besides its interfaces and its image
+READ = ("mem", "cpus", "sysctl", "exec", "env")
 UNITS = {"b": "B", "k": "KiB", "m": "MiB", "g": "GiB"}
 _MEMORY, _CPUS = re.compile(r"(\d+) ?([bkmgBKMG])"), re.compile(r"\d+(\.\d+)?|\.\d+")
 _SWITCH = re.compile(r"/(p4|sdn|ovs|openvswitch)\b")
@@ -46,7 +48,7 @@ class _Device:
     """
 
     line: int
-    domains: dict[int, tuple[str, int]] = field(default_factory=dict)  # (domain, line) by interface
+    domains: dict[int, tuple[str, int]] = field(default_factory=dict)  # interface number -> (domain, line)
     keys: list[tuple[int, str, str]] = field(default_factory=list)
 
 
@@ -84,7 +86,8 @@ class _Reader:
             self._refuse(0, "has no machines on networks", 'name a lab.conf with lines like pc1[0]="A"')
         if self._problems:
             raise TopologyError(self._problems)
-        self._network.left = list(dict.fromkeys(self._network.left))  # scripts of all machines: once
+        # the scripts of all machines may give the same line
+        self._network.left = list(dict.fromkeys(self._network.left))
         return self._network
 
     def _leave(self, line: str) -> None:
@@ -145,7 +148,7 @@ class _Reader:
         self._network.left += found.left
         self._problems += found.problems
         for line, key, value in device.keys:
-            if key == "exec":  # after the startup scripts
+            if key == "exec":  # done after the startup scripts
                 self._exec(machine, theirs, line, value, variables)
 
     def _key(

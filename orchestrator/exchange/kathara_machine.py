@@ -17,16 +17,17 @@ from .linux.commands import act, bare
 from .network import Machine
 from .startup import Startup
 
-SHARED = "shared.startup"  # each machine runs it before its own script
+SHARED = "shared.startup"  # name of the script that each machine runs before its own
 SHUTDOWN = "shutdown"
-FOLDER = "shared"  # the lab's folder: each machine has it as /shared
+FOLDER = "shared"  # directory of the lab that each machine has as /shared
 _INTERFACES = re.compile(
     r"^(/etc/init\.d/networking (re)?start|(systemctl|service) .*\bnetworking\b|(/sbin/)?ifup (-a|eth\d+))"
 )
 INTERFACES = "etc/network/interfaces"
 FOLDERS = tuple(f"/{folder}/" for folder in DAEMONS.folders)
 _STATIC = re.compile(r"^ip route (\S+ \S+.*?)\s*$", re.MULTILINE)
-_STATIC_WORDS = re.compile(r"^(\S+) (\d+\.\d+\.\d+\.\d+)$")  # others have a distance, a device, a table
+# other forms of this command have a distance, a device or a table
+_STATIC_WORDS = re.compile(r"^(\S+) (\d+\.\d+\.\d+\.\d+)$")
 _DAEMON = re.compile(r"^(\w+)=\"?(\w+)", re.MULTILINE)
 
 

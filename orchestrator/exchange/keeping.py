@@ -12,7 +12,7 @@ from .network import End, Lan, Network, Wire
 
 Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 Addresses = Callable[[Network, End], list[Interface]]
-# lengths of prefixes: a segment has room for a bridge's members
+# Prefix lengths of such LANs: a segment must have room for the members of a bridge.
 LARGEST, SMALLEST = 16, {4: 29, 6: 125}
 
 

@@ -48,7 +48,7 @@ class _Reader:
         self._commands: list[tuple[int, list[str]]] = []
         self._sides: dict[str, dict[str, Any]] = {"forward": {}, "reverse": {}}
         self._delay_ms = 0.0
-        self._passed = {"forward": 1.0, "reverse": 1.0}  # shares of packets that pass the losses
+        self._passed = {"forward": 1.0, "reverse": 1.0}  # shares of packets that are not lost
         self._network = Network(name_of(path.stem, set()), f"{TOOL}, {path.name}", source=str(path))
 
     def network(self) -> Network:

@@ -21,7 +21,7 @@ from .startup import Startup
 
 TOOL = "Mininet"
 HERE = Path(__file__).parent
-PATIENCE_S = 120  # a busy machine; sandboxed.py bounds the CPU time
+PATIENCE_S = 120  # s on a busy machine; sandboxed.py limits the CPU time
 _START = (
     "import sys; sys.path.insert(0, {place!r}); from mininet_recorder.main import main; sys.path.pop(0); "
     "main({file!r}, {stop}, {words!r})"

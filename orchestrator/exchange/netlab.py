@@ -35,16 +35,17 @@ from .network import End, Lan, Machine, Network, Origin, Route, Wire, insist_few
 TOOL = "netlab"
 HOSTS, ROUTERS, BRIDGES = ("linux", "none"), DAEMONS.devices, ("bridge",)
 MODULES = tuple(word for word in DAEMONS.protocols if word.islower())
-SETTINGS = {"ebgp.multihop", "files"}  # plugins that add no nodes; neither do those named after a module
+# plugins that add no nodes; plugins named after a module add none either
+SETTINGS = {"ebgp.multihop", "files"}
 READ = {"validate", "plugin", "prefix", "nodes", "links", "groups", "module", "name", "defaults", *MODULES}
-SILENT = {"message", "provider", "version"}  # do not describe the network
-BESIDE = "topology-defaults.yml"  # netlab merges it under `defaults`
+SILENT = {"message", "provider", "version"}  # keys that do not describe the network
+BESIDE = "topology-defaults.yml"  # file that netlab merges under the key `defaults`
 NODE, LINK = (
     {"device", "module", "name", "role", "group", "id", "mtu", *MODULES},
     {"prefix", "mtu", "tc", "name", "interfaces", "type", "bridge", "linkindex", "disable", "shutdown"},
 )
-FORWARDING = ("router", "gateway")  # roles
-LINKS = ("lan", "p2p", "stub")  # types
+FORWARDING = ("router", "gateway")  # roles of nodes that forward
+LINKS = ("lan", "p2p", "stub")  # types of links
 INTERFACE = {"node", "ipv4", "ipv6", "mtu", "tc", "shutdown"}
 SIDES = ("forward", "reverse")
 # netlab's name of an impairment -> the topology's key, and the unit of a number without a unit.
@@ -66,9 +67,9 @@ class _Reader:
         self._document, self._stand_ins = document, stand_ins
         self._data = nested(document.data)
         self._problems: list[Problem] = []
-        self._names: dict[str, str] = {}  # name in the file -> node name
+        self._names: dict[str, str] = {}  # name in netlab's file -> node name
         self._hosts: set[str] = set()
-        self._mtus: dict[str, Any] = {}  # by name in the file
+        self._mtus: dict[str, Any] = {}  # name in netlab's file -> MTU
         self._pools: Pools | None = None
         name = name_of(str(self._data.get("name") or path.stem), set())
         self._network = Network(name, f"{TOOL}, {path.name}", source=str(path))
@@ -326,7 +327,7 @@ class _Reader:
         )
         self._network.lans[name] = Lan(name, mtu=mtu, origin=origin)
         for end, what, is_down in zip(ends, shaped, down, strict=True):
-            # netlab's netem is on what a node sends: one delay from node to node, not two.
+            # netlab's netem applies to the packets that a node sends: one delay from node to node, not two.
             self._network.join(
                 Wire((end, (name, "")), None, {"forward": what} if what else {}, is_down, origin=origin)
             )
@@ -336,7 +337,8 @@ class _Reader:
         Raises ValueError for a wrong subnet or address.
         """
         prefix = keys.get("prefix")
-        prefix = mapping(self._data.get("prefix")).get(str(prefix), prefix)  # a prefix by its name
+        # a prefix may be stated by its name
+        prefix = mapping(self._data.get("prefix")).get(str(prefix), prefix)
         kind = at.is_p2p(keys.get("type"), [node for node, _ in ends], self._hosts)
         if prefix is None and self._pools is not None:
             prefix = self._pools.prefix(kind)

@@ -11,8 +11,8 @@ Place = tuple[str | int, ...]
 Refuse = Callable[[Place, str, str], None]
 Entry = tuple[Place, str, dict[str, Any]]
 ABOUT_GROUP = {"members", "vars", "config", "type", "node_data", "_auto_create", "priority"}
-MOST_DEEP = 40  # dots in a key
-MOST_GROUPS = 100  # groups within one another
+MOST_DEEP = 40  # largest number of dots in a key
+MOST_GROUPS = 100  # largest depth of groups inside groups
 
 
 def nested(value: Any) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Groups:
             if not str(name).startswith("_"):
                 both = merged(self._group(default.get(name)), self._group(given.get(name)))
                 self.keys[str(name)] = both
-        # The groups of the file, without those that `defaults` alone has.
+        # The groups of the file, without groups that only `defaults` has.
         self._everywhere = set(given) if given.get("_auto_create") else set()
         for _, node, keys in entries:
             for name in words(keys.get("group")):

@@ -56,5 +56,5 @@ class Pools:
 def _subnets(text: str, length: int) -> Iterator[Any]:
     subnets = ipaddress.ip_network(text).subnets(new_prefix=length)
     if length == 32 or length >= 127:
-        next(subnets)  # netlab skips the first, whose only address looks like a subnet's
+        next(subnets)  # netlab skips the first subnet, whose only address looks like that of a subnet
     return subnets

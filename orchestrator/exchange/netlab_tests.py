@@ -11,11 +11,12 @@ from typing import Any
 from .netlab_forms import mapping, nested, words
 from .network import Network, Probe, name_of
 
-# Options of ping without effect on whether an answer comes, with a word after them; then those without one.
+# Options of ping that do not affect whether an answer arrives: first those with a value, then those without
+# one.
 _WITH_WORD, _ALONE = ("-c", "-W", "-i", "-w"), ("-A", "-n", "-4", "-q")
 _ANSWERS = re.compile(r"""['"] ?64 bytes['"] in stdout""")
 _NO_ANSWER = re.compile(r"""['"] ?64 bytes['"] not in stdout""")
-# Keys with effect neither on what is tested nor on whether its failure counts.
+# Keys that affect neither the test nor whether its failure counts.
 _ABOUT = {"nodes", "devices", "description", "fail", "pass", "wait", "wait_msg", "wait_str", "stop_on_error"}
 
 

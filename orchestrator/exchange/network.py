@@ -16,8 +16,9 @@ from contract.plan.family import family, is_address
 from ..language.problem import Problem, TopologyError
 from ..language.scalars import LONGEST_NAME
 
-MOST_PARTS = 4000  # machines, networks and links of a file; the Topology Zoo's largest graph has 1,649
-Impairments = dict[str, dict[str, Any]]  # both, forward, reverse
+# largest number of machines, networks and links of a file; the Topology Zoo's largest graph has 1,649
+MOST_PARTS = 4000
+Impairments = dict[str, dict[str, Any]]  # keys: both, forward, reverse
 End = tuple[str, str]  # machine, and its interface's name in the other tool's file
 
 
@@ -63,19 +64,22 @@ class Machine:
     name: str
     forward: bool = False
     routes: list[Route] = field(default_factory=list)
-    addresses: dict[str, list[str]] = field(default_factory=dict)  # by interface: "10.1.0.1/24"
-    kind: str | None = None  # in software/registry.py: takes over its program
+    # interface -> its addresses, such as "10.1.0.1/24"
+    addresses: dict[str, list[str]] = field(default_factory=dict)
+    kind: str | None = None  # kind of software (software/registry.py) that replaces the machine's program
     config: str = ""
-    software: dict[str, Any] = field(default_factory=dict)  # by name, as in a topology file
+    software: dict[str, Any] = field(default_factory=dict)  # name -> software, as in a topology file
     lan_ports: list[str] = field(default_factory=list)
-    # keys of the node in a topology file, such as cpu_limit and image
+    # further keys of the node in a topology file, such as cpu_limit and image
     keys: dict[str, Any] = field(default_factory=dict)
     bridges: dict[str, Bridge] = field(default_factory=dict)
-    made: dict[str, str] = field(default_factory=dict)  # interfaces that it makes itself, and what they are
+    # name of an interface that the machine itself makes -> its type
+    made: dict[str, str] = field(default_factory=dict)
     mtus: dict[str, int] = field(default_factory=dict)
-    queues: dict[str, dict[str, Any]] = field(default_factory=dict)  # impairments of what leaves an interface
+    # interface -> impairments of the packets that it sends
+    queues: dict[str, dict[str, Any]] = field(default_factory=dict)
     shaped: set[str] = field(default_factory=set)  # interfaces with a classful root qdisc (Mininet's HTB)
-    down: set[str] = field(default_factory=set)  # interfaces that are off at the end
+    down: set[str] = field(default_factory=set)  # interfaces that are off after the script
     origin: Origin | None = None
 
     def switch(self, port: str, up: bool) -> None:
@@ -140,13 +144,13 @@ class Network:
     machines: dict[str, Machine] = field(default_factory=dict)
     wires: list[Wire] = field(default_factory=list)
     lans: dict[str, Lan] = field(default_factory=dict)
-    lines: list[Wire] = field(default_factory=list)  # between two LANs, or a machine and a LAN
+    lines: list[Wire] = field(default_factory=list)  # links between two LANs, or between a machine and a LAN
     probes: list[Probe] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
-    source: str = ""  # the file that was read
-    has_routes: bool = False  # the file gives machines all routes that they have: no tool adds others
-    keeps_routes: bool = False  # so, even where the plan gives the addresses
+    source: str = ""  # path of the file that was read
+    has_routes: bool = False  # whether the file gives machines all their routes, so that the tool adds none
+    keeps_routes: bool = False  # whether the routes are kept even if the plan assigns the addresses
 
     def join(self, wire: Wire) -> None:
         """Adds a wire between two machines to `wires`. If an end is a LAN, makes the machine at the other

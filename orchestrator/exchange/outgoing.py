@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from contract.plan import Direction, Impairment, Link, Node, Plan
 from contract.plan.family import faces
 
-UNITS = ("delay_ns", "jitter_ns", "loss", "rate_bps")  # impairments that every tool represents
+UNITS = ("delay_ns", "jitter_ns", "loss", "rate_bps")  # impairments that every tool can represent
 
 
 class ExportError(ValueError):

@@ -18,7 +18,7 @@ import struct
 import sys
 from pathlib import Path
 
-UNAVAILABLE = 77  # the exit status where the kernel gives no namespaces
+UNAVAILABLE = 77  # exit status if the kernel refuses to make namespaces
 MEMORY, CPU_S, OUTPUT = 2 << 30, 30, 64 << 20
 # linux/sched.h, linux/mount.h, linux/prctl.h
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = (
@@ -43,8 +43,8 @@ SYSTEM = (
     "/etc/localtime",
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
-# By machine: the audit architecture (linux/audit.h), and system calls that make processes: clone, (fork,
-# vfork,) clone3. The filter permits clone for threads only.
+# For each machine type: the audit architecture (linux/audit.h), and the system calls that make processes:
+# clone, (fork, vfork,) clone3. The filter permits clone for threads only.
 MACHINES = {"x86_64": (0xC000003E, 56, (57, 58), 435), "aarch64": (0xC00000B7, 220, (), 435)}
 # System calls that give a process more than it has, or reach what namespaces do not hold: unshare, setns,
 # mount, fsopen, open_tree, ptrace, keyctl, add_key, request_key, bpf, perf_event_open, userfaultfd,
@@ -55,8 +55,8 @@ REFUSED = {
 }
 SOCKET = {"x86_64": 41, "aarch64": 198}
 FAMILIES = (1, 2, 10, 16)  # sys/socket.h: UNIX, INET, INET6, NETLINK, all of the sandbox's own network
-X32 = 0x40000000  # asm/unistd.h: calls from here on are those of x86-64's x32, with numbers of their own
-STEP = 8  # bytes of a step of a filter, struct sock_filter
+X32 = 0x40000000  # asm/unistd.h: numbers from here on are calls of x86-64's x32 ABI
+STEP = 8  # bytes of one instruction of a filter, struct sock_filter
 CLONE_THREAD, ALLOW, EPERM, ENOSYS = 0x10000, 0x7FFF0000, 0x50000 | 1, 0x50000 | 38
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -85,7 +85,7 @@ def _own_namespaces() -> None:
 def _read_only(place: str) -> None:
     attributes = struct.pack("QQQQ", MS_RDONLY | MS_NOSUID | MS_NODEV, 0, 0, 0)
     call = _libc.syscall(MOUNT_SETATTR, AT_FDCWD, place.encode(), AT_RECURSIVE, attributes, len(attributes))
-    if call != 0:  # before Linux 5.12
+    if call != 0:  # Linux before 5.12 lacks the call
         _mount("none", place, "none", MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
 
 
@@ -183,7 +183,7 @@ def main(root: str, shown: str, directory: str, *argv: str) -> int:
     except OSError as error:
         sys.stderr.write(f"{error}\n")
         return UNAVAILABLE
-    child = os.fork()  # the first process of its own namespace: with it all others end
+    child = os.fork()  # the first process of its namespace; when it ends, all others end
     if child:
         _, status = os.waitpid(child, 0)
         return os.waitstatus_to_exitcode(status) & 0xFF

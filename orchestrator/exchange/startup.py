@@ -16,12 +16,12 @@ from .shell.parsing import ShellError
 from .shell.script import Shell
 from .shell.values import NOT_KNOWN, UNKNOWN, Answer, known
 
-LONGEST = 100  # characters of a command that a line of the list shows
+LONGEST = 100  # characters shown of a command
 TAGGED_BRIDGE = "is a bridge with VLANs, which cannot be taken over"
 RENAMED = "renames an interface, which cannot be taken over"
 RENAMED_REMEDY = "keep the name that the link gives it"
 BRIDGE_REMEDY = "write a network for each VLAN"
-_SILENT = HARMLESS | {"ethtool"}  # the network does not depend on them
+_SILENT = HARMLESS | {"ethtool"}  # the network does not depend on these programs
 
 
 @dataclass
@@ -37,7 +37,8 @@ class Startup:
     place: Callable[[int], str]
     own: Callable[[Sequence[str], int], bool] = lambda _words, _line: False
     left: list[str] = field(default_factory=list)
-    problems: list[tuple[int, str, str, str]] = field(default_factory=list)  # line, value, rule, remedy
+    # line, value, rule and remedy of each problem
+    problems: list[tuple[int, str, str, str]] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
 
     _shell: Shell | None = field(default=None, init=False, repr=False)
@@ -100,7 +101,8 @@ class Startup:
             return Answer()
         before = repr(self.machine)
         if (status := act(self.machine, words)) is not None:
-            # A listing depends on the machine that runs; what changes something has no output.
+            # A command that lists depends on the machine, so its output is unknown; a command that changes
+            # something has no output.
             if not status and bare(words[0]) == "tc" and "tbf" in words:
                 self._leave(line, f"burst and queue of `{shown(words)}`: the link's own here")
             if not status and "bridge" in words and (timers := _TIMERS & set(words)):
@@ -164,7 +166,7 @@ def _singly(words: Sequence[str], stdin: str, files: Mapping[str, str]) -> list[
         try:
             lines = [shlex.split(one, comments=True) for one in text.splitlines()]
         except ValueError:
-            return None  # open quotes
+            return None  # the quotes are not closed
         return [["ip", *one] for one in lines if one]
     if name != "sysctl":
         return None

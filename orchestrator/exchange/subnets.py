@@ -10,7 +10,7 @@ from .keeping import Interface
 from .network import End, Lan, Network, Wire
 
 SHORTEST_PREFIX, LONGEST_PREFIX = 16, 30  # IPv4 prefix lengths that `subnet:` accepts
-LONGEST_PREFIX6 = 126  # of IPv6
+LONGEST_PREFIX6 = 126  # the longest IPv6 prefix length that `subnet:` accepts
 Subnet = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -137,7 +137,7 @@ def joined(network: Network) -> list[list[Lan]]:
 def named_wires(network: Network) -> Iterator[tuple[str, Wire]]:
     """Yields wires with names made from their ends; a number tells parallel wires apart."""
     taken: set[str] = set()
-    last: dict[str, int] = {}  # number by stem
+    last: dict[str, int] = {}  # beginning of a name -> the last number used
     for wire in network.wires:
         name = stem = "-".join(node for node, _ in wire.ends)[:34].rstrip("-")
         while name in taken:

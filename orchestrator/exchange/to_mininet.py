@@ -8,7 +8,7 @@ from contract.plan import Impairment, Link, Plan
 
 from .outgoing import Exported, ExportError, insist_light, left_out, node_commands
 
-LONGEST = 10  # characters: NAME-ethN is an interface
+LONGEST = 10  # longest node name in characters, because NAME-ethN names an interface
 HEAD = '''\
 #!/usr/bin/env python3
 """The lab {lab}, for Mininet: run as root; opens its command line."""

@@ -33,7 +33,7 @@ class Written:
 
     text: str
     changed: tuple[str, ...]
-    problems: tuple[Problem, ...] = ()  # the text is a draft that `vnet check` refuses, for these reasons
+    problems: tuple[Problem, ...] = ()  # the reasons why `vnet check` refuses the text, which is then a draft
 
 
 def write(network: Network, file: str = "") -> Written:
@@ -146,7 +146,7 @@ def _spanning(network: Network, changed: list[str]) -> None:
                 lan.stp = True
         else:
             for lan in lans:
-                lan.stp = False  # alone it has no loop to break
+                lan.stp = False  # a single bridge has no loop to break
 
 
 def _best(network: Network, changed: list[str]) -> None:
@@ -158,7 +158,7 @@ def _best(network: Network, changed: list[str]) -> None:
                 said = f"{machine.name}: the route to {route.to} by {route.via}"
                 changed.append(f"{said}, of a higher metric ({route.metric}), is not here")
         machine.routes = [route for route in machine.routes if best[route.place] is route]
-        if len({to for to, _ in best}) < len(best):  # a default route of each family
+        if len({to for to, _ in best}) < len(best):  # one default route for each address family
             machine.routes = [
                 replace(route, to=EVERYWHERE[family(route.via)]) if route.to == DEFAULT else route
                 for route in machine.routes

@@ -1,4 +1,4 @@
-"""Refuses a file that cannot be hunted; lists the faults of one that can."""
+"""Refuses a file that cannot be hunted, and lists the faults that a hunt of the file may draw."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from orchestrator.topology import Topology, load
 from orchestrator.topology.checks.hunt import everywhere
 from orchestrator.topology.checks.timeline import accounts
 
-# The faults of a file that names none.
+# The kinds of faults for a file that names none.
 BRIEF, OUTAGE, FROZEN, FULL, SKEW = "0.1..5 s", "0.1..30 s", "10 ms..10 s", "1..20 s", "-60..60 s"
 OF_A_KERNEL = frozenset(
     {"schedule", "clock"}
-)  # kinds that `vnet images build lab-kernel-faults` makes possible
+)  # kinds that need the kernel of `vnet images build lab-kernel-faults`
 IMPAIRED: Data = {"delay": "0..2 s", "loss": "0..40 %", "reorder": "0..10 %", "duplicate": "0..5 %"}
 
 

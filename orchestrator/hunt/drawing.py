@@ -15,9 +15,9 @@ from orchestrator.language.ranges import Range, at, range_of
 from orchestrator.language.units import DURATION, text_ns, whole
 
 MILLISECOND_NS = 1_000_000
-TRIES = 50  # draws of an event that does not overlap the others
+TRIES = 50  # number of attempts to draw an event that does not overlap the others
 POWER = ("kill", "stop", "restart", "start")
-RESTART_NS = 2_000_000_000  # a restart takes this long at most, during which no other one may begin
+RESTART_NS = 2_000_000_000  # ns; a restart takes at most this long, and no other restart may begin meanwhile
 SEEDS = 2**31
 
 

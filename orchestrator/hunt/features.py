@@ -14,7 +14,7 @@ import polars as pl
 
 from contract import events
 
-MOST_LINES = 2000  # lines that are read of one log
+MOST_LINES = 2000  # largest number of lines that are read of a log
 _CHANGING = re.compile(r"0x[0-9a-f]+|[0-9a-f]*\d[0-9a-f.:]*", re.IGNORECASE)
 
 
@@ -24,7 +24,7 @@ def of_run(run_dir: Path) -> tuple[str, ...]:
 
 
 def _size(count: int) -> int:
-    """Returns the order of magnitude of a count, by powers of two: 0, 1, 2 (2-3), 3 (4-7)."""
+    """Returns the number of binary digits of a count: 0, 1, 2 (for 2 and 3), 3 (for 4 to 7)."""
     return count.bit_length()
 
 
@@ -62,7 +62,7 @@ def _stacks(run_dir: Path) -> Iterator[str]:
 
 
 def _order(run_dir: Path) -> Iterator[str]:
-    """Yields which step of a session or event of the timeline directly follows which."""
+    """Yields each pair of session steps or timeline events that follow each other directly."""
     found: list[tuple[int, str]] = []
     sessions = run_dir / "sessions.parquet"
     if sessions.exists():

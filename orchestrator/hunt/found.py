@@ -12,7 +12,7 @@ from typing import Any
 
 from orchestrator.hunt.model import Outcome, Trial, kind_of
 
-KNOWN = ("holds", "fails")  # states of a run in which the verdicts of its expectations count
+KNOWN = ("holds", "fails")  # states of a run whose verdicts on expectations count
 # Matches the fate of messages in the text of a failed expectation on delivery (reports/expect/observed.py).
 _FATE = re.compile(r"[\d,]+ (lost|twice)\b")
 
@@ -44,7 +44,7 @@ class Violation:
     failing: tuple[str, ...]
     why: tuple[str, ...]
     smallest: Trial
-    first: int  # number of the trial that failed so first
+    first: int  # number of the first trial that failed in this way
     trials: list[int] = field(default_factory=list)
     file: str = ""
     run_dir: str = ""
@@ -81,10 +81,10 @@ class Found:
     unsure: int = 0
     errors: dict[str, int] = field(default_factory=dict)
     violations: list[Violation] = field(default_factory=list)
-    corpus: dict[str, str] = field(default_factory=dict)  # file -> state
+    corpus: dict[str, str] = field(default_factory=dict)  # file of the corpus -> state of its trial
     searched_s: float = 0.0
     shrunk_s: float = 0.0
-    tried: dict[str, int] = field(default_factory=dict)  # kind of fault -> its events
+    tried: dict[str, int] = field(default_factory=dict)  # kind of fault -> number of its events
     covered: Counter[tuple[str, int]] = field(default_factory=Counter)
     failed: Counter[tuple[str, int]] = field(default_factory=Counter)
     rounds: list[tuple[int, int, int]] = field(default_factory=list)
@@ -104,7 +104,9 @@ class Found:
         return found + [f"two runs differ: {name}" for name in self.unequal]
 
     def repeat(self, name: str, equal: bool | None) -> None:
-        """Counts a run that was made twice; not one whose bytes could not be compared (`equal` is None)."""
+        """Counts a trial that was run twice; a trial whose bytes could not be compared (`equal` is None) does
+        not count.
+        """
         self.repeated += equal is not None
         if equal is False:
             self.unequal.append(name)

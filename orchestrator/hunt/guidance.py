@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from orchestrator.hunt.drawing import Lesson, Space
 from orchestrator.hunt.model import Outcome, Trial, kind_of
 
-RANDOM_ROUNDS = 2  # the first rounds draw at random, since no outcome is known
-PARENTS = 32  # most trials that are kept to draw variants of; those that showed most stay
-BONUS = 1.0  # weight of the uncertainty of a kind that was tried little (UCB1, Auer et al. 2002)
+RANDOM_ROUNDS = 2  # the first rounds draw at random, because no outcome is known yet
+PARENTS = 32  # largest number of trials that are kept as the origin of variants: those that showed most
+BONUS = 1.0  # weight of the uncertainty about a kind of fault that was tried little (UCB1, Auer et al. 2002)
 
 
 class Guidance:
@@ -51,7 +51,7 @@ class Guidance:
         return Lesson(weights, [trial for _, trial in self._parents])
 
     def learn(self, done: Sequence[tuple[Trial, Outcome]]) -> None:
-        """Takes up the outcomes of a round, in the order of the trials' numbers."""
+        """Includes the outcomes of a round, in the order of the trials' numbers."""
         self._rounds += 1
         for trial, outcome in sorted(done, key=lambda one: one[0].number):
             fresh = set(outcome.features) - self._seen

@@ -1,4 +1,6 @@
-"""Hunts: baseline, corpus, then rounds of trials; each new violation is shrunk and written as a file."""
+"""Runs a hunt: a baseline, the corpus, then rounds of trials; shrinks each new violation and writes it as a
+file.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,12 @@ from orchestrator.topology import Topology
 from orchestrator.topology.hunt import HuntBlock
 from reports.report import report
 
-ROUND = 8  # trials that are drawn without each other's outcomes; the same for any number of workers
+# number of trials that are drawn before any of their outcomes is known; the same for any number of workers
+ROUND = 8
 REPRODUCTIONS, RUNS = "reproductions", "violations"
 REPEAT = 32  # one trial in this many is run twice, whether or not it fails
-MOST_VIOLATIONS = 20  # groups that are shrunk
-MOST_NAMES = 1000  # files of one name in a corpus
+MOST_VIOLATIONS = 20  # largest number of violations that are shrunk
+MOST_NAMES = 1000  # largest number of files of one name in a corpus
 Tell = Callable[[str], None]
 
 
@@ -43,7 +46,8 @@ def hunt(settings: Settings, tell: Tell) -> Found:
         "guided": settings.guided,
     }
     with journal.opened(settings.directory, about) as book:
-        shutil.rmtree(settings.directory / TRIALS, ignore_errors=True)  # a killed hunt leaves runs of trials
+        # a killed hunt leaves the runs of its trials
+        shutil.rmtree(settings.directory / TRIALS, ignore_errors=True)
         trials = Trials(settings.file, settings.directory, book, settings.kernel, settings.workers)
         try:
             return Hunt(settings, topology, trials, tell).run()
@@ -160,7 +164,7 @@ class Hunt:
         self._tell(f"{said}, {seen} features seen")
 
     def _violated(self, trial: Trial, way: str) -> None:
-        """Adds a trial that fails in a way to the violation that explains it, or shrinks it to a new one."""
+        """Adds a failed trial to the violation that explains it; otherwise shrinks it to a new violation."""
         for known in self.found.violations:
             if known.explains(way, trial):
                 known.trials.append(trial.number)

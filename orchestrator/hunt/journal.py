@@ -36,7 +36,8 @@ def opened(directory: Path, about: dict[str, Any]) -> Iterator[Journal]:
 def _insist_it_is_the_same(directory: Path, about: dict[str, Any]) -> None:
     path = directory / ABOUT
     if not path.exists():
-        before_it = (".lock", "reproductions", f"{ABOUT}.part")  # a killed hunt may leave the part
+        # a killed hunt may leave a partly written file
+        before_it = (".lock", "reproductions", f"{ABOUT}.part")
         others = [one.name for one in directory.iterdir() if one.name not in before_it]
         if others:
             rule = f"holds {others[0]}, which is no hunt's"
@@ -58,7 +59,7 @@ class Journal:
         whole = 0
         if path.exists():
             content = regular.read_bytes(path)
-            whole = content.rfind(b"\n") + 1  # the last line of a killed hunt may be cut off
+            whole = content.rfind(b"\n") + 1  # the last line of a killed hunt may be incomplete
             for line in content[:whole].splitlines():
                 entry = json.loads(line)
                 key = entry.pop("key")

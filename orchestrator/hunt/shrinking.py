@@ -12,8 +12,9 @@ from orchestrator.hunt.model import Data, Trial, begin_ns
 from orchestrator.language.units import text_ns
 
 Fails = Callable[[Trial], bool]
-STEPS_NS = (10**10, 5 * 10**9, 10**9, 10**8, 10**7)  # times are tried as multiples of these, largest first
-MOST = 120  # runs for one violation
+# times are rounded to multiples of these (ns), the largest first
+STEPS_NS = (10**10, 5 * 10**9, 10**9, 10**8, 10**7)
+MOST = 120  # largest number of runs for one violation
 
 
 @dataclass

@@ -9,11 +9,12 @@ from orchestrator.images.errors import ImageError
 from orchestrator.images.run import run
 
 GRUB = Path("/usr/lib/grub/i386-pc")
-FIRST_MIB = 1  # the partition begins here; GRUB's core lies in the gap before it, from sector 1
+FIRST_MIB = 1  # the partition begins at this MiB; GRUB's core lies before it, from sector 1 on
 SECTOR = 512
 _CODE = 440  # bytes of the first sector that are boot code; the table begins at 446
 _LINUX, _ACTIVE = 0x83, 0x80
-_BEYOND_CYLINDERS = b"\xfe\xff\xff"  # CHS ends at 8 GB; this value refers to the sector numbers
+# cylinder, head and sector numbers end at 8 GB; this value refers to the sector numbers
+_BEYOND_CYLINDERS = b"\xfe\xff\xff"
 MODULES = ("biosdisk", "part_msdos", "ext2", "normal", "linux", "echo", "serial", "terminal", "test")
 MENU = """\
 # Written by vNET. /vmlinuz and /initrd.img are links that Debian's kernel packages keep.

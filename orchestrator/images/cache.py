@@ -62,7 +62,7 @@ def publish(name: str, digest: str, root: Path | None = None) -> Iterator[Path]:
             yield part
             part.chmod(0o755)
             for file in part.iterdir():
-                file.chmod(0o644)  # under any umask: QEMU's account reads it
+                file.chmod(0o644)  # whatever the umask, so that QEMU's account can read it
             final = root / f"{name}-{digest}"
             if final.exists():
                 remove(final)

@@ -25,7 +25,7 @@ TOOLS = {
     "unshare": "util-linux",
 }
 SETTINGS = GUEST / "debian"
-FORM = 2  # part of the hash; raise it with every change to the steps of `build`
+FORM = 2  # part of the hash; it must be raised with every change to the steps of `build`
 # Services that would start work during a measurement.
 MASKED = (
     "apt-daily.timer",

@@ -19,8 +19,9 @@ from orchestrator.project import AGENT, BUILD_AGENT
 
 STALE_S = 3600.0
 QCOW2 = b"QFI\xfb"
-HEADER = struct.Struct(">4s4xQI")  # docs/interop/qcow2.rst of QEMU: magic, backing file's place, length
-VIRTUAL_SIZE_AT = 24  # big-endian, 8 bytes
+# magic, position of the backing file's name, its length (docs/interop/qcow2.rst of QEMU)
+HEADER = struct.Struct(">4s4xQI")
+VIRTUAL_SIZE_AT = 24  # position in the header; big-endian, 8 bytes
 OWN_DISK_MEMORY = 512 << 20
 
 
@@ -144,7 +145,7 @@ def _with_agent(initrd: Path, agent: Path) -> Path:
     if not whole.exists():
         part = initrd.with_name(f".initrd-{binary}-{os.getpid()}")
         part.write_bytes(initrd.read_bytes() + initramfs.agent_part(agent))
-        part.chmod(0o644)  # the mode that the rest of the image has
+        part.chmod(0o644)  # the mode of the image's other files
         part.rename(whole)
         for old in initrd.parent.glob("initrd-*"):
             if old != whole and time.time() - old.stat().st_mtime > STALE_S:

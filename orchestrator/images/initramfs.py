@@ -22,7 +22,7 @@ LIBRARIES = ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu")
 LOADER = "lib64/ld-linux-x86-64.so.2"
 AGENT = "vnet/agent"
 FIRST_ACCOUNT = 100
-# qemu-guest-agent uses this name; busybox has only poweroff and reboot.
+# qemu-guest-agent calls this command; busybox has only poweroff and reboot.
 SHUTDOWN = """#!/bin/sh
 [ "$1" = -r ] && exec reboot
 exec poweroff
@@ -126,7 +126,8 @@ def base(tree: Path, contents: Contents, agent: Path, modules: Modules | None, p
     packed: the squashfs image of /usr, which it contains. Further archives may be appended.
     """
     small = _open_files(tree, contents, agent, modules)
-    # A compressed archive of the small files, then an uncompressed one, since squashfs is compressed already.
+    # The result is a compressed archive of the small files, followed by an uncompressed one with the
+    # squashfs, which is compressed already.
     first = gzip.compress(cpio.archive(small), 9, mtime=0)
     return _padded(first) + cpio.archive([cpio.file("vnet/usr.squashfs", packed.read_bytes())])
 

@@ -25,9 +25,9 @@ class Image:
     append: str
     disk: Path | None
     memory_bytes: int
-    agent: str  # path in the guest
-    guest_agent: bool  # runs qemu-ga
-    made: dict[str, str] = field(default_factory=dict)  # input: hash or version
+    agent: str  # path of the agent in the guest
+    guest_agent: bool  # whether it runs qemu-ga
+    made: dict[str, str] = field(default_factory=dict)  # input of the build -> hash or version
 
 
 def read_image(directory: Path) -> Image:

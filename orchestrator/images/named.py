@@ -1,5 +1,5 @@
-"""Puts disks of one's own into the cache of images under a name: a cloud image from a file, or the disk of a
-machine that a lab has prepared.
+"""Adds users' disks to the cache of images under a name: a cloud image from a file, or the disk of a machine
+that a lab has prepared.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def add(file: Path, name: str) -> Image:
     """
     insist_free(name)
     own = look(str(file.absolute()))
-    assert own.disk is not None  # a path is always a disk
+    assert own.disk is not None  # an image with a path always has a disk
     return _publish(name, replace(own, made={"file": file.name}), own.disk)
 
 

@@ -18,12 +18,13 @@ RECIPES = GUEST / "recipes.toml"
 @dataclass(frozen=True, slots=True)
 class Recipe:
     name: str
-    kernel: str  # Debian package; "tiny": our own
+    kernel: str  # name of the Debian package; "tiny" stands for vNET's own kernel
     memory_mib: int
     append: str
-    early: tuple[str, ...] = ()  # modules
+    early: tuple[str, ...] = ()  # modules that are loaded early
     late: tuple[str, ...] = ()
-    more: tuple[str, ...] = ()  # `with` in the file: sections of [contents] beside what all have
+    # the key `with` of the file: sections of [contents] in addition to those that all images have
+    more: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,10 @@ class Disk:
 @dataclass(frozen=True, slots=True)
 class Contents:
     packages: tuple[str, ...]
-    accounts: tuple[str, ...]  # accounts to which its programs change
-    programs: dict[str, str]  # path below /usr in the guest: path in the package
-    members: dict[str, tuple[str, ...]]  # accounts by a group that they are in beside their own
-    libraries: tuple[str, ...]  # directories in the packages, beside those of the system
+    accounts: tuple[str, ...]  # accounts to which the image's programs change
+    programs: dict[str, str]  # path below /usr in the guest -> path in the package
+    members: dict[str, tuple[str, ...]]  # group -> accounts that are in it, besides the account of that name
+    libraries: tuple[str, ...]  # directories in the packages with libraries, besides those of the system
 
 
 def contents(more: Sequence[str] = (), file: Path = RECIPES) -> Contents:

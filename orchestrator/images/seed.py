@@ -66,7 +66,8 @@ def merged(user_data: Mapping[str, Any]) -> dict[str, Any]:
     theirs = user_data.get("bootcmd", [])
     if not isinstance(theirs, list):
         raise ImageError(f"cloud_init.bootcmd: {theirs!r} is no list; write a list of commands")
-    # Not `manage_etc_hosts: true`: cloud-init would write /etc/hosts anew over the nodes' names of our agent.
+    # `manage_etc_hosts: true` is not set, because cloud-init would then overwrite the node names that the
+    # agent wrote to /etc/hosts.
     return {"manage_etc_hosts": False, **user_data, "bootcmd": [["sh", "-c", START], *theirs]}
 
 

@@ -31,10 +31,10 @@ class Begun:
 
     process: subprocess.Popen[bytes]
     orders: socket.socket
-    path: str  # PYTHONPATH of the started process
+    path: str  # PYTHONPATH of the process
 
 
-_begun: list[Begun] = []  # at most one
+_begun: list[Begun] = []  # contains at most one process
 
 
 def look_ahead(kernel: str) -> None:
@@ -45,7 +45,7 @@ def look_ahead(kernel: str) -> None:
     """
 
     def look() -> None:
-        with suppress(OSError):  # a later reader of the facts reads them again, and reports the error
+        with suppress(OSError):  # a later reader reads the facts again, and reports the error
             host_facts()
 
     if kernel in ("auto", "host"):
@@ -92,7 +92,7 @@ def take(
         return None
     begun = _begun.pop()
     message = json.dumps({"argv": list(argv[len(start) :]), "env": dict(env)}).encode()
-    with begun.orders, suppress(OSError):  # the process has ended; the next one reports the error
+    with begun.orders, suppress(OSError):  # the process has ended; the next user of it reports the error
         if len(message) < LARGEST and begun.path == env.get("PYTHONPATH"):
             socket.send_fds(begun.orders, [message], [output.fileno(), errors.fileno()])
             return begun.process
@@ -110,6 +110,7 @@ def load_reports(*, page: bool = True) -> None:
     if not page:
         return
     importlib.import_module("reports.report")
-    # An error here (a panic of a library, too) occurs again where its result is needed: reported there.
+    # An error here (even a panic of a library) occurs again where the result is needed, and is reported
+    # there.
     with suppress(BaseException):
         importlib.import_module("reports.figures.drawing").wake()

@@ -21,7 +21,7 @@ from orchestrator.lab.state import Owned
 
 POLL_S = 0.02
 LOG_LINES = 20
-SOCKET_PATH_MAX = 107  # sun_path of unix(7), without its end
+SOCKET_PATH_MAX = 107  # characters of sun_path in unix(7), without its end
 
 
 class DetachedLab:
@@ -66,7 +66,8 @@ class DetachedLab:
     def _lines(self) -> Iterator[dict[str, Any]]:
         partial = b""
         while True:
-            ended = self.process.poll() is not None  # before the read: nothing is written after it
+            # checked before the read, because nothing is written after the end
+            ended = self.process.poll() is not None
             data = self._output.read()
             *lines, partial = (partial + data).split(b"\n")
             yield from (_event(line) for line in lines if line.strip())

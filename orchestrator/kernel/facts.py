@@ -16,11 +16,12 @@ from orchestrator.queueing import trials
 
 LIBRARIES = ("usr/local/lib", "usr/lib/*-linux-gnu", "usr/lib64", "usr/lib")
 SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
-QDISCS = {  # kind -> the rest of `tc qdisc add dev lo root`
+QDISCS = {  # kind -> further arguments of `tc qdisc add dev lo root`
     **trials(),
     "ingress": "",  # attached elsewhere than at the root
 }
-TRIAL_S = 60  # a tenth of a second on an idle machine; in a nested one beside other work it takes long
+# s; a trial takes a tenth of a second on an idle machine, and long in a nested one beside other work
+TRIAL_S = 60
 LINKS = {
     "veth": "ip link add t0 type veth peer name t1",
     "bridge": "ip link add t2 type bridge",
@@ -46,7 +47,8 @@ class HostFacts:
     kernel: str
     root: bool
     namespaces: str | None
-    kinds: Mapping[str, str | None] = field(default_factory=dict)  # netem, htb, veth, bridge ...
+    # names such as netem, htb, veth and bridge -> why each does not work; None: it works
+    kinds: Mapping[str, str | None] = field(default_factory=dict)
     controllers: frozenset[str] = frozenset()  # cgroup controllers of either version
     cgroup_version: int = 0
     tools: Mapping[str, str | None] = field(default_factory=dict)  # name -> path

@@ -1,5 +1,5 @@
-"""A process that this one forks, so that it needs no interpreter and no imports of its own: the owner of a
-lab in virtual time, which costs 0.2 s of a core otherwise.
+"""Forks a process that needs no new interpreter and no imports: the owner of a lab in virtual time, which
+otherwise costs 0.2 s of a core.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import IO
 
 POLL_S = 0.005
-RESET = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)  # handlers are the parent's
+# signals whose handlers the child would inherit
+RESET = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 
 
 class Forked:
@@ -32,7 +33,7 @@ class Forked:
         self.returncode: int | None = None
         reading, writing = os.pipe()
         for stream in (sys.stdout, sys.stderr):
-            stream.flush()  # the child would write it once more
+            stream.flush()  # otherwise the child would write the buffered text once more
         self.pid = os.fork()
         if self.pid == 0:
             _child(work, (reading, output.fileno(), errors.fileno()))
@@ -56,7 +57,7 @@ class Forked:
         while (status := self.poll()) is None:
             if deadline is not None and time.monotonic() > deadline:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0)
-            time.sleep(POLL_S)  # waits for the child's end until the deadline
+            time.sleep(POLL_S)  # waits until the child has ended; the deadline is checked above
         return status
 
 
@@ -69,14 +70,14 @@ def _child(work: Callable[[], int], files: tuple[int, int, int]) -> None:
         signal.set_wakeup_fd(-1)
         for number in RESET:
             signal.signal(number, signal.SIG_DFL)
-        moved = [os.dup(file) for file in files]  # a file can itself be descriptor 0, 1 or 2
+        moved = [os.dup(file) for file in files]  # a file may itself have descriptor 0, 1 or 2
         for place, file in enumerate(moved):
             os.dup2(file, place)
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         sys.stdout, sys.stderr = (os.fdopen(place, "w", closefd=False) for place in (1, 2))
         status = work()
         sys.stdout.flush()
-    except BaseException:  # reported here, since the child must not return into its parent's code
+    except BaseException:  # reported here, because the child must not return into its parent's code
         traceback.print_exc()
         sys.stderr.flush()
     finally:

@@ -20,7 +20,7 @@ from orchestrator.plan.nics import uses_nics
 
 ROOT_REMEDY = "run as root"
 MODULE_REMEDY = "install a kernel that has it (linux-image-amd64 of Debian does)"
-OTHER = "uml"  # the kernel that has its own root, namespaces, controllers and kinds
+OTHER = "uml"  # the kernel that has a root, namespaces, controllers and kinds of its own
 PACKAGES = {
     "ip": "iproute2", "tc": "iproute2", "qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils",
 }  # fmt: skip
@@ -118,11 +118,15 @@ class FakeKernel(HostKernel):
         self.described = "fake (no kernel; figures are invented)"
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
-        """Returns whether this machine is large enough for the plan; link impairments need no netem here."""
+        """Returns whether this machine is large enough for the plan. The fake driver shapes no packets, so
+        links need no netem.
+        """
         return limits.fit(plan, self.can(plan), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """Returns what the plan needs and this kernel lacks: only what needs a real one."""
+        """Returns the needs of the plan that this kernel lacks: only those that need real programs or
+        devices.
+        """
         nics = [Missing("NICs of the machine", "it has none", "", "host")] * uses_nics(plan)
         return nics + wrong_machines(plan)
 

@@ -17,7 +17,7 @@ from orchestrator.kernel.protocol import Launch
 from orchestrator.project import CODE_ROOT
 from orchestrator.queueing import QUEUE_KINDS
 
-# Without site-packages Python starts in half the time.
+# The option -S leaves site-packages out, so that Python starts in half the time.
 LIGHT = ("-S", "-s", "-m", "orchestrator.lab")
 
 
@@ -27,7 +27,8 @@ def arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") ->
     `launch`. `prefix` precedes the agent's path for a guest, which has the host's files under /host.
     """
     vms = any(node.kind == "vm" for node in launch.plan.nodes)
-    start = LIGHT[1:] if vms else LIGHT  # virtual machines need libvirt and jinja2 of site-packages
+    # libvirt and jinja2, which virtual machines need, are in site-packages
+    start = LIGHT[1:] if vms else LIGHT
     found = [*start, str(launch.run_dir / "plan.json")]
     found += [
         "--run-dir",
@@ -78,7 +79,8 @@ def environment(
     if url:
         kernel, facts = {**kernel, "machine": url}, {"name": os.uname().nodename, **facts}
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    # SSH_CONNECTION: the NIC of the user's session is no lab's; XDG_CACHE_HOME: where images are
+    # SSH_CONNECTION shows which NIC carries the user's session, which no lab may use; XDG_CACHE_HOME shows
+    # where images are.
     names = ("HOME", "TZ", "TERM", "LANG", "SSH_CONNECTION", "XDG_CACHE_HOME", "VNET_SILENCE_S")
     kept = {name: base[name] for name in names if name in base}
     return kept | {
@@ -108,7 +110,7 @@ def max_mhz(cpuinfo: str) -> float | None:
     """
     cpufreq = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
     if cpufreq.exists():
-        return int(cpufreq.read_text()) / 1000  # kHz
+        return int(cpufreq.read_text()) / 1000  # the value in the file is in kHz
     shown = _field(cpuinfo, "cpu MHz")
     return float(shown) if shown else None
 

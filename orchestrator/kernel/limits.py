@@ -51,7 +51,7 @@ def nic_problems(plan: Plan) -> list[Problem]:
 
 
 def _refused(plan: Plan, uses: list[NicUse]) -> list[Problem]:
-    # Imported here: most plans ask for no NIC.
+    # Imported here, because most plans use no NIC.
     from orchestrator.lab.nics import held
     from orchestrator.lab.state import state_root
     from orchestrator.nics.facts import look

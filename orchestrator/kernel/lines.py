@@ -51,7 +51,8 @@ class LineStream:
             data = os.read(self.fd, 65536)
         except BlockingIOError:
             return []
-        except OSError:  # reset by the other side, or a terminal's EIO: both mean that it is gone
+        # the other side has reset the connection, or a terminal reports EIO: both mean that it is gone
+        except OSError:
             data = b""
         self.received += len(data)
         if not data:

@@ -15,7 +15,7 @@ QDISC_WORDS = re.compile(
     r"^qdisc (?:add|replace|change) dev \S+ (?:root|parent \S+)(?: handle \S+)? (\w+)", re.MULTILINE
 )
 REAL = "use --kernel host or uml with --time real on this machine"
-EVERYWHERE = {"pfifo"}  # a part of every kernel that has qdiscs (net/sched/sch_fifo.c)
+EVERYWHERE = {"pfifo"}  # kinds that every kernel with qdiscs has (net/sched/sch_fifo.c)
 FILTER_WORDS = re.compile(
     r"^filter add (?:dev \S+ (?:parent \S+|egress|ingress)|block \d+) protocol \S+ pref \d+ (\w+)",
     re.MULTILINE,
@@ -73,7 +73,7 @@ def _kinds(plan: Plan) -> dict[str, str]:
         needs["vxlan"] = f"segment {plan.tunnels[0].segment} is on several hosts"
     for step in plan.steps:
         if step.netns in guests:
-            continue  # a virtual machine's own kernel does this
+            continue  # the virtual machine's own kernel has these qdiscs
         for kind in _kinds_of(step.text) if step.tool == "tc" else LINK_WORDS.findall(step.text):
             needs.setdefault(kind, step.reason)
     for link in plan.links:

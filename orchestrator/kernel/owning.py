@@ -1,5 +1,5 @@
-"""Functions that the owner processes of labs share: write lines to standard output, and notice requests to
-end.
+"""Provides functions that the owner processes of labs share: they write lines to standard output, and notice
+requests to end.
 """
 
 from __future__ import annotations
@@ -49,5 +49,5 @@ def watch_endings(selector: selectors.BaseSelector, asked: Callable[[signal.Sign
     selector.register(wake, selectors.EVENT_READ, signals)
     try:
         selector.register(0, selectors.EVENT_READ, starter)
-    except PermissionError:  # /dev/null: started to outlive the command
+    except PermissionError:  # /dev/null is standard input of a lab that outlives the command
         return

@@ -48,7 +48,7 @@ def _member(pid: int, session: int, binary: str) -> Owned | None:
         if int(fields[3]) != session or fields[0] in "ZX":
             return None
         target = str(Path(f"/proc/{pid}/exe").readlink())
-    except OSError:  # ended meanwhile, or another user's
+    except OSError:  # the process ended meanwhile, or is another user's
         return None
     ours = target.removesuffix(" (deleted)") == binary
     return Owned("uml-thread", pid, int(fields[19])) if ours else None

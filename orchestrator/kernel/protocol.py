@@ -129,7 +129,7 @@ class LabKernel(Protocol):
     """A kernel that can run labs."""
 
     name: str
-    why: str  # the reason for choosing it, for the user and the manifest
+    why: str  # the reason for choosing the kernel, for the user and the manifest
     described: str  # kind and release in a few words, for the user and the manifest
 
     @classmethod

@@ -114,7 +114,7 @@ def _lacks(kernel: LabKernel, fit: Fit) -> str:
 def _nobody(plan: Plan, refused: Refused) -> str:
     lines = [f"{plan.topology}: no kernel of this machine can run lab {plan.lab}"]
     names = {kernel.name for kernel, _ in refused}
-    for kernel, fit in refused:  # omit a remedy that another line excludes
+    for kernel, fit in refused:  # leaves out a remedy that another line excludes
         apart = [replace(one, other="") if one.other in names else one for one in fit.missing]
         lines += [f"  {kernel.name}: needs {one}" for one in apart]
     return "\n".join(lines)

@@ -45,7 +45,7 @@ class Relay:
         the message has `eof`; does nothing if the client is gone.
         """
         if number not in self.clients:
-            return  # the client disconnected before the answer arrived
+            return  # the client disconnected before its answer arrived
         if message.get("eof"):
             self.drop(number)
             return
@@ -94,7 +94,8 @@ class GuestRelay(Relay):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.connect(os.fspath(self.control))
-        except OSError:  # not serving yet, or no more: the client outside sees its connection close
+        # the lab does not serve yet, or no longer: the client outside sees its connection close
+        except OSError:
             connection.close()
             return False
         self.add(number, connection)

@@ -70,7 +70,7 @@ def growing_disks(plan: Plan, place: Path) -> list[Missing]:
         try:
             disk = look(node.vm.image).disk
         except ImageError:
-            continue  # `missing_images` names it
+            continue  # `missing_images` reports it
         if disk is not None:
             total, count = total + max(virtual_bytes(disk), node.vm.disk_bytes), count + 1
     free = shutil.disk_usage(place).free
@@ -82,7 +82,8 @@ def growing_disks(plan: Plan, place: Path) -> list[Missing]:
 
 
 def _not_there(plan: Plan, wanted: Iterable[str]) -> list[Missing]:
-    from orchestrator.images import ImageError, look  # here: most plans have light nodes only
+    # imported here, because most plans have light nodes only
+    from orchestrator.images import ImageError, look
 
     found = []
     for name in wanted:

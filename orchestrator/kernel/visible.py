@@ -15,10 +15,12 @@ from orchestrator.language.problem import Problem
 
 # Paths over which a lab kernel mounts its own files (kernel/uml/init.py, kernel/virtual/guest.py).
 OF_GUEST = ("/dev", "/proc", "/run", "/sys", "/tmp")
-CARRIED = ("/run", "/tmp")  # in these, a lab kernel shows files of the machine that nodes read
-OF_NODE = (*OF_GUEST, "/var/tmp")  # every node has these of its own, and may write there
+# directories in which a lab kernel shows those of the machine's files that nodes read
+CARRIED = ("/run", "/tmp")
+OF_NODE = (*OF_GUEST, "/var/tmp")  # directories that every node has of its own, and may write
 READ = "mounts.read"
-SHORTEST = 3  # parts of a directory's path: `GET /data` in a command is no directory of the machine
+# least number of names in a directory's path, because `GET /data` in a command is no directory of the machine
+SHORTEST = 3
 ALL_READ = 0o004
 ELSEWHERE = "keep it in another directory, for example below /srv, or use --kernel host"
 
@@ -110,7 +112,8 @@ def _hidden(path: Path) -> bool:
     return dotted or not path.stat().st_mode & ALL_READ
 
 
-# The machine's system, in which only secrets are hidden: what is missing there is rarely meant.
+# The machine's system directories, in which only secrets are hidden; a missing path there is seldom meant as
+# a path.
 SEEN = (*SYSTEM, "/lib32", "/libx32", "/nix", "/gnu", "/opt", "/var")
 
 

@@ -38,7 +38,7 @@ def insist(lab: Lab, all_connected: bool) -> None:
 
 
 def unwelcome(plan: Plan) -> frozenset[str]:
-    """Returns the endpoints of the sessions that the topology expects to be refused."""
+    """Returns the endpoints of the MQTT sessions that the topology expects a broker to reject."""
     return frozenset(name for name, spec in _clients(plan).items() if spec.get("admission") == "refused")
 
 
@@ -59,7 +59,8 @@ def admissions(records: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     with records.open(errors="replace") as lines:
         for line in lines:
-            if not line.startswith("C,") or line.count(",") < 4:  # the last line may be cut short
+            # the last line of the file may be incomplete
+            if not line.startswith("C,") or line.count(",") < 4:
                 continue
             _, endpoint, what, _, detail = line.rstrip("\n").split(",", 4)
             if what == "connected":
@@ -91,6 +92,6 @@ def faults(found: Mapping[str, str], barred: frozenset[str]) -> list[Fault]:
 
 
 def _named(clients: list[str]) -> str:
-    """Returns the first client's name and the number of others."""
+    """Returns the first client's name, and how many further clients there are."""
     others = len(clients) - 1
     return clients[0] + (f" and {others} more client{'s' * (others > 1)}" if others else "")

@@ -20,7 +20,7 @@ from orchestrator.lab.probes import directions
 from orchestrator.plan.half_duplex import MEDIUM, ports
 from orchestrator.queueing import half_duplex
 
-TREE_NS = 60_000_000_000  # twice a spanning tree's forward delay, with room for topology changes
+TREE_NS = 60_000_000_000  # twice the forward delay of a spanning tree, and time for topology changes
 PORTS_NS = 10_000_000_000  # a physical port may negotiate its speed for some seconds
 PORT_NS = 10_000_000  # per port: the kernel reports links that came up in batches of a hundred
 

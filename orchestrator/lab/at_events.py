@@ -17,7 +17,7 @@ from orchestrator.lab.readback import Difference
 
 OF_LINKS = ("impair", "link-down", "link-up")
 OF_NODES = ("start", "stop", "kill", "restart", "limit", "set")
-MOST = 16  # most targets of one event that are read back, evenly spread: each takes up to 30 ms
+MOST = 16  # largest number of targets that are read back for one event, evenly spread; each takes up to 30 ms
 MOST_SHOWN = 5
 REMEDY = "no program of a node may use tc; put changes into the timeline"
 
@@ -51,8 +51,8 @@ class ReadBacks:
         return list(dict.fromkeys(link for node in known for link in carriers_of(self._lab, node)))
 
     def end(self) -> None:
-        """Compares all queues after the measurement, when that disturbs nothing; then warns of all
-        differences of the run.
+        """Compares all queues after the measurement, when this no longer disturbs it; then warns of all
+        differences found in the run.
         """
         try:
             for one in queue_readback.changed(self._lab):

@@ -18,9 +18,9 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError, TimedOut
 from orchestrator.lab.loop import Loop
 
-END_NS = 20 * SECOND  # time to process what is still in the pipes or on the way
+END_NS = 20 * SECOND  # time limit for processing packets that are still in the pipes or on the way
 CONNECT_S = 15
-# The shell command fails if the file exists, so that it overwrites nothing.
+# noclobber (-C) makes the shell fail if the file exists, so that no file is overwritten.
 RECEIVE = "umask 077; mkdir -p {place} && set -C && cat > {place}/{name}"
 
 
@@ -47,7 +47,7 @@ class Running:
 
     @property
     def said(self) -> str:
-        """The text that the program has printed on its standard error so far."""
+        """The text that the program has written to its standard error so far."""
         return self._read.decode(errors="replace")
 
     @property
@@ -124,7 +124,7 @@ def pipe(loop: Loop, capture: Capture, file: Path, on_end: Callable[[str], None]
         output = file.open("wb")
     if capture.compress:
         stages.insert(0, Stage(loop, f"{what}: zstd", (PROGRAM, "-q", "-c"), output, on_end))
-        output.close()  # zstd has it
+        output.close()  # zstd has its own copy of this descriptor
         output = stages[0].input
     return output, stages
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 START_NS = 20 * SECOND
 STOP_NS = 10 * SECOND
-LOOK_NS = 100 * MILLISECOND  # at a gigabit a second 12 MB may be written in between
+# interval of looking at the file's size; at 1 Gbit/s it grows by 12 MB in this time
+LOOK_NS = 100 * MILLISECOND
 
 
 def command(capture: Capture, *, virtual: bool = False) -> list[str]:
@@ -40,8 +41,8 @@ def command(capture: Capture, *, virtual: bool = False) -> list[str]:
 
 
 def end_at_limit(lab: Lab, point: Capture, stop: Callable[[str], None]) -> None:
-    """Ends a capture by `stop` when its file has reached its limit, looked at ten times a second, and warns
-    that its figures cover only the time before.
+    """Ends a capture by `stop` when its file has reached its limit, which it looks at ten times a second, and
+    warns that its figures cover only the time before.
     """
     mine = lab.captures[point.name]
 
@@ -79,7 +80,7 @@ def await_start(loop: Loop, name: str, process: CaptureProcess, died: Sequence[s
     try:
         loop.until(deadline, f"capture {name}", lambda: bool(died) or process.listening)
     except BaseException:
-        with suppress(LabError):  # the first error counts: a capture that never began has no counts
+        with suppress(LabError):  # the first error counts: a capture that did not begin has no counts
             process.stop()
         raise
     if died:
@@ -106,7 +107,7 @@ class TcpdumpCapture:
             argv = command(capture, virtual=virtual)
             self._tcpdump = Running(loop, argv, subprocess.DEVNULL, output, self._ended)
         finally:
-            output.close()  # tcpdump has it; without tcpdump the programs end
+            output.close()  # tcpdump has its own copy of this descriptor; without tcpdump the programs end
 
     @property
     def pid(self) -> int:
@@ -114,7 +115,7 @@ class TcpdumpCapture:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The process ids of tcpdump and of the programs that its packets go through."""
+        """The process ids of tcpdump and of the programs that process its packets."""
         return (self.pid, *(stage.pid for stage in self._stages))
 
     @property
@@ -143,7 +144,7 @@ class TcpdumpCapture:
         self._lost(f"captures.{self._name}: tcpdump ended {when}: {self.last_words}")
 
     def _lost(self, why: str) -> None:
-        """Reports the reason of an early end once; later reasons follow from the first."""
+        """Reports the reason of an early end once; later reasons are consequences of the first."""
         if not self._stopping:
             self._stopping = True
             self._on_death(why)

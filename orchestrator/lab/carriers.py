@@ -38,7 +38,8 @@ def not_passing(wanted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     failed: list[OSError] = []
 
-    def look() -> None:  # a thread of its own: it stays in the last namespace that it was in
+    # runs in a thread of its own, because a thread stays in the last namespace that it entered
+    def look() -> None:
         try:
             for netns, names in wanted.items():
                 enter(netns)
@@ -56,7 +57,7 @@ def not_passing(wanted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def hasten(netns: str, names: Sequence[str]) -> None:
-    """Makes the kernel process the carrier changes of these interfaces now, by requesting each."""
+    """Makes the kernel process the carrier changes of these interfaces now, with one request for each."""
     not_passing({netns: names})
 
 
@@ -69,7 +70,7 @@ def _waiting(names: Sequence[str]) -> list[str]:
 def _state(kernel: socket.socket, name: str) -> int | None:
     asked = attribute(IFLA_EXT_MASK, struct.pack("=I", SKIP_STATISTICS))
     asked += attribute(IFLA_IFNAME, name.encode() + b"\0")
-    body = bytes(16) + asked  # struct ifinfomsg: any
+    body = bytes(16) + asked  # struct ifinfomsg, zero except for the family
     kernel.send(struct.pack("=IHHII", 16 + len(body), RTM_GETLINK, REQUEST, 1, 0) + body)
     answer = kernel.recv(65536)
     if struct.unpack_from("=IH", answer)[1] == NLMSG_ERROR:

@@ -17,7 +17,7 @@ from orchestrator.lab.errors import LabError
 
 WANTED = ("cpu", "cpuacct", "memory", "pids")
 MARK = "user.vnet"  # an extended attribute that vNET sets on vnet/LAB
-EMPTY_S = 10.0  # until killed processes have left their group
+EMPTY_S = 10.0  # longest time in s until killed processes have left their group
 POLL_S = 0.01
 MOST_BYTES = 1 << 20  # limit of a counter file
 
@@ -27,7 +27,7 @@ class Layout:
     """The control groups of this kernel.
 
     version 2: one tree for all controllers; 1: one tree for each (perhaps beside a cgroup2 without
-    controllers); 0: none.
+    controllers); 0: no control groups.
     """
 
     version: int
@@ -46,7 +46,7 @@ def detect(mounts: str, controllers_of: dict[Path, str]) -> Layout:
     for _, point, kind, *_ in entries:
         offered = controllers_of.get(Path(point), "").split()
         if kind == "cgroup2" and {"cpu", "memory"} & set(offered):
-            # cpu.stat of a cgroup2 counts time with or without the cpu controller
+            # cpu.stat of cgroup2 has the CPU time with or without the controller `cpu`
             return Layout(2, {c: Path(point) for c in ("cpuacct", *offered) if c in WANTED})
     found: dict[str, Path] = {}
     for _, point, kind, options, *_ in entries:
@@ -116,7 +116,9 @@ class Groups:
         return f"{root}/{cgroup}/{name}" if root else None
 
     def adopt(self, cgroup: str) -> None:
-        """Moves a group's processes also into trees that were added later (version 1 has several)."""
+        """Moves a group's processes also into trees of controllers that were added later (only version 1 has
+        several trees).
+        """
         members = {pid for file in self.procs(cgroup) for pid in Path(file).read_text().split()}
         for file in self.procs(cgroup):
             for pid in members - set(Path(file).read_text().split()):
@@ -164,7 +166,7 @@ def lab_groups(layout: Layout, lab: str) -> list[Path]:
 
 
 def labs(layout: Layout) -> set[str]:
-    """Returns the names of all labs that have a group."""
+    """Returns the names of all labs that have a control group."""
     tops = [root / "vnet" for root in layout.roots(WANTED)]
     return {d.name for top in tops if top.is_dir() for d in top.iterdir() if d.is_dir() and is_ours(d)}
 
@@ -221,11 +223,12 @@ def remove_tree(top: Path, timeout_s: float = EMPTY_S) -> None:
             for pid in members(group):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            time.sleep(POLL_S)  # the subject is an empty group, the probe is rmdir, the deadline stands above
+            # waits until the group is empty, which rmdir shows; the deadline is checked above
+            time.sleep(POLL_S)
 
 
 def _remove_empty(top: Path) -> None:
-    """Removes the groups below `top` that have neither processes nor groups, which are most, without reading
+    """Removes the groups below `top` that contain neither processes nor groups (most of them) without reading
     their directories.
     """
     with contextlib.suppress(OSError):
@@ -258,7 +261,7 @@ def members(group: Path) -> list[int]:
 
 
 def remove_if_empty(directory: Path) -> None:
-    """Removes a group, such as the one of all labs, if it contains no other group."""
+    """Removes a group, such as the one above all labs' groups, if it contains no other group."""
     if directory.is_dir() and not any(entry.is_dir() for entry in directory.iterdir()):
         directory.rmdir()
 
@@ -275,7 +278,7 @@ def text_of(file: Path | str) -> str:
 
 
 def put(file: Path | str, text: str) -> None:
-    """Writes a file of the kernel by three system calls, as `text_of` reads."""
+    """Writes a file of the kernel with three system calls (open, write, close), as `text_of` reads one."""
     opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
         os.write(opened, text.encode())
@@ -287,7 +290,7 @@ def _write(file: Path, text: str) -> None:
     try:
         put(file, text)
     except ProcessLookupError:
-        return  # the process ended between listing and moving
+        return  # the process ended after it was listed
     except OSError as error:
         raise LabError(f"{file}: {text}: the kernel refuses ({error.strerror})") from error
 

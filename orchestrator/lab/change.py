@@ -126,7 +126,7 @@ def add(lab: Lab, node: Node, steps: Sequence[Step], links: Sequence[Link] = ())
         _take_away(lab, [node])
         raise
     finally:
-        lab.events.phase_name = phase  # the lab's own goes on
+        lab.events.phase_name = phase  # the lab continues in its own phase
 
 
 def remove(lab: Lab, names: Sequence[str]) -> None:

@@ -16,8 +16,9 @@ from contract.plan import Step
 from orchestrator.lab.errors import LabError
 from orchestrator.queueing import htb
 
-PATIENCE_S = 10.0  # a line takes tc less than a millisecond; a stopped machine may take long
-MOST = 64  # kept at once, each with two descriptors; the least recently used one is closed
+PATIENCE_S = 10.0  # s; tc needs less than 1 ms for a line, but a stopped machine may take long
+# largest number of `tc` processes kept, each with two descriptors; the least recently used one is closed
+MOST = 64
 END = b"["  # tc's JSON of qdiscs stands on one line, the last of an answer
 
 
@@ -75,7 +76,7 @@ class _Changer:
     def close(self) -> None:
         """Closes tc's input, which ends the process; kills it after 10 s."""
         for stream in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):  # lines that it never read
+            with contextlib.suppress(OSError):  # tc did not read all lines
                 assert stream is not None
                 stream.close()
         try:

@@ -23,13 +23,16 @@ from orchestrator.lab.state import Owned, forget_root, is_state, processes, star
 from orchestrator.nics import leases
 
 END_S = 10.0
-EACH_S = 0.01  # added per process: the kernel destroys thousands of namespaces one after the other
+# s added to the time limit for each process: the kernel destroys thousands of namespaces one after the other
+EACH_S = 0.01
 POLL_S = 0.01
 
 
 @dataclass
 class Removed:
-    """The names of the things that `destroy` removed, and the errors for the rest."""
+    """The names of the objects that `destroy` removed, and the errors for objects that it could not
+    remove.
+    """
 
     processes: list[str] = field(default_factory=list)
     domains: list[str] = field(default_factory=list)
@@ -47,7 +50,7 @@ class Removed:
 
 
 def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Removed:
-    """Removes everything that is left of `lab`, except its state directory if `keep_state`; continues after
+    """Removes all objects of `lab` that exist, except its state directory if `keep_state`; continues after
     errors, which the result contains.
     """
     state_dir = (root or state_root()) / lab
@@ -78,7 +81,8 @@ def _end_domains(lab: str, state_dir: Path, removed: Removed) -> None:
     """Ends the machines that a libvirt daemon runs for the lab. Machines of the embedded driver are processes
     of the lab.
     """
-    from orchestrator.lab.vm import leftovers as of_machines  # imported here: listing names does not need it
+    # imported here, because listing names does not need it
+    from orchestrator.lab.vm import leftovers as of_machines
 
     try:
         removed.domains += of_machines.remove(lab, state_dir)
@@ -106,8 +110,8 @@ def _give_nics_back(lab: str, root: Path, removed: Removed) -> None:
 
 
 def leftovers(lab: str, root: Path | None = None, leases_too: bool = True) -> list[str]:
-    """Returns everything of `lab` that exists, one line each; empty after a complete teardown. leases_too:
-    includes leased NICs.
+    """Returns every object of `lab` that exists, one line for each; empty after a complete teardown.
+    leases_too: includes leased NICs.
     """
     from orchestrator.lab.vm import leftovers as of_machines
     from orchestrator.lab.vm import storage
@@ -162,7 +166,7 @@ def _end_processes(lab: str, state_dir: Path, removed: Removed) -> None:
         if time.monotonic() - began > END_S + EACH_S * len(seen):
             removed.errors += [f"process {p.pid} ({p.role}) does not end" for p in living]
             return
-        time.sleep(POLL_S)  # the subject is the end of all, the probe is _living, the deadline stands above
+        time.sleep(POLL_S)  # waits until all have ended, which _living shows; the deadline is checked above
 
 
 def _living(lab: str, state_dir: Path) -> list[Owned]:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
-LOOKS = 5  # readings of both clocks; the quickest one counts
+LOOKS = 5  # number of pairs of readings of both clocks; the quickest pair counts
 
 
 def wall_offset_ns() -> int:
@@ -53,7 +53,7 @@ class MonotonicClock:
         return self.offset_ns + time.monotonic_ns()
 
     def advance(self, ns: int) -> None:
-        """Does nothing: the selector has waited, so real time has passed."""
+        """Does nothing: while the selector waited, real time has passed."""
 
 
 class JumpingClock:

@@ -22,7 +22,7 @@ class Cores:
     def __init__(self, nodes: Sequence[Node], allowed: Collection[int] | None = None) -> None:
         free = sorted(os.sched_getaffinity(0) if allowed is None else allowed)
         asking = [node.name for node in nodes if node.own_core]
-        # the first core stays shared by all other nodes
+        # the first core is always shared by all other nodes
         self.given = dict(zip(asking, reversed(free[1:]), strict=False))
         self.rest = set(free) - set(self.given.values())
 

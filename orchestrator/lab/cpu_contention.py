@@ -10,10 +10,10 @@ from pathlib import Path
 
 PROC, SYSTEM = Path("/proc"), Path("/sys/devices/system/cpu")
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-IDLE, IOWAIT, STEAL = 3, 4, 7  # fields of a line of /proc/stat
-LAST_CORE = 36  # field 39 of /proc/PID/stat, counted from the state
+IDLE, IOWAIT, STEAL = 3, 4, 7  # indices of these times in a line of /proc/stat
+LAST_CORE = 36  # index of field 39 of /proc/PID/stat, counted from the process state
 MICROSECOND = 1000
-Times = tuple[int, int, int]  # three counters that are read together
+Times = tuple[int, int, int]  # three counters that are read at the same time
 
 
 class NoCounterError(Exception):
@@ -128,7 +128,8 @@ class Waiting:
             ran, waited, slices = map(int, (self._proc / str(pid) / "schedstat").read_text().split())
         except (OSError, ValueError):
             return None
-        # Three zeros where the kernel has the file but does not count (proc_pid_schedstat in fs/proc/base.c).
+        # The kernel has the file but does not count: it then shows three zeros (proc_pid_schedstat in
+        # fs/proc/base.c).
         return (ran, waited, slices) if ran or waited or slices else None
 
 

@@ -56,14 +56,14 @@ def settle(run_dir: Path) -> bool:
         owner = Owner(**regular.read_json(run_dir / OWNER))
         dead = owner.dead()
     except (OSError, ValueError, TypeError):
-        # an earlier version wrote the file, or it is torn; the state then stays as it is, which is suspect,
-        # too
+        # an earlier version wrote the file, or it is incomplete; the run's state then stays `running`, which
+        # is suspect too
         return False
     return dead and interrupted(run_dir, "its lab was killed, or its machine went down: no end is recorded")
 
 
 def interrupted(run_dir: Path, why: str) -> bool:
-    """Records `interrupted` as the end of a run whose state is running; returns whether it did."""
+    """Records the state `interrupted` for a run whose state is `running`; returns whether it did."""
     if manifest.load(run_dir).state != RUNNING:
         return False
     manifest.ended(run_dir, "interrupted", why)

@@ -16,11 +16,12 @@ from pathlib import Path
 from orchestrator.lab.cgroup import text_of
 from orchestrator.lab.lab import Lab
 
-FILE = "disks.csv"  # in raw/; of machines: orchestrator/lab/vm/disks.py
+FILE = "disks.csv"  # in raw/; VM nodes have a file of their own (orchestrator/lab/vm/disks.py)
 HEADER = "node,disk,read_bytes,written_bytes,reads,writes,memory\n"
-OF_PROCESSES = "processes"  # in place of a disk's name: all disks, of all processes of a light node
+# stands in the column of the disk's name: all disks, all processes of a light node
+OF_PROCESSES = "processes"
 MEMORY = frozenset({"tmpfs", "ramfs"})
-OWN = "/tmp"  # images/agent/src/launch/sandbox/private.rs
+OWN = "/tmp"  # a directory that is the node's own (images/agent/src/launch/sandbox/private.rs)
 
 
 def write(lab: Lab, proc: Path = Path("/proc")) -> None:
@@ -41,9 +42,9 @@ def _lines(lab: Lab, proc: Path) -> Iterator[str]:
             found = [io_of(proc / pid / "io") for pid in pids]
             known = [one for one in found if one is not None]
             if not pids or len(known) < len(found):
-                continue  # a sum without this process would look like the sum of all
+                continue  # a sum without this process would look complete
             read, written = (sum(one[way] for one in known) for way in (0, 1))
-            # the youngest process is one of the node's programs, inside the sandbox
+            # the youngest process is a program of the node, inside the sandbox
             youngest = max(pids, key=int)
             yield f"{node.name},{OF_PROCESSES},{read},{written},,,{word(in_memory(proc / youngest))}\n"
 
@@ -77,9 +78,9 @@ def in_memory(process: Path) -> bool | None:
     except OSError:
         return None
     kinds = [after.split()[0] for before, _, after in lines if before.split()[4] == OWN]
-    return kinds[-1] in MEMORY if kinds else None  # the last mount covers those before it
+    return kinds[-1] in MEMORY if kinds else None  # the mount that was made last covers those before it
 
 
 def word(known: bool | None) -> str:
-    """Writes a field of the column `memory`; empty if it is not known."""
+    """Returns the text of a field of the column `memory`; empty if it is unknown."""
     return "" if known is None else str(int(known))

@@ -16,7 +16,7 @@ from orchestrator.lab.state import State
 from orchestrator.lab.traceroute import Traceroute, TracerouteResult
 
 OnMessage = Callable[[Message], None]
-PATIENCE_NS = 120 * SECOND  # 350 nodes in a slow lab kernel, with a machine shared by others
+PATIENCE_NS = 120 * SECOND  # time limit for 350 nodes in a slow lab kernel on a machine that others use, too
 
 
 class CaptureProcess(Protocol):
@@ -51,10 +51,10 @@ class Driver(Protocol):
     ) -> int: ...  # `call` without waiting; `on_answer` gets the message, for `request.read`
     def capture(
         self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None
-    ) -> CaptureProcess: ...  # without `on_death`, its early end ends the lab
-    # switches whole nodes, in contrast to their programs
+    ) -> CaptureProcess: ...  # if `on_death` is left out, an early end of the capture ends the lab
+    # switches whole nodes on or off, not only their programs
     def power(self, nodes: Sequence[Node], on: bool) -> None: ...
-    def destroy(self, nodes: Sequence[Node] | None) -> None: ...  # None: the whole lab
+    def destroy(self, nodes: Sequence[Node] | None) -> None: ...  # None destroys the whole lab
     def close(self) -> None: ...
 
 

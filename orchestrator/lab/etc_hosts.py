@@ -14,7 +14,8 @@ from contract.plan.family import faces
 
 HOSTS = "/etc/hosts"
 LOCAL = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
-# A node queries a resolver on its loopback, if it runs one; if none listens, the query fails at once.
+# The resolver's address is the node's loopback: a name server on the node answers there; without one, the
+# query fails at once.
 FIXED = {
     "/etc/resolv.conf": "nameserver 127.0.0.1\n",
     "/etc/host.conf": "multi on\n",
@@ -46,6 +47,7 @@ def write(directory: Path, nodes: Iterable[Node]) -> dict[str, str]:
         with file.open("r+" if file.exists() else "w") as stream:
             stream.write(text)
             stream.truncate()
-        file.chmod(0o644)  # whatever the umask: a node's programs read it as any user
+        # readable for all users whatever the umask, because a node's programs read it as any user
+        file.chmod(0o644)
         written[place] = str(file)
     return written

@@ -14,9 +14,10 @@ from orchestrator.lab.events import Warning
 
 LATE_NS = 250 * MILLISECOND
 SET_NS = (
-    MILLISECOND  # times of captures err by as much; two readings of an unset clock differ by 1 us or less
+    MILLISECOND  # the times of captures are as inexact; two readings of an unset clock differ by 1 us or less
 )
-LEAST_FREE_BYTES = 1 << 20  # less than a second of captures: stop while the manifest still fits
+# less than a second of captures needs: the run stops while the manifest still fits on the disk
+LEAST_FREE_BYTES = 1 << 20
 
 
 def room(run_dir: Path) -> None:

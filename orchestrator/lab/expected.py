@@ -20,7 +20,7 @@ from orchestrator.plan.netem import queue_limit
 # versions used 14, and the present one still does where this changes little, so that proofs keep their bytes.
 UNSEEN = 8
 LEAST_PASSING = 0.01  # least share of frames that the loss leaves for a longer train
-MINGLED = 0.02  # corrections below this part of a share are left out: a tenth of the tolerance
+MINGLED = 0.02  # a correction by less than this part of a share (a tenth of the tolerance) is left out
 
 
 def requested_loss(i: Impairment) -> float:
@@ -35,12 +35,12 @@ def requested_loss(i: Impairment) -> float:
 
 
 def stationary_loss(i: Impairment) -> float:
-    """Returns the share of frames that the impairment loses in the long run, duplicates not considered."""
+    """Returns the share of frames that the impairment loses in the long run, not considering duplicates."""
     return effective_share(i.loss, i.loss_correlation) if i.gemodel is None else requested_loss(i)
 
 
 def loss_memory(i: Impairment) -> float:
-    """Returns the correlation of neighbouring losses."""
+    """Returns the correlation between the losses of neighbouring frames."""
     if i.gemodel:
         return max(0.0, 1 - i.gemodel[0] - i.gemodel[1])
     return i.loss_correlation
@@ -57,8 +57,8 @@ def lost(i: Impairment) -> float:
 
 
 def passing(i: Impairment) -> float:
-    """Returns the share of frames that are on the link, at least 1e-6: those that no loss removes, copies not
-    counted.
+    """Returns the share of frames that are not lost and so are on the link, at least 1e-6; copies do not
+    count.
     """
     return max(1e-6, 1 - stationary_loss(i) * (1 - _duplicate(i)))
 
@@ -91,7 +91,7 @@ def copies(i: Impairment) -> float:
 
 def judged_copies(i: Impairment) -> float:
     """Returns the number of copies of a frame to which its share of flipped bits refers: one, or the mean
-    number of copies where copies and flipped bits mix.
+    number of copies if copies and flipped bits affect each other's share.
     """
     return max(1.0, copies(i)) if _mingled(i) else 1.0
 
@@ -112,8 +112,8 @@ def _mingled(i: Impairment) -> bool:
 
 
 def _twice(i: Impairment) -> float:
-    """Returns the share of frames of which both copies pass the loss; netem draws for the copy right after
-    the frame.
+    """Returns the share of frames of which both copies are not lost; netem draws for the copy right after the
+    frame.
     """
     if i.gemodel is None:
         return _duplicate(i) * spared_twice(i.loss, i.loss_correlation)
@@ -162,8 +162,8 @@ def overtaking(i: Impairment) -> float:
 
 
 def mean_ns(i: Impairment) -> float:
-    """Returns the mean of the delays (ns) that frames have: that of the delays which netem draws, and less
-    where copies overtake.
+    """Returns the mean of the delays (ns) of arriving frames: the mean of the delays that netem draws, or
+    less if copies overtake their frames.
     """
     mean, _ = TABLES.get(i.distribution, (0.0, 1.0))
     fall = FIRST[i.distribution][0] if i.distribution in FIRST else 0.0
@@ -171,8 +171,8 @@ def mean_ns(i: Impairment) -> float:
 
 
 def jitter_ns(i: Impairment) -> float:
-    """Returns the standard deviation (ns) of the delays that frames have; for a uniform law, the jitter to
-    which this deviation belongs.
+    """Returns the standard deviation (ns) of the delays that frames have; for a uniform distribution, the
+    jitter (half its width) that has this deviation.
     """
     _, deviation = TABLES.get(i.distribution, (0.0, 1.0))
     if (twice := overtaking(i)) and i.distribution in FIRST:

@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator.lab.errors import LabError
 
-MOST_BYTES = 256 * 1024  # in one answer
+MOST_BYTES = 256 * 1024  # largest number of bytes in one answer
 
 
 def part(run_dir: Path, path: Any, offset: Any = 0, length: Any = None) -> dict[str, Any]:

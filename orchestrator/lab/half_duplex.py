@@ -32,9 +32,9 @@ from orchestrator.lab.train import OFFER_FACTOR, offered_bps, paced, too_lossy, 
 
 Results = Mapping[tuple[str, str], Seen]
 UNBOUNDED_NS = 10**6 * SECOND
-AHEAD = 1.5  # rate that each direction offers, in rates of the link
-LONGER = 4  # length of a train, in trains of one direction, since two directions share the rate
-FINER = 3  # the error of the measured rate is at most this part of the tolerance, if time allows
+AHEAD = 1.5  # rate that each direction offers, as a multiple of the link's rate
+LONGER = 4  # length of a train, as a multiple of that for one direction, since two directions share the rate
+FINER = 3  # the error of the measured rate is at most the tolerance divided by this, if time allows
 
 
 def probes(links: Sequence[Link], tolerances: Tolerances, most_ns: int) -> list[Probe]:
@@ -60,7 +60,7 @@ def probes(links: Sequence[Link], tolerances: Tolerances, most_ns: int) -> list[
 
 
 def further(links: Sequence[Link], judged: Sequence[Proven], left_ns: int) -> list[Probe]:
-    """Returns longer trains for the undecided rates, as far as they take at most `left_ns`."""
+    """Returns longer trains for the undecided rates, limited so that they take at most `left_ns`."""
     found = [_longer(link, line) for line in judged for link in links if link.name == line.link]
     return [probe for trains in found if trains and length_ns(trains) <= left_ns for probe in trains]
 
@@ -88,15 +88,16 @@ def _longer(link: Link, line: Proven) -> list[Probe]:
 
 
 def told(line: Proven, links: Sequence[Link], tolerances: Tolerances, most_ns: int) -> Proven:
-    """Adds to the reason of an undecided judgement what would decide it; returns others unchanged. most_ns:
-    the time that the trains may take.
+    """Adds to the reason of an undecided verdict the time or length that would decide it; returns other
+    verdicts unchanged. most_ns: the time that the trains may take.
     """
     of = [link for link in links if link.name == line.link]
     trains = [probe for link in of for probe in _longer(link, line)]
     if not trains:
         return line
     longer_ns, first_ns = length_ns(trains), length_ns(probes(of, tolerances, UNBOUNDED_NS))
-    # With enough time the first trains are longer, and decide where the loss leaves enough of them.
+    # If there is time, the first trains are longer, so that they decide even if loss removes many of their
+    # frames.
     enough = all(2 * AHEAD * expected.passing(link.forward.impairment) >= OFFER_FACTOR for link in of)
     whole_ns = longer_ns if enough and longer_ns <= first_ns else first_ns + longer_ns
     return replace(line, reason=f"{line.reason}; {decides(whole_ns, most_ns)}")
@@ -166,7 +167,9 @@ def _sum(seen: Sequence[Seen]) -> Seen:
 
 
 def _again(link: Link, seen: Sequence[Seen], needs: int) -> int | None:
-    """Returns `needs`; None if trains as long as that were sent before, or none is long enough."""
+    """Returns `needs` (the length of the next train); None if trains of that length were sent before, or no
+    length is enough.
+    """
     line = _line(link, 0.0, None, 0, "cannot tell", "", 0.0, needs)
     longer = max((probe["count"] for probe in _longer(link, line)), default=0)
     return None if any(one.sent >= longer for one in seen) else needs

@@ -26,15 +26,16 @@ from orchestrator.lab.stopped_processes import (
 )
 
 BEAT_NS = 50 * MILLISECOND
-MOST_NODES = 16  # nodes whose agents' waiting time is read
-STALL_NS = 50 * MILLISECOND  # a smaller lateness counts only towards the mean: timers, other programs' slices
+MOST_NODES = 16  # largest number of nodes whose agents' waiting time is read
+# a shorter delay counts only towards the mean: timers and the time slices of other programs cause it
+STALL_NS = 50 * MILLISECOND
 BEATS = ("t_ns", "beats", "late_ns", "worst_ns", "stalled_ns", "suspended_ns", "set_ns")
 TAKEN = (
     "periods", "throttled", "throttled_ns", "ran_ns", "waited_ns", "slices", "pressure_ns", "cores",
     "cores_ns", "idle_ns", "steal_ns", "own_core_ns", "own_steal_ns", "heat_ns",
 )  # fmt: skip
 STOPPED = "stopped"
-# Files in raw/ of the lab process and of the process that owns its kernel.
+# The files in raw/ that the lab process and the process that owns the lab's kernel write.
 INSIDE, OUTER = "disturbance.csv", "disturbance.outer.csv"
 Columns = dict[str, int]
 
@@ -88,7 +89,7 @@ class Counters:
             try:
                 found |= look()
             except (cpu_contention.NoCounterError, OSError, ValueError, LookupError) as why:
-                self.unmade.setdefault(check, str(why) or repr(why))  # and the other counters are read
+                self.unmade.setdefault(check, str(why) or repr(why))  # the other counters are still read
         return found
 
     def _throttled(self) -> Columns:
@@ -129,12 +130,13 @@ class Heartbeat:
         stopped: StoppedProcesses | None = None,
     ) -> None:
         self._path, self._offset_ns, self._counters, self._stopped = path, offset_ns, counters, stopped
-        self._most_stopped = -1  # in the present second; -1: not looked at
+        self._most_stopped = -1  # number of stopped processes in the present second; -1: not yet counted
         self._over, self._due_ns = False, 0
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def start(self) -> None:
-        self._due_ns = time.monotonic_ns() + BEAT_NS  # a delayed start of the thread is a stall, too
+        # if the thread starts late, this counts as a late heartbeat, too
+        self._due_ns = time.monotonic_ns() + BEAT_NS
         try:
             self._thread.start()
         except RuntimeError as error:
@@ -153,7 +155,7 @@ class Heartbeat:
                 self._beat(file.write)
             if said := self._said():
                 self._path.with_suffix(".json").write_text(json.dumps(said) + "\n")
-        except OSError:  # a full disk ends the run by itself; the reduction says that lines are missing
+        except OSError:  # a full disk ends the run by itself, and the reduction reports the missing lines
             return
 
     def _said(self) -> dict[str, str]:
@@ -168,7 +170,8 @@ class Heartbeat:
     def _beat(self, write: Callable[[str], object]) -> None:
         heart, written = Heart(), 0
         due, over = self._due_ns, False
-        while not over:  # at least one beat: a thread that starts as it is stopped is late, too
+        # at least one heartbeat, so that a thread that starts while the process is stopped is late, too
+        while not over:
             time.sleep(max(0, due - time.monotonic_ns()) / SECOND)
             now, over = time.monotonic_ns(), self._over
             heart.beat(max(0, now - due))
@@ -193,7 +196,7 @@ def _suspended_ns() -> int:
 
 
 def of_process(pid: int) -> Callable[[], list[int]]:
-    """Returns a function that lists two pids: `pid` and that of the process that calls it."""
+    """Returns a function that lists two pids: `pid` and the caller's own."""
     return lambda: [pid, os.getpid()]
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-ENOUGH = 30  # fewer frames cannot show a share or a spread
-# Share of a tolerance that an interval may fill; the rest allows for an error of its middle.
+ENOUGH = 30  # with fewer frames no share or spread is judged
+# The part of a tolerance that an interval may fill; the rest allows for an error of its middle.
 ROOM = 0.7
-# If n frames could not decide: the share of the way to the tolerance's edge to aim at; least growth of n.
+# If n frames could not decide: the part of the distance to the tolerance's edge to aim at, and the least
+# growth of n.
 NEARLY, AGAIN = 0.9, 1.3
 
 
@@ -90,7 +91,7 @@ def quartile_range(
 
 
 def moments(values: Sequence[float]) -> tuple[float, float]:
-    """Returns (mean, sample standard deviation)."""
+    """Returns (mean, sample standard deviation) of the values."""
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return mean, 0.0
@@ -98,15 +99,15 @@ def moments(values: Sequence[float]) -> tuple[float, float]:
 
 
 def effective(n: int, correlation: float) -> float:
-    """Returns how many independent values are worth as much as `n` values of a first-order correlated series
-    (at least 2).
+    """Returns the number of independent values that are worth as much as `n` values of a series with
+    first-order correlation (at least 2).
     """
     return max(2.0, n * (1 - correlation) / (1 + correlation))
 
 
 def needed(n: int, half: float, tolerance: float) -> int | None:
-    """Returns the number of frames whose interval fills the share ROOM of the tolerance if the interval of n
-    frames is +- `half`; None if the tolerance is 0.
+    """Returns the number of frames whose interval fills the part ROOM of the tolerance, given that the
+    interval of n frames is +- `half`; None if the tolerance is 0.
     """
     return math.ceil(n * (half / (ROOM * tolerance)) ** 2) if tolerance else None
 

@@ -6,42 +6,60 @@ import json
 from typing import Any
 
 Message = dict[str, Any]
-MOST_BYTES = 64 << 20  # longest line; the request that creates thousands of nodes has some MiB
+MOST_BYTES = 64 << 20  # bytes of the longest line; the request that creates thousands of nodes has some MiB
 # Exceptions that code raises when a message does not have the expected form.
 STRANGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
+class LineError(ValueError):
+    """A line is no message; `before` holds the messages that came before it in the same chunk."""
+
+    def __init__(self, text: str, before: list[Message]) -> None:
+        super().__init__(text)
+        self.before = before
+
+
 class LineBuffer:
-    """Takes bytes and returns complete messages."""
+    """Collects chunks of bytes of any length and returns the messages that are complete."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
+        self._parts: list[bytes] = []  # parts of the line that is not complete
         self._waiting_bytes = 0
 
     def feed(self, chunk: bytes) -> list[Message]:
-        """Returns the messages that `chunk` completes; raises ValueError if a line is no JSON object or
-        exceeds MOST_BYTES.
+        """Returns the messages that `chunk` completes. Raises LineError at the first line that is no JSON
+        object or has more than MOST_BYTES bytes, and drops this line and the rest of the chunk.
         """
-        if b"\n" not in chunk:
-            self._parts.append(chunk)
-            self._waiting_bytes += len(chunk)
-            if self._waiting_bytes > MOST_BYTES:
-                self._parts, self._waiting_bytes = [], 0
-                raise ValueError(f"a line longer than {MOST_BYTES >> 20} MiB")
+        first, *others = chunk.split(b"\n")
+        self._parts.append(first)
+        self._waiting_bytes += len(first)
+        if not others and self._waiting_bytes <= MOST_BYTES:
             return []
-        *lines, rest = b"".join([*self._parts, chunk]).split(b"\n")
-        self._parts, self._waiting_bytes = ([rest] if rest else []), len(rest)
-        return [_message(line) for line in lines if line.strip()]
+        *lines, rest = [b"".join(self._parts), *(others or [b""])]
+        self._parts, self._waiting_bytes = [], 0
+        found: list[Message] = []
+        for line in lines:
+            try:
+                found += _messages(line)
+            except ValueError as error:
+                raise LineError(str(error), found) from error
+        self._parts, self._waiting_bytes = [rest], len(rest)
+        return found
 
 
-def _message(line: bytes) -> Message:
+def _messages(line: bytes) -> list[Message]:
+    """Returns the message of a line, none for a blank one; raises ValueError as `LineBuffer.feed` states."""
+    if len(line) > MOST_BYTES:
+        raise ValueError(f"a line longer than {MOST_BYTES >> 20} MiB")
+    if not line.strip():
+        return []
     try:
         value = json.loads(line)
     except RecursionError:
         raise ValueError(f"nested too deeply: {line[:80]!r}") from None
     if not isinstance(value, dict):
         raise ValueError(f"not a JSON object: {line[:80]!r}")
-    return value
+    return [value]
 
 
 def encode(message: Message) -> bytes:

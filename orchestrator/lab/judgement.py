@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-RATE = "rate"  # the quantity that trains show, and spaced frames do not
+RATE = "rate"  # the only quantity that trains of frames show and spaced frames do not
 ProofResult = Literal["holds", "fails", "cannot tell"]
-# Sizes from which a unit is written in, largest first.
+# Sizes (ns, bit/s) from which each unit is used in text, largest first.
 _UNITS: dict[str, tuple[tuple[float, str], ...]] = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns")),
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")),
@@ -24,7 +24,7 @@ class Seen:
     """The results of one series of probe frames."""
 
     sent: int
-    received: int  # distinct frames
+    received: int  # distinct frames that arrived
     duplicates: int
     corrupted: int
     delays_ns: Sequence[int]
@@ -49,16 +49,18 @@ def shown(unit: str, *values: float) -> str:
 
 
 def decides(whole_ns: int, most_ns: int) -> str:
-    """Returns the remedy for an undecided quantity that takes `whole_ns` to decide, of which `most_ns` were
+    """Returns the remedy for an undecided quantity that would take `whole_ns` to decide, while `most_ns` are
     allowed.
     """
-    if whole_ns <= most_ns:  # the proof has made all its attempts
+    if whole_ns <= most_ns:  # the proof has made all attempts that the time allows
         return "it lies near the edge of the tolerance: another seed may decide"
     return f"a longer proof decides: `proof: {{at_most: {math.ceil(whole_ns / 1e9)} s}}`"
 
 
 def loud_reason(unit: str, tolerance: float, adds: str) -> str:
-    """Returns the reason of a machine that adds more (`adds`, in words) than the tolerance."""
+    """Returns the reason for a verdict `cannot tell` if the machine itself adds more (`adds`, in words) than
+    the tolerance.
+    """
     return (
         f"this machine adds {adds}, more than the tolerance of {shown(unit, tolerance)}; "
         "prove again when it is idle, use `--time virtual`, or allow more: `proof:`"

@@ -18,7 +18,8 @@ Counted = dict[str, dict[str, int]]  # by node, by counter as `nstat` names it
 STACKS_HEADER = "node,counter,value\n"
 PEAKS_FILE = "peaks.csv"  # in raw/
 PEAKS_HEADER = "t_ns,node,memory_bytes\n"
-# These files stand beside memory.usage_in_bytes (version 1) and memory.current (version 2, since Linux 5.19).
+# Names of the peak's file in version 1 and version 2 (since Linux 5.19), beside memory.usage_in_bytes and
+# memory.current.
 PEAKS = ("memory.max_usage_in_bytes", "memory.peak")
 
 
@@ -42,7 +43,7 @@ def write_stacks(path: Path, before: Counted, after: Counted) -> None:
 
 
 def _growth(before: int, after: int) -> int:
-    """Returns the growth of one counter; for a counter that fell (a restarted machine), its value."""
+    """Returns the growth of one counter; if it fell, because a machine restarted, its value."""
     return after - before if after >= before else after
 
 

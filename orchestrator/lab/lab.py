@@ -52,9 +52,9 @@ class Lab:
     pids: dict[str, int] = field(default_factory=dict)
     ready: bool = False
     in_scenario: bool = False  # true from the start of its software to the end of its drain
-    sampling: bool = False  # a scenario takes samples, until the lab ends
-    watched: bool = False  # sampled only because a client of the control socket requested samples
-    serving: bool = False  # the lab only serves requests
+    sampling: bool = False  # whether a scenario takes samples; true until the lab ends
+    watched: bool = False  # samples are taken only because a client of the control socket requested them
+    serving: bool = False  # the lab only serves requests, without a scenario
     entered: set[str] = field(default_factory=set)  # nodes on which a command ran (`vnet exec`, `run:`)
     captures: dict[str, Running] = field(default_factory=dict)  # running captures by name
     connected: tuple[int, int] = (0, 0)  # connected sessions now, and all sessions that connect
@@ -62,7 +62,7 @@ class Lab:
     before_change: Callable[[str, Iterable[str], str], None] = field(
         default=lambda *_: None
     )  # action, targets and label of an event
-    # called with link and direction
+    # is called with link and direction
     after_change: Callable[[str, str], None] = field(default=lambda *_: None)
 
     def __post_init__(self) -> None:
@@ -78,8 +78,8 @@ class Lab:
             self.impairments[link.name, "reverse"] = link.reverse.impairment
 
     def note_limits(self, applied: dict[str, dict[str, Any]]) -> None:
-        """Records applied limits in the manifest; keeps a node's other limits, since a new reservation
-        elsewhere changes only its weight.
+        """Records applied limits in the manifest; keeps the node's other recorded limits, because a new
+        reservation of another node changes only weights.
         """
         known = self.manifest.limits
         for node, limits in applied.items():
@@ -91,12 +91,12 @@ class Lab:
             self.manifest.limits.pop(node.name, None)
 
     def part(self, node: str) -> None:
-        """Removes a node's access links and wires to other nodes, and the other nodes' interfaces on these
-        wires.
+        """Removes the access links of a node and its wires to other nodes, also the interfaces of the other
+        nodes on these wires.
         """
         own = [n for n, link in self.links.items() if link.kind == "access" and link.a == node]
         wires = [n for n, link in self.links.items() if link.kind == "nodes" and node in (link.a, link.b)]
-        for other, of in list(self.nodes.items()):  # a wire ends at both ends
+        for other, of in list(self.nodes.items()):  # a wire vanishes at both of its ends
             left = tuple(card for card in of.interfaces if card.segment not in wires)
             self.nodes[other] = dataclasses.replace(of, interfaces=left) if wires else of
         for name in own + wires:

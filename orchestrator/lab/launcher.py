@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.jsonlines import LineBuffer, Message, encode
+from orchestrator.lab.jsonlines import LineBuffer, LineError, Message, encode
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Answer, Operation
 
@@ -82,7 +82,7 @@ class Launcher:
         return answer
 
     def expect_end(self) -> None:
-        """Makes the end of the connection no error from now on."""
+        """Makes the end of the connection count as no error from now on."""
         self._on_lost = lambda _: None
 
     def close(self) -> None:
@@ -100,21 +100,23 @@ class Launcher:
         if not chunk:
             self._lose("its connection closed")
             return
+        wrong = ""
         try:
             messages = self._buffer.feed(chunk)
-        except ValueError as error:
-            self._lose(f"it sent what is no message: {error}")
-            return
+        except LineError as error:
+            messages, wrong = error.before, f"it sent what is no message: {error}"
         for message in messages:
             if not self.lost:
                 self._take(message)
+        if wrong and not self.lost:
+            self._lose(wrong)
 
     def _take(self, message: Message) -> None:
         number = message.get("id")
         if number is None:
             self._on_event(message)
         elif (request := self._requests.get(number)) is None:
-            return  # answers a call that gave up waiting
+            return  # the answer to a call that is no longer waited for
         elif "event" in message:
             if request.on_event:
                 request.on_event(message)

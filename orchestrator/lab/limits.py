@@ -19,7 +19,7 @@ from orchestrator.lab.errors import LabError
 
 PERIOD_US = 100_000
 LONG_PERIOD_US = 1_000_000
-LEAST_QUOTA_US = 1_000  # kernel/sched/core.c: min_cfs_quota_period
+LEAST_QUOTA_US = 1_000  # least quota in us: min_cfs_quota_period of kernel/sched/core.c
 SHARES_PER_CORE = 1024
 WEIGHT_PER_CORE = 500
 
@@ -118,7 +118,7 @@ class Limits:
                 self._groups.need("pids", f"nodes.{node.name}: process limit")
 
     def reserve(self, nodes: Sequence[Node]) -> dict[str, int]:
-        """Sets the weights of all nodes of the lab, if any of them has a reservation; returns the weights as
+        """Sets the CPU weights of all nodes of the lab, if any node has a reservation; returns the weights as
         read back, by node.
         """
         file = "cpu.weight" if self._groups.layout.version == 2 else "cpu.shares"
@@ -129,8 +129,8 @@ class Limits:
         }
 
     def weights(self, nodes: Sequence[Node]) -> dict[str, int]:
-        """Returns the weights for these nodes' reservations; raises LabError if these exceed the machine's
-        cores.
+        """Returns the CPU weights for these nodes' reservations; raises LabError if the reservations together
+        exceed the machine's cores.
         """
         asked = {n.name: cores_of(n, "reserve", self.mhz) for n in nodes}
         scale, least = (WEIGHT_PER_CORE, 1) if self._groups.layout.version == 2 else (SHARES_PER_CORE, 2)
@@ -161,7 +161,7 @@ class Limits:
 
     def _memory(self, node: Node, asked: int) -> int:
         file = "memory.max" if self._groups.layout.version == 2 else "memory.limit_in_bytes"
-        # The kernel keeps whole pages.
+        # The kernel rounds memory limits to whole pages.
         return int(self._set("memory", node, file, str(asked), tolerance=4096))
 
     def _set(self, controller: str, node: Node, name: str, text: str, tolerance: int = 0) -> str:

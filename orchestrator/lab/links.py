@@ -108,10 +108,10 @@ def set_devices(lab: Lab, ends: Iterable[End], up: bool) -> None:
 
 
 def put_back(lab: Lab, nodes: Iterable[Node]) -> None:
-    """Sets the ports and wires of nodes up again, except wires of links that are down."""
+    """Sets the ports and wires of nodes up again, except wires of links that were set down."""
     nodes = list(nodes)
     wires = [name for node in nodes for name in wires_of(lab, node) if name not in lab.down]
-    # A machine's port on a link between nodes is that link's own end.
+    # A VM node's port on a link between nodes is the end of that link.
     there = [
         c.port for n in nodes for c in n.interfaces if c.port and (n.vm is None or c.segment not in lab.down)
     ]
@@ -181,7 +181,7 @@ def wire_ends(lab: Lab, name: str) -> list[End]:
     if link.kind == "medium":
         return [(core, s.bridge) for s in lab.plan.segments if s.name == name]
     side = link.reverse if link.kind == "access" else link.forward
-    if side.enter is not None:  # the qdisc is inside a bridge VM; its tap is the end in the core
+    if side.enter is not None:  # the qdisc is inside a bridge VM, whose tap is the end in the core namespace
         return [(core, side.enter)]
     return [(side.netns, side.device)]
 
@@ -192,7 +192,8 @@ def in_core(lab: Lab, link: Link) -> list[str]:
     """
     if not link.through_core:
         return []
-    ways = (link.forward, link.reverse) if link.forward.enter is None else ()  # otherwise a bridge VM does
+    # otherwise a bridge VM has the qdisc
+    ways = (link.forward, link.reverse) if link.forward.enter is None else ()
     nodes = [node for name in (link.a, link.b) if (node := lab.nodes.get(name)) is not None]
     cards = [card for node in nodes for card in node.interfaces if card.segment == link.name]
     ends = [device for card in cards for device in (card.port, card.bridge) if device]

@@ -22,7 +22,7 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 SNAPLEN = 1600
 LARGEST = 262_144
 MOST_BYTES = 1 << 30  # size at which a live capture ends, so that a forgotten one does not fill the disk
-MOST = 16  # live captures at a time
+MOST = 16  # largest number of live captures at a time
 
 
 def capture(lab: Lab, request: Message) -> dict[str, Any]:
@@ -82,14 +82,16 @@ def _begin(lab: Lab, point: Capture) -> None:
     try:
         await_start(lab.loop, point.name, process, died)
     except BaseException:
-        file.unlink(missing_ok=True)  # frees the capture's name
+        file.unlink(missing_ok=True)  # the capture's name is free again
         raise
     lab.captures[point.name] = Running(point, process, file, live=True)
     _bound(lab, point.name)
 
 
 def _bound(lab: Lab, name: str) -> None:
-    """Checks the size of a capture file once a second; beyond MOST_BYTES ends the capture with a warning."""
+    """Checks the size of a capture file once a second; ends the capture with a warning when it exceeds
+    MOST_BYTES.
+    """
     mine = lab.captures[name]
 
     def look() -> None:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from orchestrator.lab.clock import MILLISECOND, SECOND, Clock
 from orchestrator.lab.errors import TimedOut
 
-SHORTEST_WAIT_NS = MILLISECOND  # before a probe without a descriptor is called again, then twice that ...
-LONGEST_WAIT_NS = SECOND // 4  # ... up to this
+# time before a probe without a descriptor is called again; it doubles with each call ...
+SHORTEST_WAIT_NS = MILLISECOND
+LONGEST_WAIT_NS = SECOND // 4  # ... up to this time
 Call = Callable[[], None]
 
 
@@ -149,7 +150,9 @@ class Loop:
             self._run_timers()
 
     def _dispatch(self, wait_s: float) -> bool:
-        """Waits for ready descriptors, with a timeout, and serves them; returns whether any was ready."""
+        """Waits for ready descriptors, at most for a timeout, and serves them; returns whether any
+        was ready.
+        """
         served = self._calls.turn(wait_s)
         self._run_timers()
         return served
@@ -164,7 +167,7 @@ class Loop:
             if not timer.interval_ns:
                 timer.call()
                 continue
-            # Missed calls are skipped: the next one is at the first multiple of the interval after now.
+            # Missed calls are skipped: the next call is at the first multiple of the interval after now.
             timer.due_ns += timer.interval_ns * (1 + (now - timer.due_ns) // timer.interval_ns)
             heapq.heappush(self._timers, timer)
             timer.call()

@@ -16,7 +16,7 @@ from orchestrator.plan.capacity import MEMORY_SHARE, VM_BYTES, MachineFacts
 
 MEMINFO = Path("/proc/meminfo")
 NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
-GUEST_CORES = 1  # User-Mode Linux as built here
+GUEST_CORES = 1  # number of cores of User-Mode Linux as vNET builds it
 GUEST_FILES = 65536  # the limit that the guest's init sets (kernel/uml/init.py)
 
 

@@ -17,7 +17,8 @@ from contract import manifest
 from contract.plan import PHASES, Plan
 from orchestrator.lab.events import Events
 
-RESERVE_BYTES = 1 << 19  # given back before the last manifest is written: a full disk cannot swallow it
+# size of a file that is removed before the last manifest is written, so that a full disk has room for it
+RESERVE_BYTES = 1 << 19
 
 
 class Manifest(manifest.Manifest):
@@ -32,7 +33,7 @@ class Manifest(manifest.Manifest):
             time=kernel.get("time", "real"), host=host, state="running",
         )  # fmt: skip
         self._run_dir = run_dir
-        self._ours: list[dict[str, Any]] | None = None  # warnings as last written
+        self._ours: list[dict[str, Any]] | None = None  # the warnings that were written last
         self._reserve = run_dir / "raw" / ".reserve"
         self._reserve.write_bytes(b"\0" * RESERVE_BYTES)
 
@@ -56,8 +57,8 @@ class Manifest(manifest.Manifest):
         self.t0_ns = t0_ns
 
     def write(self, events: Events) -> None:
-        """Writes the manifest with the lab's warnings, and keeps what the reduction of a kept lab added to
-        the file: warnings, checks, and that the run was sealed.
+        """Writes the manifest with the lab's warnings, and keeps what a reduction added to the file if the
+        lab continued after it: warnings, checks and the seal.
         """
         ours = [asdict(w) for w in events.warnings]
         before = self._ours
@@ -68,7 +69,7 @@ class Manifest(manifest.Manifest):
         manifest.write(self._run_dir, self.contents(ours + others))
 
     def finish(self, events: Events, state: str, error: str | None) -> None:
-        """Writes the last state; frees reserved bytes first, so that this works on a full disk."""
+        """Writes the final state; frees the reserved bytes first, so that this works on a full disk."""
         self._reserve.unlink(missing_ok=True)
         self.state, self.error = state, error
         self.write(events)
@@ -100,7 +101,8 @@ VERSION_COMMANDS = {
 def _vnet() -> str:
     project = Path(__file__).parents[2] / "pyproject.toml"
     if not project.exists():
-        from orchestrator.project import PROJECT  # here: in a checkout nothing needs it
+        # imported here, because a checkout without metadata does not need it
+        from orchestrator.project import PROJECT
 
         project = PROJECT / "pyproject.toml"
     found = re.search(r'^version = "(.+)"', project.read_text(), re.MULTILINE) if project.exists() else None

@@ -49,7 +49,8 @@ def marked(names: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     failed: list[OSError] = []
 
-    def look() -> None:  # a thread of its own: it stays in the last namespace that it was in
+    # runs in a thread of its own, because a thread stays in the last namespace that it entered
+    def look() -> None:
         try:
             found.extend(n for n in wanted if _is_ours(n))
         except PermissionError:
@@ -111,7 +112,7 @@ def _is_ours(path: Path) -> bool:
         if not _is_mount(path, status):
             return path.read_text() == MARK
         enter(path.name)
-    except FileNotFoundError:  # the namespace has just been removed
+    except FileNotFoundError:  # the namespace was removed just now
         return False
     return _alias() == MARK
 

@@ -39,7 +39,8 @@ def seed(netns: str, seeds: Mapping[str, int]) -> dict[str, int]:
     found: dict[str, int] = {}
     failed: list[OSError] = []
 
-    def inside() -> None:  # a thread of its own: it stays in the last namespace that it was in
+    # runs in a thread of its own, because a thread stays in the last namespace that it entered
+    def inside() -> None:
         try:
             enter(netns)
             with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
@@ -74,8 +75,8 @@ def _netems(kernel: socket.socket) -> Iterator[tuple[str, bytes, bytes]]:
 
 
 def _change(kernel: socket.socket, header: bytes, options: bytes, value: int) -> None:
-    """Sends the options of a netem qdisc back to the kernel with another seed; all else stays as it is.
-    Raises OSError if the kernel refuses.
+    """Sends the options of a netem qdisc back to the kernel with another seed; everything else stays as it
+    is. Raises OSError if the kernel refuses.
     """
     family, device, handle, parent, _ = HEADER.unpack(header)
     kept = attributes(options[QOPT:])

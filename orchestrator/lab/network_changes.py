@@ -21,7 +21,7 @@ REPLACES = 0x100  # NLM_F_REPLACE (linux/netlink.h)
 UP = 0x1  # IFF_UP
 FAILED = 0x20  # NUD_FAILED (linux/neighbour.h)
 IFLA_ADDRESS, IFLA_MTU, IFA_ADDRESS, IFA_LOCAL, RTA_DST, NDA_DST = 1, 4, 1, 2, 1, 1
-DISCARDS = {6: "blackhole", 7: "unreachable", 8: "prohibit"}  # RTN_*: routes that deliver nothing
+DISCARDS = {6: "blackhole", 7: "unreachable", 8: "prohibit"}  # RTN_*: types of routes that deliver no packets
 BY_KERNEL = 2  # RTPROT_KERNEL
 FAMILIES = {int(socket.AF_INET): "0.0.0.0", int(socket.AF_INET6): "::"}
 NameOf = Callable[[int], str]  # returns a device's name by its index
@@ -43,7 +43,8 @@ def changes(node: Node, one: Announcement, name_of: NameOf) -> Iterator[Change]:
     kernel's own IPv4 routes.
     """
     cards = {card.name: card for card in node.interfaces}
-    if one.kind in (NEWLINK, DELLINK) and one.body[0] == socket.AF_UNSPEC:  # others: a bridge's ports
+    # messages of other families concern a bridge's ports
+    if one.kind in (NEWLINK, DELLINK) and one.body[0] == socket.AF_UNSPEC:
         yield from _link(cards, one)
     elif one.body[0] not in FAMILIES:
         return
@@ -84,7 +85,7 @@ def _address(cards: dict[str, Interface], one: Announcement, name_of: NameOf) ->
     about = attributes(one.body[8:])
     device, address = name_of(_number(one.body, 4)), _ip(about.get(IFA_LOCAL) or about.get(IFA_ADDRESS, b""))
     if device not in cards or not (one.sender or one.body[0] == socket.AF_INET):
-        return  # the kernel gives and takes IPv6 addresses by itself
+        return  # the kernel adds and removes IPv6 addresses by itself
     own = any(_same(planned, address) for planned in cards[device].addresses)
     if one.kind == NEWADDR:
         yield Change(f"{device}: address {address} added", adds=True)

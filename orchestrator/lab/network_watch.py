@@ -35,7 +35,7 @@ OF_LINKS = ("link-down", "link-up")
 OF_NODES = ("start", "stop", "kill", "restart", "set", "add", "remove")
 _RUNS = r"\b(ip|ifconfig|ifup|ifdown|route|arp|ethtool|bridge|nmcli)\b|\.sh\b"
 SO_ATTACH_FILTER = 26  # asm-generic/socket.h
-LOW = 0 if sys.byteorder == "little" else 1  # place of the low byte of a number of 16 bits
+LOW = 0 if sys.byteorder == "little" else 1  # position of the low byte of a 16-bit number
 # Neighbours change by themselves all the time. A program made the change if its port is known (a netlink
 # socket), or if the entry is permanent (`arp -s`). Instructions of classic BPF: operation, jump if true, jump
 # if false, operand.
@@ -43,7 +43,7 @@ FILTER = (
     (0x30, 0, 0, 4 + LOW), (0x15, 1, 0, NEWNEIGH), (0x15, 0, 4, DELNEIGH),  # the message's kind
     (0x20, 0, 0, 12), (0x15, 0, 2, 0),  # loads the sender's port
     (0x30, 0, 0, 24 + LOW), (0x45, 0, 1, 0x80),  # ndm_state: NUD_PERMANENT
-    (0x06, 0, 0, 0xFFFFFFFF), (0x06, 0, 0, 0),  # keep, discard
+    (0x06, 0, 0, 0xFFFFFFFF), (0x06, 0, 0, 0),  # keeps the message, or discards it
 )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def _warn(lab: Lab, found: list[Change], what: str, remedy: str, suspect: bool) 
 
 
 def _changed(lab: Lab, places: Places, unread: list[str]) -> list[Change]:
-    """Returns the changes by programs and closes the sockets; adds to `unread` the namespaces whose
+    """Returns the changes made by programs and closes the sockets; adds to `unread` the namespaces whose
     announcements are incomplete.
     """
     own, found = set(_changed_by_lab(lab)), list[Change]()

@@ -141,7 +141,7 @@ def forget_dead(root: Path) -> None:
 
 
 def _dead(root: Path, lease: Lease) -> bool:
-    """Returns whether the lab's process has ended and the lab left nothing but its leases."""
+    """Returns whether the lab's process has ended and of the lab only its leases exist."""
     if Owned("lab", lease.pid, lease.start_ticks).alive:
         return False
     return not cleanup.leftovers(lease.lab, root, leases_too=False)

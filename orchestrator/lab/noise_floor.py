@@ -18,16 +18,16 @@ from orchestrator.lab.operations import Probe, Probed, Prove
 from orchestrator.lab.probes import SIZE, SPACING_NS
 from orchestrator.lab.tolerance import Noise
 
-NEAR, FAR = "ref.a", "ref.b"  # a dot: no device of a lab has one in its name
+NEAR, FAR = "ref.a", "ref.b"  # device names with a dot, which no device of a lab has
 REQUESTED = Impairment(delay_ns=MILLISECOND, limit_packets=1000)
 QUIET_FRAMES = 100
 MOST_FRAMES = 1000
-LEAST = 20  # frames that must come back
+LEAST = 20  # least number of frames that must arrive
 
 
 def wanted(links: Sequence[Link]) -> bool:
-    """Returns whether a direction has a delay that netem adds in the lab's own kernel; directions through a
-    bridge VM do not count.
+    """Returns whether netem in the lab's own kernel delays this direction; directions through a bridge VM do
+    not count.
     """
     ways = [d for link in links for d in (link.forward, link.reverse) if d.enter is None]
     return any(d.impairment.delay_ns for d in ways)

@@ -30,8 +30,8 @@ class OwnGroups:
         self._sharing: dict[str, Node] = {}
 
     def make(self, nodes: Iterable[Node]) -> None:
-        """Makes the groups before the nodes' processes start: their own for nodes with software or limits,
-        the shared one for others.
+        """Makes the groups before the nodes' processes start: one of its own for each node with software or
+        limits, and the shared one for the others.
         """
         nodes = list(nodes)
         own = [n for n in nodes if n.software or limited(n)]
@@ -53,8 +53,8 @@ class OwnGroups:
             del self._sharing[node.name]
 
     def renew(self, nodes: Iterable[Node]) -> None:
-        """Creates the groups again in control-group trees that have none yet, and moves their processes into
-        them.
+        """Creates the groups also in control-group trees that were added since, and moves their processes
+        into them.
         """
         own = [n.cgroup for n in nodes if n.name not in self._sharing]
         groups = own + ([self._shared] if self._sharing else [])
@@ -63,8 +63,8 @@ class OwnGroups:
             self._groups.adopt(group)
 
     def remove(self, nodes: Iterable[Node]) -> None:
-        """Removes the nodes' own groups; nodes that share a group are only forgotten, and the shared group
-        stays.
+        """Removes the nodes' own groups; nodes that share a group are only forgotten, because the shared
+        group stays.
         """
         self._groups.remove(n.cgroup for n in nodes if self._sharing.pop(n.name, None) is None)
 

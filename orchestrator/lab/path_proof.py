@@ -21,8 +21,10 @@ from orchestrator.lab.traceroute import FRAME_BYTES, SPACING_S, Traceroute, Trac
 from orchestrator.plan.paths import Path, Paths, pairs
 
 MOST_PATHS = 24
-LOOKS = 3  # attempts at a path that does not hold; the second, on its own, replaces the one beside others
-SURE = 0.93  # confidence of the median's interval between the smallest and the largest of five echoes
+# attempts at a path that does not hold; the second attempt, which runs alone, replaces the first, which ran
+# beside others
+LOOKS = 3
+SURE = 0.93  # confidence that the median lies between the smallest and the largest of five echoes
 Way = tuple[Node, str, Path, Path]  # sending node, destination address, path there, path back
 
 
@@ -53,7 +55,7 @@ def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Proven]:
     for attempt in range(LOOKS - 1):
         for n, way in enumerate(ways):
             judged = _time(names[n], way, found[n], tolerance, machines).verdict
-            # On a slow path echoes may queue behind those of other paths, and a path would fail because of
+            # On a slow path, echoes may queue behind those of other paths; then a path would fail because of
             # the others.
             if judged == "cannot tell" or (judged == "fails" and together and attempt == 0):
                 alone = tracer.traceroute([requested[n]])[0].round_trips_ns
@@ -165,7 +167,7 @@ def _time(name: str, way: Way, seen: TracerouteResult, each: Tolerance, machines
             "no echo came back",
         )  # fmt: skip
     middle, (low, high) = statistics.median(values), _interval(values)
-    # Every hop there and back wakes a kernel, and each link's jitter may lie on the same side.
+    # Every hop there and back wakes a kernel, and the jitter of all links may have the same sign.
     hops = len(there.nodes) + len(back.nodes) - 2
     tolerance = max(each.amount * hops, each.share * requested) + JITTER_TAIL * (
         there.jitter_ns + back.jitter_ns

@@ -92,6 +92,6 @@ def _sum(parts: Sequence[Seen]) -> Seen:
 
 
 def added(first: Seen, more: Seen) -> Seen:
-    """Returns two series of one direction as one, with the arrival times of both."""
+    """Returns two series of the same direction as one, with the arrival times of both."""
     arrivals = [*first.arrivals_ns, *more.arrivals_ns]
     return replace(_sum([first, more]), arrivals_ns=arrivals)

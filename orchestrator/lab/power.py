@@ -19,10 +19,10 @@ from orchestrator.lab.links import all_ends, put_back, set_devices
 
 STOP_NS = 10 * SECOND
 MARGIN_NS = 30 * SECOND
-# Takes one line for one node; only a kernel with images/kernel/node-faults.patch has it.
+# The file takes one line for each node; only a kernel with images/kernel/node-faults.patch has it.
 CONTROL = Path("/proc/sys/kernel/lab_node")
 Item = tuple[str, Software]
-Failure = tuple[str, Software, str]  # node, program, error
+Failure = tuple[str, Software, str]  # node, program, error text
 States = Mapping[str, Mapping[str, operations.SoftwareState]]
 
 
@@ -78,7 +78,7 @@ def together(
 
 
 def insist(failed: Sequence[Failure]) -> None:
-    """Raises LabError with every failed program and its error; does nothing if there is none."""
+    """Raises LabError with every failed program and its error; does nothing if none failed."""
     if failed:
         raise LabError("; ".join(f"nodes.{node}.{s.name}: {error}" for node, s, error in failed))
 
@@ -219,7 +219,9 @@ def clock(lab: Lab, node: str, offset_ns: int) -> None:
 
 
 def _tell_kernel(lab: Lab, node: str, what: str, values: str) -> None:
-    """Writes a line about a node. It names the node's agent, which is spared, since it measures."""
+    """Writes a line about a node to the kernel's file. The line names the node's agent, which the fault
+    spares because it measures.
+    """
     pid = lab.pids.get(node)
     if pid is None:
         raise LabError(f"nodes.{node}: {what}: the node is not there")

@@ -11,7 +11,8 @@ from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.operations import Probe
 from orchestrator.plan.netem import FRAME_BYTES
 
-FRAMES_IN_ALL = 8_000  # frames of all directions: what the slowest lab kernel forwards in about a second
+# number of probe frames of all directions together: what the slowest lab kernel forwards in about a second
+FRAMES_IN_ALL = 8_000
 FRAMES_MOST, FRAMES_LEAST = 1000, 10
 FRAMES_PLAIN = 5
 SPACING_NS = 2 * MILLISECOND
@@ -21,7 +22,8 @@ SMALLEST = 60  # an Ethernet frame without its FCS
 HEADER = 14
 
 TRAIN_NS = SECOND  # longest duration of a train
-TRAIN_TOLD_NS = 25 * MILLISECOND  # length of a fast train after its head: 0.1 ms of lateness are then 1 %
+# length of a fast train behind its first frames; a lateness of 0.1 ms is then an error of less than 1 %
+TRAIN_TOLD_NS = 25 * MILLISECOND
 TRAIN_FRAMES_IN_ALL, TRAIN_FRAMES_MOST, TRAIN_FRAMES_LEAST = 40_000, 6000, 40
 TRAIN_FRAMES_ENOUGH = 200
 # A queue shorter than this makes the train too short: in virtual time, where arrivals are known to 256 ns,
@@ -29,13 +31,14 @@ TRAIN_FRAMES_ENOUGH = 200
 # the queue empties.
 TRAIN_SHORT_NS, TRAIN_FRAMES_SHORT = MILLISECOND, 4 * TRAIN_FRAMES_MOST
 TRAIN_SIZE = 1514
-FAST_NS = 100 * MILLISECOND  # trains that are shorter run one after the other
+FAST_NS = 100 * MILLISECOND  # trains shorter than this run one after the other
 STAGGER_NS = 2 * SECOND  # longest sum of the fast trains' starts
-JITTER_TAIL = 4  # jitters that the published distributions reach beyond the delay
+JITTER_TAIL = 4  # the published distributions reach this many jitters beyond the delay
 
 
-ANSWERED_MOST = 1_500_000  # delays in one answer: some 50 MB, and a message has 64 MiB at most
-BOTH = "both"  # directions of half duplex, in samples and proofs
+# largest number of delays in one answer: some 50 MB, and a message has 64 MiB at most
+ANSWERED_MOST = 1_500_000
+BOTH = "both"  # stands for both directions of half duplex, in samples and proofs
 
 
 def directions(links: Sequence[Link]) -> list[tuple[str, str, Direction]]:
@@ -55,8 +58,8 @@ def length_ns(probes: Sequence[Probe]) -> int:
 
 
 def in_calls(probes: list[Probe], most: int = ANSWERED_MOST) -> list[list[Probe]]:
-    """Returns the probes in one list, or in several of equal length if their answers would have more than
-    `most` delays.
+    """Returns the probes as one list, or as several of equal length if their answers would otherwise have
+    more than `most` delays.
     """
     timed = sum(p["count"] for p in probes if not p.get("counts_only"))
     parts = max(1, math.ceil(timed / most))
@@ -108,12 +111,12 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
     impairment = direction.impairment
     size = spaced_size(impairment)
     interval = max(SPACING_NS, 4 * transmission_ns(size, impairment))
-    if impairment.rate_bps:  # frames cannot overtake then: one that is late holds the next one back
+    if impairment.rate_bps:  # with a rate, frames do not overtake: one that is late holds the next one back
         spread = _spread(impairment) * impairment.jitter_ns
         interval = max(interval, spread + 2 * transmission_ns(size, impairment))
-    elif impairment.netem_stays:  # netem then keeps frames in order, too
+    elif impairment.netem_stays:  # netem keeps these frames in order, too
         interval = max(interval, _spread(impairment) * impairment.jitter_ns)
-    if impairment.slot is not None:  # each frame finds a slot of its own
+    if impairment.slot is not None:  # each frame must find a slot of its own
         longest = impairment.delay_ns + _spread(impairment) * impairment.jitter_ns
         interval = max(interval, longest + 2 * impairment.slot.max_ns + SPACING_NS)
     interval = max(interval, _with_room_ns(impairment, interval))
@@ -122,8 +125,8 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
 
 
 def _with_room_ns(i: Impairment, interval_ns: int) -> int:
-    """Returns the interval (ns) at which the frames that are delayed at a time, and their copies, fit into
-    netem's limit; 0 if they fit at `interval_ns`.
+    """Returns the interval (ns) at which all frames that netem holds at a time, with their copies, fit into
+    its limit; 0 if they fit at `interval_ns`.
     """
     room, copies = max(1, i.limit_packets - 1), 1 + i.duplicate
     fits = (i.delay_ns + i.jitter_ns) * copies < room * interval_ns
@@ -147,7 +150,7 @@ def burst_probes(links: Sequence[Link]) -> list[Probe]:
     start one after another; the directions of a half-duplex link take turns.
     """
     rated = [way for way in directions(links) if way[2].impairment.rate_bps]
-    ways = [way for way in rated if way[2].impairment.slot is None]  # slots hide the frames' spacing
+    ways = [way for way in rated if way[2].impairment.slot is None]  # slots would hide the frames' spacing
     share = TRAIN_FRAMES_IN_ALL // max(1, len(ways))
     return in_turns(staggered([train(link, name, d, share) for link, name, d in ways]), links)
 
@@ -211,11 +214,11 @@ def probe_of(link: str, name: str, d: Direction, count: int, size: int, interval
     second more; through a bridge VM it goes from tap to tap.
     """
     i = d.impairment
-    # A second beyond what the impairment explains: the machine may be slow, which is not the link's fault.
+    # Waits one second longer than the impairment explains, because a slow machine is not the link's fault.
     slot_ns = i.slot.max_ns if i.slot is not None else 0
     wait = SECOND + i.delay_ns + 5 * i.jitter_ns + 2 * slot_ns + count * transmission_ns(size, i)
     netns, device, far = d.netns, d.device, d.far_device
-    if d.enter is not None and d.leave is not None:  # through a bridge VM, from tap to tap
+    if d.enter is not None and d.leave is not None:  # the probe goes through a bridge VM, from tap to tap
         netns, device, far = d.far_netns, d.enter, d.leave
     return {
         "link": link, "direction": name, "netns": netns, "device": device, "far_netns": d.far_netns,

@@ -33,7 +33,8 @@ from orchestrator.lab.serve import Server
 from orchestrator.lab.session import Session, start_software
 from orchestrator.lab.state import State, replace
 
-BEGIN_NS = 100 * MILLISECOND  # CLOCK_MONOTONIC shows about 1 ms when the lab process has loaded its modules
+# time by which the lab process has loaded its modules: CLOCK_MONOTONIC then shows about 1 ms
+BEGIN_NS = 100 * MILLISECOND
 TIMER_ABSTIME = 1  # include/uapi/linux/time.h
 RNDRESEEDCRNG = 0x5207  # include/uapi/linux/random.h
 STATUS = {"complete": 0, "failed": 1, "interrupted": 130}
@@ -111,7 +112,7 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
         )
     for directory in ("raw/logs", "pcap"):
         (run_dir / directory).mkdir(parents=True, exist_ok=True)
-    (run_dir / "raw" / "events.jsonl").touch()  # an empty value states that none applied
+    (run_dir / "raw" / "events.jsonl").touch()  # an empty file states that no event was applied
     if options.plan.absolute() != run_dir / "plan.json":
         replace(run_dir / "plan.json", to_json(plan, indent=1))
     host = host_facts(Path("/proc/cpuinfo").read_text(), Path("/proc/meminfo").read_text())
@@ -168,7 +169,9 @@ def watch_lifeline(lab: Lab) -> None:
 
 
 def said(error: LabError | OSError, run_dir: Path) -> str:
-    """Returns the text of an error, with the run directory if it is of a write that names no file."""
+    """Returns the text of an error, with the run directory if it is an error of a write that names no
+    file.
+    """
     if isinstance(error, OSError) and error.filename is None and error.strerror:
         return f"{run_dir}: {error.strerror}"
     return str(error)
@@ -184,7 +187,7 @@ def guarded(lab: Lab, work: Callable[[], str]) -> tuple[str, str | None]:
         return "interrupted", f"interrupted ({why})"
     except (LabError, OSError) as error:
         text = said(error, lab.run_dir)
-    except Exception as error:  # a defect of vNET: the traceback is shown, and the lab is still torn down
+    except Exception as error:  # a defect of vNET: the traceback is printed, and the lab is still torn down
         traceback.print_exc()
         text = f"internal error: {type(error).__name__}: {error}; raw/lab.log has the traceback"
     lab.events.emit("error", text=text)
@@ -297,7 +300,7 @@ def left_behind(lab: str, driver: str) -> list[str]:
 
 def _lent_taps(lab: str) -> list[str]:
     """Returns the lab's taps that libvirt has."""
-    from orchestrator.lab.vm import handover  # light labs do not load this module
+    from orchestrator.lab.vm import handover  # imported here, because labs of light nodes only do not need it
 
     return [f"tap {entry['ifname']}" for entry in handover.marked(lab)]
 
@@ -330,6 +333,6 @@ def print_line(message: Message) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         return
-    except OSError as error:  # an error of a write does not name the file
+    except OSError as error:  # the error of a write does not name the file
         error.filename = error.filename or "raw/progress.jsonl (the lab's standard output)"
         raise

@@ -40,7 +40,7 @@ class Prover:
     driver: Driver
     netns: str
     requested: ProofSettings
-    kernel: str  # "host", or the name of a lab kernel
+    kernel: str  # the kernel's name: "host", or that of a lab kernel
     virtual: bool
     tables: Mapping[str, Sequence[int]]  # the plan's tables of delays
 
@@ -103,8 +103,8 @@ class Prover:
     def _told(
         self, lines: Sequence[Proven], links: Sequence[Link], first: Sequence[Probe], left_ns: int
     ) -> list[Proven]:
-        """Returns the judgements with the time that would decide the undecided ones: the trains of rates
-        first, then the spaced frames.
+        """Returns the judgements; undecided ones have the time that would decide them added, those of trains
+        before those of spaced frames.
         """
         most = most_ns(self.requested, virtual=self.virtual)
         trains = train.trains(links, lines)
@@ -159,8 +159,8 @@ class Prover:
 
 
 def _served(line: Proven) -> Proven:
-    """Adds to the reason of an undecided judgement in a lab that serves that only the first trains were
-    sent.
+    """Adds to the reason of an undecided judgement that a lab that only serves sends no more than the first
+    trains.
     """
     if line.verdict != "cannot tell" or line.needs is None:
         return line

@@ -22,16 +22,18 @@ from orchestrator.lab.probes import (
     longest_delay_ns,
 )
 
-LOOKS = 4  # most judgements of one proof: after the first trains, and after up to three more
+LOOKS = 4  # largest number of judgements in one proof: after the first trains, and after up to three more
 AT_MOST_NS, AT_MOST_VIRTUAL_NS = 60 * SECOND, 1200 * SECOND
 FRAMES_PER_S = 4000  # probe frames of all directions together: half of what the slowest lab kernel forwards
-# In virtual time, frames that cannot queue are sent together, since a system call costs more than a frame.
+# In virtual time, frames that cannot queue are sent together, because a system call costs more time than a
+# frame.
 TOGETHER, DENSE_NS = 64, MILLISECOND // 5
 CALLS_NS = 10_000  # virtual time of two system calls
-CERTAIN = 100  # enough frames for an impairment without a random part
-JITTERED = ("delay", "jitter")  # judged with a wider tolerance if time is short
-SPREAD = (*JITTERED, "distribution")  # their first frames tell how many more they need
-COUNTED = ("loss", "duplicate")  # judged by the number of arriving frames; their size and delay do not matter
+CERTAIN = 100  # number of frames for an impairment without a random part
+JITTERED = ("delay", "jitter")  # quantities that are judged with a wider tolerance if time is short
+SPREAD = (*JITTERED, "distribution")  # quantities whose first frames show how many more are needed
+# quantities that depend only on the number of arriving frames, not on their size and delay
+COUNTED = ("loss", "duplicate")
 Way = tuple[str, str]
 
 
@@ -59,7 +61,7 @@ def further(
     if dense:
         probe_of = {way: _denser(p, requested[way]) for way, p in probe_of.items()}
     frames: dict[Way, int] = {}
-    timed: dict[Way, int] = {}  # the ways among them whose delays are requested
+    timed: dict[Way, int] = {}  # those of the ways whose delays are requested, each with a time in ns
     spaced = [line for line in judged if line.quantity != RATE]
     for line in sorted(spaced, key=lambda j: more(j) * _interval(probe_of, j)):
         way = line.link, line.direction
@@ -125,7 +127,7 @@ def _denser(probe: Probe, requested: Impairment) -> Probe:
         or requested.queue is not None
     ):
         return probe
-    # Frames that may wait in netem at a time; a wire without impairment has none.
+    # The number of frames that may wait in netem at a time; a link without impairment has none.
     room = requested.limit_packets // 2 or 2 * TOGETHER
     interval = max(DENSE_NS, longest_delay_ns(requested) // max(1, room - TOGETHER))
     if room <= TOGETHER or interval >= probe["interval_ns"]:
@@ -169,7 +171,7 @@ def told(
     """
     probe_of = {(p["link"], p["direction"]): p for p in first}
     frames: dict[Way, int] = {}
-    whole_ns: dict[int, int] = {}  # by id of the line
+    whole_ns: dict[int, int] = {}  # duration in ns by id() of the line
     for line in sorted(lines, key=lambda j: _missing(j) * _interval(probe_of, j)):
         way = line.link, line.direction
         if line.quantity == RATE or way not in probe_of or not (missing := _missing(line)):

@@ -19,14 +19,14 @@ from orchestrator.lab.tolerance import WIDEST, Noise, Tolerances, of_share
 from orchestrator.lab.train import Untold, measured, needed_frames
 from orchestrator.plan.slots import lone_ns
 
-NEAR = 0.1  # largest Kolmogorov-Smirnov distance at which the delays have the table's distribution
+NEAR = 0.1  # largest Kolmogorov-Smirnov distance at which the delays count as having the table's distribution
 # netem's uniform jitter spans mean +- jitter: its quartiles are one jitter apart; of a normal one 1.349.
 # Quartiles: a machine that wakes up late now and then is no fault of the link (and warned of elsewhere).
 # Second: the error of their distance (intervals.quartile_range), for these two laws.
 QUARTILES_TO_JITTER = {"uniform": (1.0, 1.0), "normal": (1 / 1.349, 1.166)}
 # If the machine adds no delay, the standard deviation needs only a fifth to a third of the frames.
 DEVIATION_TO_JITTER = {"uniform": math.sqrt(3), "normal": 1.0}
-TAIL = 4  # jitters below the mean that a normal law reaches; a delay below 0 is cut off
+TAIL = 4  # a normal distribution reaches this many jitters below the mean; a delay below 0 is cut off
 
 Tables = Mapping[str, Sequence[int]]
 
@@ -68,7 +68,7 @@ class Quantities:
         """
         i = self.requested
         if expected.requested_loss(i) == 1:
-            yield self._loss()  # further frames do not arrive either
+            yield self._loss()  # no further frame arrives, so nothing else can be judged
             return
         yield self._reach()
         if i.slot is not None:
@@ -335,7 +335,8 @@ class Quantities:
         found = told.rate_bps, told.rate_bps * (1 - told.error), told.rate_bps * (1 + told.error)
         line = self._within(
             "rate", requested, expects, found, "bit/s", told.frames, tolerance,
-            late_ns=None if told.holes else told.late_ns,  # holes look like lateness, and are the link's
+            # missing frames look like lateness, but the link causes them
+            late_ns=None if told.holes else told.late_ns,
         )  # fmt: skip
         return replace(line, needs=needs) if line.verdict == "cannot tell" else line
 

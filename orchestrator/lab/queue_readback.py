@@ -30,11 +30,11 @@ from orchestrator.queueing import QUEUE_KINDS
 SIOCGIFNAME = 0x8910  # linux/sockios.h
 _TC = re.compile(r"\btc\b")
 MOVES = "least_bps"  # key in the plan of a program that changes the rates of its link's classes
-# Queues that the kernel gives to devices (tun has pfifo_fast), and hooks, which hold no packets. Kinds of
-# queue with `by_itself` count, too.
+# Queues that the kernel itself gives to devices (tun has pfifo_fast), and hooks, which hold no packets. Kinds
+# of queue with `by_itself` are added.
 DEFAULTS = ("noqueue", "pfifo_fast", "mq", "clsact", "ingress")
 DEFAULT = Path("/proc/sys/net/core/default_qdisc")
-Queue = tuple[str, int, int, bytes]  # kind, handle, parent, options as the kernel has them
+Queue = tuple[str, int, int, bytes]  # kind, handle, parent, options as the kernel reports them
 Queues = dict[tuple[str, str], tuple[Queue, ...]]  # by namespace and device
 
 
@@ -47,7 +47,7 @@ class Part:
 
 
 class _All:
-    """A container of every name."""
+    """A container that contains every name."""
 
     def __contains__(self, _: object) -> bool:
         return True
@@ -72,7 +72,8 @@ def look(lab: Lab, part: Part = WHOLE) -> Queues:
     ]  # fmt: skip
     known = {(d.netns, device) for d in _ways(lab) for device in (d.carrier, d.device)}
 
-    def inside() -> None:  # a thread of its own: it stays in the last namespace that it was in
+    # runs in a thread of its own, because a thread stays in the last namespace that it entered
+    def inside() -> None:
         for netns in places:
             try:
                 enter(netns)
@@ -174,8 +175,8 @@ def _said(queues: tuple[Queue, ...]) -> str:
 
 
 def _queues() -> dict[str, tuple[Queue, ...]]:
-    """Returns the queues in the thread's namespace, by device; leaves out devices that have just gone, and
-    options that contain counters.
+    """Returns the queues in the thread's namespace, by device, without devices that were removed meanwhile
+    and options that contain counters.
     """
     found: dict[str, list[Queue]] = {}
     counting = {queue_kind.qdisc for queue_kind in QUEUE_KINDS.values() if queue_kind.counts}

@@ -47,14 +47,14 @@ def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
     found: list[Difference] = []
     for segment in plan.segments:
         place = f"segments.{segment.name}.{segment.bridge}"
-        # each host has one bridge of the segment
+        # the bridge of the segment exists on each host
         there: list[Entry | None] = [e for e in entries if e["ifname"] == segment.bridge]
         for entry in there or [None]:
             found += _device(place, entry, segment.mtu, None)
     for node in plan.nodes:
         for interface in node.interfaces:
             if not interface.port:
-                continue  # a NIC whose other end is outside, or a wire's end: its node's agent reads it back
+                continue  # the device's other end is outside the namespace; the node's agent reads it back
             place = f"nodes.{node.name}.{interface.port}"
             bridge = interface.bridge or bridges[interface.segment]
             found += _device(place, by_name.get(interface.port), interface.mtu, bridge)
@@ -77,8 +77,8 @@ def tunnels(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
 
 
 def of_host(entries: Iterable[Entry], host: str) -> list[Entry]:
-    """Returns the entries of one host of a multi-host lab, and all entries without a host; several hosts may
-    have a device of the same name.
+    """Returns the entries of one host of a multi-host lab, and entries without a host; several hosts may have
+    devices of the same name.
     """
     return [entry for entry in entries if entry.get("host", host) == host]
 

@@ -36,8 +36,8 @@ class _Player:
     at: Direction
     moments: Iterator[Moment]
     next: Moment | None
-    filters: list[Entry]  # filters of its bands, which no trace changes, as read at the start
-    from_ns: int  # when it was added; changes due before are not late
+    filters: list[Entry]  # filters of the direction's bands as read at the start; no trace changes them
+    from_ns: int  # when the player was added; changes that were due before do not count as late
 
 
 class Replay:
@@ -149,7 +149,8 @@ class Replay:
             heapq.heappush(self._due, (player.next.at_ns, n))
         if player.link not in self._lab.links:
             return None  # the link's node was removed
-        longest = self._lab.impairments[player.link, player.ways[0]].frame_bytes  # an MTU may have grown
+        # the longest frame may have grown with an MTU
+        longest = self._lab.impairments[player.link, player.ways[0]].frame_bytes
         base = dataclasses.replace(player.at.impairment, frame_bytes=longest)
         wanted = replay.impairment(base, moment)
         _change(self._lab, player, wanted)
@@ -199,6 +200,7 @@ def _change(lab: Lab, player: _Player, wanted: Impairment) -> None:
     read = lab.driver.change(Step("tc", at.netns, text, reason, at.host), at.carrier)
     entries = [one for one in read if "filter" not in one] + player.filters
     lab.impairments.update(dict.fromkeys(itertools.product([player.link], player.ways), wanted))
-    lab.after_change(player.link, player.ways[0])  # a kernel before April 2026 has drawn a new seed
+    # a kernel before April 2026 draws a new seed at each change
+    lab.after_change(player.link, player.ways[0])
     place = f"links.{player.link}.{player.direction}"
     readback.insist(readback.impairment(place, wanted, entries, at.carrier))

@@ -178,7 +178,7 @@ def remove(lab: Lab, request: Message) -> dict[str, Any]:
 
 def capture(lab: Lab, request: Message) -> dict[str, Any]:
     """Starts or stops a live capture, by orchestrator.lab.live_captures."""
-    from orchestrator.lab import live_captures  # most labs do not load this module
+    from orchestrator.lab import live_captures  # imported here, because most labs have no live captures
 
     return live_captures.capture(lab, request)
 

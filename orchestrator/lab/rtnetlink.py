@@ -26,8 +26,8 @@ def attribute(kind: int, value: bytes) -> bytes:
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """Decodes netlink attributes (without a message's header) into values by type; of several with one type,
-    the last counts.
+    """Decodes netlink attributes (without the message's header) into a dictionary from type to value; of
+    several with the same type, the last counts.
     """
     found = {}
     while len(data) >= 4:
@@ -56,7 +56,8 @@ def answers(kernel: socket.socket) -> Iterator[bytes]:
             if not HEADER <= length <= len(data):
                 raise OSError(errno.EBADMSG, f"netlink: a message of {length} bytes in {len(data)}")
             if kind in (NLMSG_DONE, NLMSG_ERROR):
-                # Both begin with an error number, negative or 0 (struct nlmsgerr; net/netlink/af_netlink.c).
+                # The body of both kinds of message begins with an error number, negative or 0 (struct
+                # nlmsgerr; net/netlink/af_netlink.c).
                 number = -struct.unpack_from("=i", data[:length].ljust(HEADER + 4, b"\0"), HEADER)[0]
                 if number:
                     raise OSError(number, os.strerror(number))

@@ -52,7 +52,8 @@ def _nodes(lab: Lab) -> list[SampledNode]:
         {
             "node": n.name,
             "ports": [i.port for i in n.interfaces if i.port],
-            # Wires to other nodes, and NICs of the machine. Only a virtual machine itself can read its NIC.
+            # Devices without an end in the core: wires to other nodes, and NICs of the machine. Only a VM
+            # itself can read its NIC.
             "own": [i.device for i in n.interfaces if not i.port and n.vm is None],
             "netns": n.netns,
             **lab.driver.counters(n),

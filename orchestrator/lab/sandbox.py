@@ -18,15 +18,18 @@ from orchestrator.lab.cgroup import Groups, put, text_of
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.operations import Mounts, Sandbox
 
-DISK_BYTES = 512 << 20  # per node: its directory, /tmp, /run, /var/tmp, /dev/shm together
-DISK_SHARE = 4  # these files take memory: at most a quarter of it
-RING_BYTES = 64 << 20  # per node: rings of packet sockets, which no control group counts
-LEAST_RING_BYTES = 4 << 20  # tcpdump takes 2 MiB
-RING_SHARE = 8  # all nodes together: at most an eighth of the memory
-PROCESSES = 1024  # per node, including threads
-NODE_SHARE = 2  # a node may use half of the host's memory
-LAB_SHARE = 0.75  # all nodes together: three quarters of its memory and processes
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc", "/sys")  # every node sees these
+# largest size of one node's files: its directory, /tmp, /run, /var/tmp and /dev/shm together
+DISK_BYTES = 512 << 20
+DISK_SHARE = 4  # these files are in memory, of which they take at most this fraction: a quarter
+# of one node: largest memory of the rings of packet sockets, which no control group counts
+RING_BYTES = 64 << 20
+LEAST_RING_BYTES = 4 << 20  # tcpdump needs 2 MiB
+RING_SHARE = 8  # the rings of all nodes together take at most this fraction of the memory: an eighth
+PROCESSES = 1024  # largest number of processes of one node, including threads
+NODE_SHARE = 2  # a node may use this fraction of the host's memory: half
+LAB_SHARE = 0.75  # all nodes together may use this share of the host's memory and processes
+# paths that every node sees
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc", "/sys")
 _PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
 
 
@@ -39,7 +42,7 @@ class Bounds:
     processes: int
     lab_memory_bytes: int
     lab_processes: int
-    ring_bytes: int  # of all nodes together: rings of packet sockets
+    ring_bytes: int  # for all nodes together: largest memory of the rings of packet sockets
 
 
 def bounds(memory_bytes: int, processes: int) -> Bounds:
@@ -96,7 +99,7 @@ def mounts(node: Node) -> Mounts:
 
 def paths_of(node: Node) -> Iterator[tuple[str, str]]:
     """Yields (program, path) for each absolute path in a node's commands, ready commands and environment
-    values that exists on this host outside the system directories.
+    values that exists on this host and is outside the system directories.
     """
     for software in node.software:
         if (process := software.process) is None:

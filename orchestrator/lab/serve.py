@@ -11,13 +11,13 @@ from pathlib import Path
 
 from orchestrator.lab import sampling
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.jsonlines import LineBuffer, Message, encode
+from orchestrator.lab.jsonlines import LineBuffer, LineError, Message, encode
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.relay import Relay
 from orchestrator.lab.requests import ANYTIME, WHEN_READY
 
 READ_BYTES = 65536
-PASSING = ("status", "exec", "input", "resize", "signal")  # these requests never wait and change no node
+PASSING = ("status", "exec", "input", "resize", "signal")  # requests that never wait and change no node
 SEND_S = 5.0  # a client that does not read for this time is disconnected
 
 
@@ -65,7 +65,8 @@ class Server:
     def listen(self, path: Path) -> None:
         """Listens on a Unix socket at `path`, to which only this user can connect."""
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        previous = os.umask(0o177)  # never, not even for a moment, another account's to connect to
+        # set before the socket exists, so that no other account can connect to it even for a moment
+        previous = os.umask(0o177)
         try:
             self._listener.bind(str(path))
         finally:
@@ -107,15 +108,17 @@ class Server:
         if not chunk:
             self._drop(client)
             return
+        wrong = ""
         try:
             messages = client.buffer.feed(chunk)
-        except ValueError as error:
-            client.send({"ok": False, "error": f"request: {error}; send one JSON object a line"})
-            self._drop(client)
-            return
+        except LineError as error:
+            messages, wrong = error.before, f"request: {error}; send one JSON object a line"
         for message in messages:
             self._take(client, message)
         self._work()
+        if wrong:
+            client.send({"ok": False, "error": wrong})
+            self._drop(client)
 
     def _take(self, client: Client, message: Message) -> None:
         op = message.get("op")
@@ -142,7 +145,7 @@ class Server:
             fields = self._perform(client, op, message)
         except LabError as error:
             client.send({"id": number, "ok": False, "error": str(error)})
-        except OSError as error:  # the machine refused; the lab continues
+        except OSError as error:  # the machine refused the operation; the lab continues
             client.send({"id": number, "ok": False, "error": f"{op}: {error}"})
         except (KeyError, TypeError, ValueError) as error:
             text = f"{op}: not of the form that docs/contracts.md gives: {type(error).__name__} {error}"
@@ -177,7 +180,7 @@ class Server:
         self._lab.loop.unwatch(client.number)
         self._lab.events.deafen(client.send)
         if not self._lab.loop.interrupted:
-            with contextlib.suppress(LabError):  # the launcher is gone, and with it what the client left
+            with contextlib.suppress(LabError):  # the launcher has ended, and with it the client's commands
                 self._relay.hang_up(client)
                 self._look_away(client)
         self._clients.pop(client.number, None)

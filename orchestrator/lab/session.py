@@ -40,14 +40,15 @@ from orchestrator.lab.timeline import Timeline
 from orchestrator.lab.trials.run import Trials, streams
 
 ROLES = ("router", "broker", "server", "utility", "client")
-LEAD_NS = 200 * MILLISECOND  # from `go` to t0: time for the request to reach every node
+LEAD_NS = 200 * MILLISECOND  # time from `go` to t0, in which the request reaches every node
 COUNTS = operations.Counts()
 GRID_NS = 10 * SECOND
 DRAIN_EVERY_NS = 100 * MILLISECOND
 # Messages that nobody acknowledges count as settled when they are sent, and may still be on the links.
 QUIET_NS = 500 * MILLISECOND
-LINKS_ON_A_PATH = 4  # directions on a path; a larger number only delays the end of the drain
-# The launcher's state of a program, in words.
+# assumed number of link directions on a path; a larger number only makes the drain longer
+LINKS_ON_A_PATH = 4
+# The launcher's names of a program's states, in words for the user.
 ENDS = {
     "starting": "it was still starting", "ready": "it was still running", "exited": "it had ended",
     "failed": "it had failed", "absent": "it was not there",
@@ -67,7 +68,7 @@ class Session:
         self._network: announcements.Places = {}
         self._seeds = netem_seeds.NetemSeeds(lab)
         self._hold_ns = lab.plan.hold_ns
-        self._trials = bool(streams(lab))  # trials show their own progress
+        self._trials = bool(streams(lab))  # trials print their own progress
         self._workload = workload.items(lab.plan)
         self._expected = workload.connecting(self._workload) - len(admission.unwelcome(lab.plan))
         self._wall = evidence.WallClock(lab.loop.clock.offset_ns)
@@ -137,7 +138,8 @@ class Session:
             self._attempt("CPU of processes", lambda: processes.write(lab))
             self._attempt("peaks of memory", lambda: kernel_counts.write_peaks(lab))
             self._attempt("disk I/O", lambda: disks.write(lab))
-        self._look_at_the_clock()  # finds a step of the clock after the last periodic check, too
+        # once more at the end, to find a step of the clock after the last periodic check
+        self._look_at_the_clock()
         self._judge()
         lab.events.phase("collect", 2, 2, "sessions and captures")
 
@@ -192,7 +194,7 @@ class Session:
         lab.manifest.set_phases(lab.plan, t0_ns)
         lab.manifest.write(lab.events)
         self._replay = Replay(lab, t0_ns)
-        self._t0_ns = t0_ns  # from here on there is a scenario to end: `collect` waits for its sessions
+        self._t0_ns = t0_ns  # from here on, `collect` waits for the sessions of the scenario to end
         if self._heartbeat is not None:
             self._heartbeat.start()
         lab.driver.call(operations.Go(self._t0_ns))
@@ -261,7 +263,7 @@ class Session:
     def _progress(self, message: Message) -> None:
         lab = self._lab
         if not message.get("ok"):
-            return  # the launcher's end has its own report
+            return  # the launcher's end is reported elsewhere
         answer = COUNTS.read(message)
         connected, total = answer["connected"], self._expected
         self._most_connected = max(self._most_connected, connected)
@@ -330,7 +332,7 @@ class Session:
         }
         lossy |= {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse", BOTH)}
         found = []
-        if lab.time == "real":  # a modelled core is busy only with what it is charged for
+        if lab.time == "real":  # a modelled core is only busy with the system calls that are charged to it
             found += evidence.lateness(self._ticks.late_ns)
             found += [] if lab.loop.clock.jumps else self._wall.warnings()
         found += evidence.queue_drops(raw / "links.csv", lossy)

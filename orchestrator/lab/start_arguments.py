@@ -9,8 +9,8 @@ import os
 import socket
 from pathlib import Path
 
-WAIT = "--wait"  # in place of all arguments; standard input is the socket
-LARGEST = 1 << 17  # bytes of the longest message; less than a socket holds by default
+WAIT = "--wait"  # the only argument of such a process; its standard input is the socket
+LARGEST = 1 << 17  # bytes of the longest message; a socket holds more by default
 
 
 def take() -> list[str] | None:

@@ -168,7 +168,7 @@ def is_state(directory: Path) -> bool:
     """Returns whether a lab made the directory: it is empty or contains a lock or lab.json. Hidden
     directories, which labs share, and links do not count.
     """
-    hidden = directory.name.startswith(".")  # hidden directories are shared by all labs, such as the leases
+    hidden = directory.name.startswith(".")  # all labs share hidden directories, such as that of the leases
     if hidden or directory.is_symlink() or not directory.is_dir():
         return False
     names = {entry.name for entry in directory.iterdir()}
@@ -180,7 +180,7 @@ def forget_root(root: Path) -> None:
     VNET_STATE_DIR is set.
     """
     if root == state_root() and "VNET_STATE_DIR" not in os.environ:
-        with contextlib.suppress(OSError):  # another lab's state is in it
+        with contextlib.suppress(OSError):  # another lab's state is in the directory
             root.rmdir()
 
 
@@ -214,7 +214,7 @@ def _lock(directory: Path, lab: str) -> int:
                 raise LabError(_foreign(directory))
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:
-            continue  # the last lab before us has just taken the directory away
+            continue  # the lab that used the directory last has just removed it
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -222,7 +222,7 @@ def _lock(directory: Path, lab: str) -> int:
             raise LabError(_taken(directory, lab)) from None
         if _same_file(descriptor, path):
             break
-        os.close(descriptor)  # the owner before us removed the directory between our open and our lock
+        os.close(descriptor)  # the owner removed the directory between our open and our lock
     if living := [p for p in processes(directory) if p.alive]:
         os.close(descriptor)
         raise LabError(

@@ -11,14 +11,14 @@ import os
 from collections import deque
 from pathlib import Path
 
-STOPPED = "T"  # proc(5); a process that is traced has a small t
-# Reads of /proc/PID/stat with each look, and beats (20 a second) from one look to the next. A guest's system
-# calls cost ten times as much.
+STOPPED = "T"  # state in proc(5); a traced process has a small t
+# Reads of /proc/PID/stat at each look, and heartbeats (20 a second) from one look to the next. In a guest,
+# system calls cost ten times as much.
 EACH, EVERY = 20, 1
 EACH_IN_GUEST, EVERY_IN_GUEST = 6, 2
 KEPT = 512  # most files that stay open, so that a repeated read takes one system call, not seven
-LENGTH = 512  # bytes of a stat file that are read: the name, the state and the parent come first
-LISTED = 40  # beats from one list of all processes to the next: a list costs as much as 30 reads
+LENGTH = 512  # bytes read of a stat file: name, state and parent come first
+LISTED = 40  # heartbeats from one listing of all processes to the next; a listing costs as much as 30 reads
 AGENT = "vnet-agent"  # the agent's name in every node; its senders' lateness shows that it was stopped
 
 
@@ -32,8 +32,9 @@ class StoppedProcesses:
     def __init__(self, root: int, each: int, every: int, proc: Path = Path("/proc")) -> None:
         self._root, self._each, self._every, self._proc = root, each, every, proc
         self._beats = 0
-        self._youngest = ""  # the kernel's last pid at the last listing
-        self._files: dict[int, int] = {}  # descriptors of stat files: each stays with its process
+        self._youngest = ""  # the kernel's youngest pid at the last listing
+        # pid -> descriptor of its stat file, which refers to this process even if the pid is reused
+        self._files: dict[int, int] = {}
         self._new: list[int] = []
         self._others: set[int] = set()
         self._programs: deque[int] = deque()
@@ -57,7 +58,7 @@ class StoppedProcesses:
         programs = _next(self._programs, left - 1)
         read = {pid: self._read(pid) for pid in programs + _next(self._agents, left - len(programs))}
         for pid in [pid for pid in self._agents if pid in read and read[pid][0] not in (AGENT, "")]:
-            self._agents.remove(pid)  # the agent's process has become a program (execve)
+            self._agents.remove(pid)  # the process is no agent any more: it has executed a program
             self._programs.append(pid)
         found = [f"{name} ({pid})" for pid, (name, state, _) in read.items() if state == STOPPED]
         self.names |= dict.fromkeys(found)
@@ -105,7 +106,7 @@ class StoppedProcesses:
             fields = rest.split()
             return head.partition("(")[2], fields[0], int(fields[1])
         except (OSError, ValueError, IndexError):
-            self._close(pid)  # the pid may be reused by another process
+            self._close(pid)  # another process may reuse the pid
             return "", "", 0
 
     def _stat(self, pid: int) -> bytes:

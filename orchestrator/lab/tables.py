@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orchestrator.lab.errors import LabError
 
-# Debian's multiarch path, upstream's, and that of newer iproute2.
+# Directories that tc searches: Debian's multiarch path, upstream's, and that of newer iproute2.
 PUBLISHED = ("/usr/lib/*/tc", "/usr/lib/tc", "/usr/lib64/tc", "/usr/share/tc")
 
 

@@ -16,9 +16,10 @@ from orchestrator.lab.lab import Lab
 from orchestrator.lab.operations import Exec
 
 LATE_NS = 100 * MILLISECOND
-AHEAD_NS = 300 * MILLISECOND  # before an event its queues are read back, so that the event is not late
-KILLED = 128 + signal.SIGKILL  # exit status of a command that ended with its node or with the lab
-BY = 80  # most characters of a client's name
+# queues are read back this long before an event, so that reading does not delay it
+AHEAD_NS = 300 * MILLISECOND
+KILLED = 128 + signal.SIGKILL  # exit status of a command that was killed because its node or the lab ended
+BY = 80  # largest number of characters kept of a client's name
 
 
 def planned_ns(plan: Plan, event: Event, t0_ns: int) -> int:

@@ -20,9 +20,10 @@ class Tolerances:
     delay: Tolerance
     jitter: Tolerance
     rate: Tolerance
-    of_jitter: float = 0.0  # least tolerance of a jittered delay's mean, as a share of the jitter
-    exact: bool = False  # the machine adds nothing to a delay
-    rough_jitter: Tolerance | None = None  # tolerance if time is too short for `jitter`; None: the same
+    of_jitter: float = 0.0  # least tolerance for the mean of delays with jitter, as a share of the jitter
+    exact: bool = False  # whether the machine adds nothing to a delay
+    # wider tolerance, used if time is too short for `jitter`; None: the same
+    rough_jitter: Tolerance | None = None
 
     def rough(self) -> Tolerances:
         """Returns the tolerances with the wider ones for jitter and for the mean of jittered delays, for a
@@ -71,7 +72,7 @@ WIDEST = Tolerances(
     Tolerance(share=0.05),
     of_jitter=OF_JITTER,
 )
-RARE = 0.01  # a share below it is judged to a half of it, any other to a quarter
+RARE = 0.01  # a share below this is judged within half of its value, any other within a quarter
 ROUGH, FINE = 0.5, 0.25
 
 
@@ -115,7 +116,7 @@ def _between(quiet: Noise | None) -> Tolerances:
     return Tolerances(
         _clamped(added, HOST.delay, WIDEST.delay),
         _clamped(quiet.spread_ns, HOST.jitter, WIDEST.jitter),
-        HOST.rate,  # a train's own frames tell what the machine adds to their spacing
+        HOST.rate,  # the frames of a train themselves show what the machine adds to their spacing
         OF_JITTER,
         rough_jitter=_clamped(quiet.spread_ns, Tolerance(0.2 * MILLISECOND, ROUGH_OF_JITTER), WIDEST.jitter),
     )

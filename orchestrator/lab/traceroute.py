@@ -23,12 +23,12 @@ from orchestrator.lab.entering import enter
 from orchestrator.lab.errors import LabError
 
 SO_TIMESTAMPNS = 35  # asm-generic/socket.h
-ROUNDS = 4  # a lost packet is sent again
-SPACING_S = 0.002  # the kernel answers at most 1,000 such packets a second (net.ipv4.icmp_msgs_per_sec)
+ROUNDS = 4  # largest number of sends for a packet that gets no answer
+SPACING_S = 0.002  # s between packets; the kernel answers at most 1,000 a second (net.ipv4.icmp_msgs_per_sec)
 ECHOES = 5
-FIRST_ECHO = 1000  # numbers of those that measure the time; below, the number is the time to live
+FIRST_ECHO = 1000  # numbers from here on measure the time; below, the number is the packet's time to live
 IDENTITIES = 1 << 16  # number of identifiers of echo requests
-FRAME_BYTES = 14 + 20 + 8 + 22  # by IPv4; IPv6 has 20 more
+FRAME_BYTES = 14 + 20 + 8 + 22  # bytes on the wire by IPv4; IPv6 has 20 more
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class _Dialect:
         if len(inner) >= 8 and inner[0] == self.reply:
             identity, number = struct.unpack("!HH", inner[4:8])
             return identity, number
-        # A router's answer holds the header of the dropped packet and its first bytes.
+        # A router's answer contains the header and the first bytes of the dropped packet.
         header = 40 if self is _V6 else (inner[8] & 15) * 4 if len(inner) > 8 else 20
         if len(inner) >= 16 + header and inner[0] == self.exceeded:
             identity, number = struct.unpack("!HH", inner[8 + header + 4 :][:4])
@@ -63,7 +63,7 @@ _V4 = _Dialect(socket.AF_INET, socket.IPPROTO_ICMP, 8, 0, 11, socket.IPPROTO_IP,
 _V6 = _Dialect(
     socket.AF_INET6, socket.IPPROTO_ICMPV6, 128, 129, 3, socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS
 )
-# identifiers in this process, so that a late answer does not count for a later path
+# identifiers that this process has used, so that a late answer does not count for a later path
 _identities = itertools.count()
 Place = tuple[str, _Dialect]  # namespace and family
 Sockets = dict[Place, socket.socket]
@@ -153,7 +153,7 @@ def _once(
         try:
             sock.sendto(_echo(dialect, found[i].identity, number), (way.address, 0))
         except OSError:
-            waiting.discard((i, number))  # there is no route; the missing answer shows that
+            waiting.discard((i, number))  # without a route, sending fails; the missing answer shows that
         _take(ways, sockets, SPACING_S, sent, waiting, found)
         alone = time.monotonic_ns() + way.alone_ns
         while (i, number) in waiting and time.monotonic_ns() < alone:

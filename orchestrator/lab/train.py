@@ -38,9 +38,10 @@ from orchestrator.lab.probes import (
     transmission_ns,
 )
 
-OFFER_FACTOR = 1.1  # a rate shows only if more than the rate was offered
-LATE_SHARE = 0.95  # share of the arrivals whose distance from the line counts; the rest were late
-PLAIN = 0.25  # largest distance of a gap from a multiple of the frame's time, as a share of that time
+OFFER_FACTOR = 1.1  # offered rate as a multiple of the link's: a rate limit shows only if more is offered
+LATE_SHARE = 0.95  # share of arrivals whose distance from the line counts; later ones are left out
+# largest distance of a gap from a multiple of a frame's transmission time, as a share of that time
+PLAIN = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,8 @@ def paced(requested: Impairment, arrivals: Sequence[int], train: Seen) -> tuple[
     bits, steps, span = train_size(requested) * 8 * SECOND, len(arrivals) - 1, arrivals[-1] - arrivals[0]
     if not _unseen(train) and not requested.corrupt:
         rate = steps * bits / span
-        return rate, rate / steps  # one frame of error, as the two ends of the window may cut a frame
+        # the error is one frame, because the two ends of the examined part may cut a frame
+        return rate, rate / steps
     found = _line(requested, arrivals, train)
     rate = bits / found.spacing_ns
     return rate, rate * (2 * found.late_ns / (span / 2) + found.holes + found.spacing_ns / span)
@@ -122,7 +124,7 @@ def _waited(requested: Impairment, train: Seen) -> list[int]:
     """
     most = longest_delay_ns(requested) + transmission_ns(train_size(requested), requested)
     pairs = _pairs(train)[at_once(requested) :]
-    if requested.reorder:  # a frame that skips the queue takes no time of it
+    if requested.reorder:  # a frame that skips the queue takes no time of the link
         return [at for at, delay in pairs if delay > most]
     first = next((n for n in range(len(pairs), 0, -1) if pairs[n - 1][1] <= most), 0)
     return [at for at, _ in pairs[first:]]
@@ -144,7 +146,7 @@ def _why_none(requested: Impairment, train: Seen, waited: int) -> Untold:
 
 
 def _held_ns(requested: Impairment) -> int:
-    """Returns the transmission time (ns) of all frames that the queue holds."""
+    """Returns the time (ns) in which the link sends all frames that the queue holds."""
     return requested.limit_packets * transmission_ns(train_size(requested), requested)
 
 
@@ -206,7 +208,8 @@ def _line(requested: Impairment, waited: Sequence[int], train: Seen) -> _Line:
     hidden = _unseen(train)
     if not hidden and not requested.corrupt:
         return _straight(waited, range(len(waited)), 0.0)
-    # A bit of the address may be flipped, too; a damaged copy of a frame that arrived takes its time as well.
+    # A flipped bit may be in the address, so the frame is not reported; a damaged copy of a frame that
+    # arrived also takes time on the link.
     copies = train.duplicates + (train.corrupted if requested.duplicate else 0)
     most = train.sent + copies - len(train.arrivals_ns)
     if (places := _places(waited, most)) is not None:
@@ -277,7 +280,7 @@ def needed_frames(
     times = told.error / (ROOM * tolerance)
     if times <= AGAIN:
         times = min(4.0, max(AGAIN, told.error / (NEARLY * max(abs(tolerance - away), told.error / 4))))
-    # Holes whose number is estimated are a statistical error, lateness is not.
+    # An estimated number of missing frames is a statistical error; lateness is not.
     frames = math.ceil(told.frames * (times**2 if told.holes else times))
     return frames if frames <= TRAIN_FRAMES_SHORT else None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .units import UnitError
 
-LAST = datetime.datetime(2200, 1, 1, tzinfo=datetime.UTC)  # 64 bits of ns end in 2262
+LAST = datetime.datetime(2200, 1, 1, tzinfo=datetime.UTC)  # latest date; 64 bits of ns end in 2262
 FIRST = datetime.datetime(1990, 1, 1, tzinfo=datetime.UTC)
 EXAMPLE = "2026-11-26"
 

@@ -10,7 +10,7 @@ from xml.parsers import expat
 
 from .problem import Problem, TopologyError
 
-DEEPEST = 64  # nested elements
+DEEPEST = 64  # largest depth of nested elements
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Element:
     line: int
     attributes: dict[str, str]
     children: list[Element] = field(default_factory=list)
-    text: str = ""  # directly within the element
+    text: str = ""  # text directly within the element
 
     def all(self, *path: str) -> Iterator[Element]:
         """Yields the descendants at this path of tags, one tag for each level below the element."""
@@ -71,6 +71,6 @@ def elements(file: str, content: bytes, remedy: str) -> Element:
         reader.Parse(content, True)
     except expat.ExpatError as error:
         raise refused(f"is not XML ({expat.errors.messages[error.code]})", error.lineno) from None
-    except (LookupError, ValueError) as error:  # an encoding that is not known
+    except (LookupError, ValueError) as error:  # the encoding is unknown
         raise refused(f"cannot be read ({error})", 0) from None
     return above[0].children[0]

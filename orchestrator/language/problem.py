@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-LONGEST_VALUE = 60  # characters of a value that an error shows
+LONGEST_VALUE = 60  # largest number of characters of a value that an error shows
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from .template_rules import MEMORY, NAMES, TemplateFaultError
 
 _TOO_LARGE = f"it needs more than {MEMORY >> 20} MiB of memory"
-LARGEST_TEXT = 1 << 20  # bytes of what a template makes; the largest of ours has 400
+LARGEST_TEXT = 1 << 20  # largest number of bytes that a template may produce; the largest of vNET has 400
 
 
 class _Environment(SandboxedEnvironment):
@@ -42,7 +42,7 @@ def _number(value: Any) -> bool:
 @cache
 def _environment() -> SandboxedEnvironment:
     made = _Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
-    del made.filters["random"], made.globals["lipsum"]  # the same file has the same plan
+    del made.filters["random"], made.globals["lipsum"]  # so that the same file gives the same plan
     return made
 
 
@@ -59,7 +59,7 @@ def fault(template: str) -> str | None:
         used = meta.find_undeclared_variables(_environment().parse(template))
     except MemoryError:
         return _TOO_LARGE
-    except Exception as error:  # whatever Jinja2 raises for it
+    except Exception as error:  # any exception that Jinja2 raises for the template
         return _reason(error)
     unknown = sorted(used - NAMES - set(_environment().globals))
     return f"no name {', '.join(unknown)} in templates" if unknown else None
@@ -75,7 +75,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
         raise
     except MemoryError:
         raise TemplateFaultError(_TOO_LARGE) from None
-    except Exception as error:  # by the template's own code, or by Python's compiler for it
+    except Exception as error:  # an exception of the template's own code, or of Python's compiler for it
         raise TemplateFaultError(_reason(error)) from error
 
 
@@ -97,5 +97,5 @@ def _bounded(pieces: Iterable[str]) -> str:
     text = "".join(kept)
     if "\0" in text:
         raise TemplateFaultError("it makes a zero byte, which no argument of a program can hold")
-    text.encode()  # half of a pair of UTF-16 has no bytes
+    text.encode()  # a half of a UTF-16 pair cannot be encoded
     return text

@@ -19,13 +19,13 @@ from .problem import Problem, TopologyError, shown
 
 Path = tuple[str | int, ...]
 
-LARGEST_FILE = 1 << 20  # bytes; the largest topology of ours has 4 kB
-DEEPEST = 32  # nested collections; the model needs 8
-MOST_NODES = 50_000  # scalars and collections after aliases are expanded
-KEPT = 16  # texts whose nodes are kept: a campaign reads its topologies once for each cell
+LARGEST_FILE = 1 << 20  # bytes; the largest topology of vNET has 4 kB
+DEEPEST = 32  # largest depth of nested collections; the model needs 8
+MOST_NODES = 50_000  # largest number of scalars and collections after aliases are expanded
+KEPT = 16  # number of texts whose nodes are cached: a campaign reads its topologies once for each cell
 
 _INT = re.compile(r"[-+]?[0-9]{1,19}")
-_DIGITS = re.compile(r"[-+]?[0-9]+")  # longer ones stay text, which the checks then refuse
+_DIGITS = re.compile(r"[-+]?[0-9]+")  # longer numbers stay text, which the checks then refuse
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,2})?")
 _HALF = re.compile("[\ud800-\udfff]")  # half of a surrogate pair, as in YAML's \ud83d\ude00; invalid in UTF-8
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
@@ -109,7 +109,8 @@ def _events(file: str, text: str) -> Iterator[Any]:
             "check indentation, quotes and colons",
         ) from None
     except (YAMLError, ValueError, AttributeError, NotImplementedError, RecursionError, KeyError) as error:
-        # Not MarkedYAMLError: bytes that YAML forbids, and inputs on which the library itself trips.
+        # A plain exception, not MarkedYAMLError: bytes that YAML forbids, and inputs at which the library
+        # itself fails.
         said = " ".join(str(error).split())[:120]
         raise _refuse(
             file, 1, f"is not YAML ({said})", "check for control characters and directives"
@@ -125,7 +126,7 @@ class _Composer:
         self.file = file
         self.root: _Node | None = None
         self.stack: list[tuple[_Node, str | None]] = []  # open collections and their anchors
-        self.key: list[_Node | None] = []  # the key that waits for its value, per open collection
+        self.key: list[_Node | None] = []  # for each open collection, the key that waits for its value
         self.anchors: dict[str, _Node] = {}
 
     def feed(self, event: Any) -> None:

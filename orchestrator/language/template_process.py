@@ -19,7 +19,7 @@ from typing import Any
 from . import sandbox
 from .template_rules import CPU_S, MEMORY, TemplateFaultError
 
-IDLE_S = 10.0  # an unused process ends: a child of the client may hold the pipe open
+IDLE_S = 10.0  # s; an unused process ends, because a child of the client may hold the pipe open
 
 
 def answer(request: dict[str, Any], values: dict[str, Any]) -> dict[str, str | None]:

@@ -39,7 +39,7 @@ class _Renderer:
         with self._lock:
             if self._spent_s > ALL_CPU_S:
                 raise TemplateFaultError(f"other templates took more than {ALL_CPU_S} s of CPU time already")
-            for _ in range(2):  # an idle process ends by itself: then the second one answers
+            for _ in range(2):  # an idle process ends by itself, and then a second one answers
                 process = self._running()
                 line = self._exchange(process, self._encoded(request, values))
                 if line:

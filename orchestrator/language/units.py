@@ -35,7 +35,7 @@ class Quantity:
     units: dict[str, Decimal]
     inner: str
     example: str
-    whole: bool = True  # inside it is an int, so anything finer is refused
+    whole: bool = True  # whether the internal value is an int, so that anything finer is refused
     most: Decimal | None = None
 
     @property
@@ -52,9 +52,10 @@ DURATION = Quantity(
     _table(ns="1", us="1e3", ms="1e6", s="1e9", min="60e9", h="3600e9"),
     "ns",
     "20 ms",
-    most=Decimal("31536000e9"),  # a year: keeps every sum of times inside 63 bits
+    most=Decimal("31536000e9"),  # a year, so that every sum of times fits into 63 bits
 )
-# For what usually takes seconds (a hold, a keep-alive): the remedy for a bare 60 is "60 s", not "60 ms".
+# For durations that usually take seconds (a hold, a keep-alive): the remedy for a bare 60 is "60 s", not "60
+# ms".
 SPAN = replace(DURATION, example="60 s")
 # Age of results on the command line, ten years at most.
 AGE = replace(

@@ -119,7 +119,7 @@ def _over_ssh(parts: SplitResult) -> RemoteMachine:
 def _split(text: str) -> SplitResult:
     try:
         return urlsplit(text)
-    except ValueError as error:  # brackets that do not match
+    except ValueError as error:  # the brackets do not match
         raise UnitError(f"is not a URI ({error})", EXAMPLE) from None
 
 
@@ -127,7 +127,7 @@ def _authority(parts: SplitResult, example: str) -> tuple[str, str | None, int |
     """Returns host, user and port; raises UnitError if they are invalid or there is a password."""
     try:
         host, user, port = parts.hostname, parts.username, parts.port
-    except ValueError as error:  # a port that is no number, or above 65535
+    except ValueError as error:  # the port is no number, or above 65535
         raise UnitError(f"has a wrong port ({error})", example) from None
     if not host or not _HOST.fullmatch(host) or port == 0:
         raise UnitError("names no host that ssh could reach", example)

@@ -12,7 +12,7 @@ from orchestrator.nics import sysfs
 from orchestrator.nics.model import NicError, PciNic
 from orchestrator.nics.netdevs import run
 
-OURS_S = 3.0  # libvirt's own return of a managed device
+OURS_S = 3.0  # s that libvirt may take to return a managed device
 DEADLINE_S = 15.0
 POLL_S = 0.05
 

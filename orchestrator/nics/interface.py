@@ -34,7 +34,8 @@ def _routes(device: str) -> Iterator[str]:
             made_by_kernel = entry.get("protocol") in ("kernel", "ra", "redirect")
             if not made_by_kernel and entry.get("type", "unicast") == "unicast":
                 words = [f"{word} {entry[key]}" for key, word in _ROUTE_WORDS.items() if key in entry]
-                onlink = ["onlink"] * ("onlink" in entry.get("flags", ()))  # the other flags are states
+                # the other flags describe the route's state
+                onlink = ["onlink"] * ("onlink" in entry.get("flags", ()))
                 yield " ".join([family, entry["dst"], *words, *onlink])
 
 
@@ -68,7 +69,8 @@ def put_back(lease: Lease) -> None:
         )
     elif (here := _here(lease)) is None:
         raise GoneError(f"{lease.key}: interface {was.name}: neither in {lease.netns} nor here any more")
-    elif here.name != was.name:  # the kernel brings it when its namespace ends, and keeps its name
+    # the kernel moves the interface back when its namespace ends, under the name that it had there
+    elif here.name != was.name:
         run(["ip", "link", "set", "dev", here.name, "down"])
         run(["ip", "link", "set", "dev", here.name, "name", was.name])
     restore(was)

@@ -28,9 +28,9 @@ class Found:
     mtu: int
     up: bool
     addresses: tuple[str, ...] = ()
-    routes: tuple[str, ...] = ()  # as `ip route add` takes them
+    routes: tuple[str, ...] = ()  # in the words of `ip route add`
     offloads: dict[str, bool] = field(default_factory=dict)  # tso, gso, gro
-    gso_max_segs: int | None = None  # None: `ip` did not state it, and it is not restored
+    gso_max_segs: int | None = None  # None: `ip` did not print it, so it is not restored
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class Lease:
 
     key: str
     lab: str
-    place: str  # place in the topology, such as nodes.broker.eth0
+    place: str  # path of the key in the topology, such as nodes.broker.eth0
     kind: Literal["namespace", "vm"]
     netns: str
     name: str
-    pid: int  # the lab process that took it
+    pid: int  # number of the lab process that took the NIC
     start_ticks: int
     pci: str | None = None
     driver: str | None = None
@@ -60,7 +60,7 @@ def take(root: Path, lease: Lease) -> None:
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     part.write_text(text)
     try:
-        os.link(part, path)  # whole or not at all, and only if no other lab has it
+        os.link(part, path)  # creates the file as a whole, and only if no other lab has it
     except FileExistsError:
         other = read(path)
         lab = other.lab if other else "another lab"
@@ -74,7 +74,7 @@ def take(root: Path, lease: Lease) -> None:
 def drop(root: Path, key: str) -> None:
     """Removes a lease, if it exists, and the directory if it is then empty."""
     path_of(root, key).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # other leases are in it, or it was never made
+    with contextlib.suppress(OSError):  # the directory holds other leases, or was never made
         path_of(root, key).parent.rmdir()
 
 

@@ -28,10 +28,10 @@ class Netdev:
     mtu: int
     up: bool = False
     carrier: bool = False
-    kind: str = ""  # "" for a device of its own, else veth, bridge, vlan ...
-    master: str | None = None  # bridge or bond that it is a port of
+    kind: str = ""  # "" for a hardware device, otherwise veth, bridge, vlan ...
+    master: str | None = None  # bridge or bond of which it is a port
     lower: str | None = None  # lower interface of a vlan or macvlan
-    addresses: tuple[str, ...] = ()  # "192.0.2.1/24", global ones
+    addresses: tuple[str, ...] = ()  # global addresses, such as "192.0.2.1/24"
     altnames: tuple[str, ...] = ()
 
 
@@ -45,12 +45,12 @@ class PciNic:
     driver: str | None = None
     netdevs: tuple[str, ...] = ()
     group: int | None = None  # IOMMU group
-    sharers: tuple[str, ...] = ()  # other functions of that group that are no bridges
-    physfn: str | None = None  # physical function of a virtual one
+    sharers: tuple[str, ...] = ()  # other functions of that group, except bridges
+    physfn: str | None = None  # physical function, if this is a virtual one
     # addresses of a physical function's virtual ones, by number
     virtfns: Mapping[int, str] = field(default_factory=dict)
     virtfns_possible: int = 0
-    busy: bool = False  # bound to vfio-pci, and a program has its group open
+    busy: bool = False  # whether it is bound to vfio-pci and a program has its group open
 
     @property
     def ident(self) -> str:
@@ -65,10 +65,10 @@ class Iommu:
 
     groups: int = 0
     remapping: bool | None = None
-    unsafe_allowed: bool = False  # vfio_iommu_type1 is configured to work without interrupt remapping
+    unsafe_allowed: bool = False  # whether vfio_iommu_type1 is configured to work without interrupt remapping
     vfio: bool = False
-    intel: bool = True  # Intel's processor, not AMD's: the remedies differ
-    asked: bool = False  # the kernel's command line enables an IOMMU
+    intel: bool = True  # whether the processor is Intel's; for AMD's the remedies differ
+    asked: bool = False  # whether the kernel's command line enables an IOMMU
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ def function(root: Path, address: str) -> PciNic:
 
 def netdevs(device: Path) -> tuple[str, ...]:
     """Returns the names of the function's interfaces that sysfs shows in this namespace."""
-    found = [*device.glob("net/*"), *device.glob("virtio*/net/*")]  # virtio has a device of its own between
+    # for virtio, a device of its own stands in between
+    found = [*device.glob("net/*"), *device.glob("virtio*/net/*")]
     return tuple(sorted(d.name for d in found))
 
 

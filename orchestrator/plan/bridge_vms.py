@@ -59,7 +59,8 @@ def _moved(plan: Plan) -> tuple[tuple[Link, ...], list[Node]]:
         card, far = near.get((link.a, link.b)), None
         if link.through_core:
             card, far = near[link.a, link.name], near[link.b, link.name]
-        between = link.kind == "segments" and link.nics is None  # a cable is not taken out for a bridge VM
+        # a link over a NIC's cable cannot lead through a bridge VM
+        between = link.kind == "segments" and link.nics is None
         if needs_netem(link, plan.events) and (between or card is not None):
             mtu = mtus[link.b] if far is None else far.mtu
             links[place], node = in_bridge_vm(plan.lab, len(nodes), link, card, mtu, far)

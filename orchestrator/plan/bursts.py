@@ -16,7 +16,7 @@ from .netem import FRAME_BYTES
 from .paths import Path, Paths
 
 ETHERNET_BYTES, IP_BYTES = 14, 20
-Transmitter = tuple[str, str]  # namespace and device; of half duplex the shared device alone
+Transmitter = tuple[str, str]  # namespace and device; for half duplex the shared device only
 
 
 def crowded(plan: Plan, relays: Mapping[str, str]) -> Iterator[Note]:
@@ -93,8 +93,8 @@ def _spans_ns(flow: Flow, there: list[Path], back: list[Path], sender: Software)
 
 
 def _ways(paths: list[Path], once: bool) -> list[Direction]:
-    """Returns the directions with a rate on the paths, once for each time that a message passes; with `once`,
-    each transmitter once.
+    """Returns the directions on the paths that have a rate, repeated if a message passes one repeatedly; with
+    `once`, each transmitter once.
     """
     every = [way for path in paths for way in path.directions if way.impairment.rate_bps]
     return list({_transmitter(way): way for way in every}.values()) if once else every

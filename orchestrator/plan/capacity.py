@@ -10,7 +10,8 @@ from contract.plan import Plan, Vm
 
 from ..language.problem import Problem
 
-# Beside a guest's own memory: QEMU with its translation cache, its share of kernel and initrd (20 to 45 MB).
+# Memory of a VM besides the guest's own: QEMU with its translation cache, its share of kernel and initrd (20
+# to 45 MB).
 VM_BYTES = 50_000_000
 # Disk space of a booted machine: its linked clone (16 MB for `debian`, 19 after cloud-init) and seed.
 DISK_BYTES = 25_000_000
@@ -30,7 +31,7 @@ class MachineFacts:
     neighbour_entries: int | None = None  # net.ipv4.neigh.default.gc_thresh3, one table for all namespaces
     disk_available_bytes: int | None = None  # free space of the run directory's disk
     cores: int | None = None  # cores of the kernel that carries the lab
-    machines_disk_bytes: int | None = None  # free where disks of virtual machines are kept
+    machines_disk_bytes: int | None = None  # free disk space where the disks of virtual machines are kept
     machines_disk_place: str = ""
 
 
@@ -125,7 +126,7 @@ def _ports(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
     placement has counted them.
     """
     if plan.hosts:
-        return  # each has a bridge of its own, whose ports its placement has counted
+        return  # each of these segments has a bridge on each host, whose ports the placement has counted
     count = Counter(card.segment for node in plan.nodes for card in node.interfaces)
     for link in plan.links:
         if link.kind == "segments":

@@ -31,7 +31,7 @@ def capture_point(
     kind, target = at.split(" ")
     link = next(li for li in links if li.name == target) if kind == "link" else None
     netns, device = core_netns(lab), _device(kind, target, segments, interfaces, link)
-    if not device:  # a NIC, or an end of a link between nodes: captured inside the node
+    if not device:  # a NIC, or an end of a link between nodes, is captured inside the node
         node = target if link is None else link.a
         cards = interfaces[node]
         card = cards[0] if link is None else next(c for c in cards if c.segment == link.name)

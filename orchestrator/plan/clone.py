@@ -27,7 +27,7 @@ class Clone:
 
     node: Node
     steps: tuple[Step, ...]
-    links: tuple[Link, ...]  # links of the clone, like those of the original
+    links: tuple[Link, ...]  # the clone's links, with the settings of the original's
 
 
 def clones(

@@ -46,7 +46,7 @@ def spared_twice(chance: float, correlation: float) -> float:
 @cache
 def _stationary(correlation: float) -> list[float]:
     """Returns the distribution function of x in the long run, at equal distances."""
-    below = [cell / _CELLS for cell in range(_CELLS + 1)]  # P(x < cell / _CELLS), first of a uniform x
+    below = [cell / _CELLS for cell in range(_CELLS + 1)]  # P(x < cell / _CELLS), at first for a uniform x
     for _ in range(_ROUNDS):
         after = _mixed(below, correlation)
         if max(abs(a - b) for a, b in zip(after, below, strict=True)) < _SMALL:

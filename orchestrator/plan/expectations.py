@@ -14,7 +14,7 @@ from ..language.units import text_ns
 from ..topology.checks.expect import known, modes
 from ..topology.expect import BOUNDS, Expect, Series, Stated, given
 
-STEPS = (  # steps of a session
+STEPS = (  # the names of the steps of a session
     "connecting", "tls", "connected", "subscribed", "listening", "retained", "will", "refused",
     "unsubscribing", "unsubscribed", "misidentified", "disconnected", "failed",
 )  # fmt: skip
@@ -91,7 +91,7 @@ def _unknown(document: Document, place: Path, one: Expect, names: dict[str, set[
 
 
 def _of_a_label(document: Document, place: Path, one: Expect) -> Iterator[Problem]:
-    """Yields a problem for a group and a text, which only steps of sessions have, at a label."""
+    """Yields a problem for each label that has a group and a text, which only the steps of sessions have."""
     rule = f"{one.event} is an event of the timeline, which has none"
     remedy = f"leave it out, or write a step of a session: {', '.join(STEPS)}"
     if one.group is not None:
@@ -102,7 +102,7 @@ def _of_a_label(document: Document, place: Path, one: Expect) -> Iterator[Proble
 
 
 def planned(one: Expect) -> Expectation:
-    """Returns an expectation as a plan holds it: with its text, and its bounds in the unit of the metric."""
+    """Returns an expectation as it stands in a plan: with its text, and with bounds in the metric's unit."""
     found = known(one)
     subject = next(name for name in ("metric", "delivered", "log", "event") if getattr(one, name) is not None)
     (mode, series), *_ = [*modes(one).items(), ("value", one)]

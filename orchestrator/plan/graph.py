@@ -18,7 +18,8 @@ from .summary import GroupView, LinkView, groups, impairment_words, link_views, 
 _INK, _FAINT = "#1b2a33", "#5b6b75"
 _SEGMENT, _NODE, _SERVER, _EDGE, _IMPAIRED = "#d7e8f4", "#ffffff", "#fdebc8", "#8a9aa5", "#b3560e"
 _ROUTER = "#dff0e2"
-_MARGIN = "0.32,0.12"  # wide: the font that a reader has may be wider than the one measured here
+# wide margins, because the reader's font may be wider than the font that graphviz measured
+_MARGIN = "0.32,0.12"
 _FONT = "Helvetica,Arial,sans-serif"
 
 
@@ -116,7 +117,8 @@ def _programs(plan: Plan, group: GroupView) -> list[str]:
     return [line for text in words for line in _wrapped(text, 34)]
 
 
-_KEPT = re.compile(r" (?=/s|B,|\d+(?:,|$))")  # a number stays with its unit, and with the word that it counts
+# keeps a number on one line with its unit and the word that it counts
+_KEPT = re.compile(r" (?=/s|B,|\d+(?:,|$))")
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -144,13 +146,14 @@ def _edges(plan: Plan) -> Iterator[str]:
     for group in _drawn(plan):
         for segment in group.segments:
             if segment not in rails:
-                continue  # an end of a link between nodes, drawn below
+                continue  # an end of a link between nodes, which is drawn below
             node, rail, view = (
                 _quoted("node", group.name),
                 _quoted("segment", segment),
                 access.get((group.name, segment)),
             )
-            # Nodes of a far segment stand behind it, so that a path reads from left to right.
+            # The drawing places nodes of a link's far segment behind the segment, so that a path reads from
+            # left to right.
             turned = segment in far
             yield _edge(rail if turned else node, node if turned else rail, plan, view, turned)
     for view in views:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # labs load this module, and have the standard library only
     from ..topology.network import Segment as FileSegment
 
 MEDIUM: Literal["medium"] = "medium"
-_STATIONS = (1, 2)  # the proof's own stations, so that two can send at once for any set of nodes
+# numbers of the proof's own stations: two, so that both can send at the same time whatever nodes there are
+_STATIONS = (1, 2)
 
 
 def with_one_transmitter(link: Link, names: InterfaceNames) -> Link:
@@ -60,13 +61,13 @@ def ports(segment: str, interfaces: Iterable[Interface], links: Iterable[Link]) 
     yield from (c.port for c in interfaces if c.segment == segment and c.bridge is None and c.port)
     for link in links:
         if link.forward.enter is not None:
-            continue  # through a bridge VM, whose ports are interfaces of its own
+            continue  # the link leads through a bridge VM, whose ports are interfaces of its own
         if link.kind == "segments":
             yield from (
                 d.device for end, d in ((link.a, link.forward), (link.b, link.reverse)) if end == segment
             )
         elif link.kind == "access" and link.b == segment and link.reverse.netns == link.forward.netns:
-            yield link.reverse.device  # the far end of a link with a bridge of its own
+            yield link.reverse.device  # the link's other end, if that link has a bridge of its own
         elif link.kind == MEDIUM and link.a == segment:
             yield from (link.forward.far_device, link.reverse.far_device)
 

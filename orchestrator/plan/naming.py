@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from contract.plan.family import family
 
-IFNAMSIZ = 15  # longest interface name, linux/if.h less the final zero
+IFNAMSIZ = 15  # longest interface name: that of linux/if.h minus the final zero
 # Names that the kernel keeps for itself in /proc/sys/net/ipv4/conf, and the loopback interface.
 _RESERVED = frozenset({"lo", "all", "default"})
 
@@ -35,8 +35,8 @@ class InterfaceNames:
     taken: set[str] = field(default_factory=lambda: set(_RESERVED))
 
     def allot(self, wish: str) -> str:
-        """Returns and takes `wish`; if it is taken or longer than 15 characters, its first 8 characters with
-        a hash.
+        """Returns the name `wish` and marks it as used; if it is used already or longer than 15 characters,
+        the name is its first 8 characters and a hash.
         """
         name, attempt = wish, 0
         while len(name) > IFNAMSIZ or name in self.taken:
@@ -66,15 +66,15 @@ class AddressPool:
 
 
 def node_mac(address: str) -> str:
-    """Returns the MAC address of a node's interface: 02:00 and four bytes of the address, see `_low`; for
-    IPv4 the address itself.
+    """Returns the MAC address of a node's interface: the bytes 02:00, then the four bytes of its IPv4
+    address. For an IPv6 address, `_low` computes the four bytes.
     """
     return _mac(0x02, _low(address))
 
 
 def port_mac(address: str) -> str:
-    """Returns the MAC address of the core's end of the node's veth pair: 06:00 and the bytes of
-    `node_mac`.
+    """Returns the MAC address of the core namespace's end of a node's veth pair: the bytes 06:00, then the
+    same four bytes as in `node_mac`.
     """
     return _mac(0x06, _low(address))
 
@@ -106,8 +106,8 @@ def station_mac(medium: int, end: int) -> str:
 
 
 def of_own(mac: str, first: int) -> str:
-    """Returns the MAC address with its first byte replaced by `first`, for devices on the wire behind the
-    interface.
+    """Returns the MAC address with its first byte replaced by `first`; devices between the interface and the
+    wire get such addresses.
     """
     return f"{first:02x}{mac[2:]}"
 

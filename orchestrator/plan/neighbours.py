@@ -18,13 +18,15 @@ from contract.plan import Direction, Flow, Impairment, Neighbour, Node, Plan
 from .netem import FRAME_BYTES
 from .paths import Hop, Paths
 
-FRAMES = 64  # frames during a resolution from which on some may be lost: two thirds of what the kernel keeps
-SHORT_NS = 10**6  # within this time no queue fills
+FRAMES = 64  # frames during a resolution; with more, some may be lost: two thirds of what the kernel queues
+SHORT_NS = 10**6  # ns; no queue overflows in this time
 LONG_NS = 500 * 10**6  # half of the second after which the kernel repeats the request
 RETRY_NS = 10**9  # time after which the kernel repeats the request
-LOSSY = 0.2  # loss of requests and answers; three in a row are then lost once in a hundred times
+# share of lost requests and answers from which an entry is planned; three in a row are then lost once in a
+# hundred times
+LOSSY = 0.2
 HEADERS_BYTES = 48  # headers of IPv6 and UDP
-ASKED_BYTES = 60  # length of a frame of ARP
+ASKED_BYTES = 60  # bytes of an ARP frame
 Asked = tuple[str, str]  # a node, and the neighbour's address that it resolves
 
 
@@ -148,7 +150,7 @@ def _hops(paths: Paths, a: str, b: str) -> list[Asked]:
 
 def _frames_per_s(flow: Flow, payload_bytes: int) -> int:
     if flow.schedule is None:
-        return 0  # greedy: a connection, whose first packet goes alone
+        return 0  # a greedy flow uses a connection, whose first packet waits alone
     packets = 1 + (payload_bytes + HEADERS_BYTES) // (1518 - FRAME_BYTES)
     fastest = max(step.per_s for step in flow.schedule.rates) / flow.schedule.count
     return round(packets * flow.schedule.burst * max(fastest, 1.0))

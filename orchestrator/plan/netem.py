@@ -41,7 +41,7 @@ def queue_limit(delay_ns: int, jitter_ns: int, rate_bps: int) -> int:
     return max(LEAST_LIMIT, math.ceil(MARGIN * bits / (8 * SMALL_PACKET_BYTES)))
 
 
-FRAME_BYTES = 18  # bytes of a frame beside its payload: Ethernet's header, and a tag or the FCS
+FRAME_BYTES = 18  # bytes of a frame besides its payload: the Ethernet header, and a tag or the FCS
 
 
 def impairment(source: FileImpairment | None, mtu: int = 1500) -> Impairment:

@@ -27,10 +27,10 @@ class Network:
     """The planned network: segments, interfaces and links."""
 
     segments: tuple[Segment, ...]
-    interfaces: dict[str, tuple[Interface, ...]]  # by node
+    interfaces: dict[str, tuple[Interface, ...]]  # node -> its interfaces
     links: tuple[Link, ...] = ()
     names: InterfaceNames = field(default_factory=InterfaceNames)
-    # subnets of segments and of links between nodes, at most one of each family
+    # The subnets of segments and of links between nodes, at most one of each address family.
     subnets: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def address(self, node: str) -> str:
@@ -63,7 +63,8 @@ def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Netw
     between_nodes = wire_subnets(model, names)
     wires = Wires(model, names, between_nodes)
     network = Network(segments, {}, names=core, subnets={**subnets, **between_nodes})
-    # Ends of segment links come before the ports, so that 1,000 nodes cannot change their names.
+    # Ends of links between segments come before the ports of nodes, so that the number of nodes does not
+    # change their names.
     ends = {name: (core.allot(f"{name}-a"), core.allot(f"{name}-b")) for name in _between_segments(model)}
     cards = _interfaces(model, names, subnets, core)
     network.interfaces = {node: (*own, *wires.interfaces(node, len(own))) for node, own in cards.items()}

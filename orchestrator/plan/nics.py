@@ -19,11 +19,12 @@ class NicUse:
     """
 
     asked: str  # PCI address, vendor:device, interface name, or a physical function's name:vfN
-    place: str  # nodes.broker.eth0, links.cable.b: for messages, and unique in the plan
+    # place in the topology, such as nodes.broker.eth0 or links.cable.b, for error texts; unique in the plan
+    place: str
     kind: Literal["namespace", "vm"]
-    netns: str = ""  # kind namespace: the namespace that gets the interface
-    name: str = ""  # kind namespace: the interface's name there
-    node: str = ""  # node that has it as `interface`; "" for ports on bridges
+    netns: str = ""  # the namespace that gets the interface, if the kind is `namespace`
+    name: str = ""  # the interface's name in this namespace, if the kind is `namespace`
+    node: str = ""  # the node whose `interface` it is; "" for a port of a bridge
     interface: str = ""
 
 

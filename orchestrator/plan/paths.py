@@ -47,8 +47,8 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A hop from a node to a neighbour: both interfaces, the delay there and back in ns, and the directions
-    passed.
+    """The step from a node to a neighbouring node: the interface at each end, the delay of the way there and
+    back (ns), and the link directions on the way.
     """
 
     node: str  # the neighbour
@@ -59,8 +59,8 @@ class Hop:
 
 
 class Paths:
-    """Finds paths through a network by the plan's static routes; routes that routing daemons add are not
-    known.
+    """Finds paths through a network by the plan's static routes. It does not know routes that routing daemons
+    add.
     """
 
     @classmethod

@@ -21,10 +21,11 @@ from .vms import has_disk
 # Measured by bench/memory.py (Linux 6.18, x86-64), rounded up. A light node: 0.15 MB (PSS) of an idle agent,
 # 0.23 MB of one with a client; 0.45 to 0.51 MB that the kernel holds for namespaces, interfaces and stacks.
 NODE_BYTES = 1_000_000
-CAPTURE_BYTES = 20_000_000  # tcpdump with its buffers: 19.5 MB
-LAB_BYTES = 70_000_000  # at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
-NODE_FILES = 1  # files that the launcher opens for each node: the node's socket
-SAMPLED_FILES = 2  # files that its sampler, another process, opens for each node: CPU time and memory
+CAPTURE_BYTES = 20_000_000  # memory of tcpdump with its buffers: 19.5 MB
+# memory at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
+LAB_BYTES = 70_000_000
+NODE_FILES = 1  # files that the launcher opens for each node: its socket
+SAMPLED_FILES = 2  # files that the sampler (another process) opens for each node: CPU time and memory
 OWN_FILES = 64
 
 _PCAP_HEADER_BYTES = 24
@@ -88,7 +89,7 @@ def _links(plan: Plan) -> Iterator[Prediction]:
             if wanted.rate_bps:
                 product = wanted.rate_bps * wanted.delay_ns / 8e9
                 yield Prediction("bandwidth-delay product", f"{link.name} {name}", product, "B")
-            if wanted.queue is None:  # a stated queue has limits of its own
+            if wanted.queue is None:  # a stated kind of queue has limits of its own
                 yield Prediction("queue limit", f"{link.name} {name}", float(wanted.limit_packets), "packets")
             yield from _correlated(f"{link.name} {name}", wanted)
 
@@ -111,10 +112,12 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
     if disks := sum(n.vm is not None and has_disk(n.vm.image) for n in plan.nodes):
         yield Prediction("disks", "lab", float(disks * DISK_BYTES), "B")
     yield from vm_prices.predictions(plan.nodes)
-    # One process per node, its programs, one tcpdump per capture, the lab process and the launcher.
+    # The processes are: one per node, the node's programs, one tcpdump per capture, the lab process and the
+    # launcher.
     processes = len(plan.nodes) + programs + len(plan.captures) + 2
     yield Prediction("processes", "lab", float(processes), "processes")
-    files = SAMPLED_FILES if software else NODE_FILES  # the most of one process: each has a limit of its own
+    # the larger number of the two processes, since each process has its own limit
+    files = SAMPLED_FILES if software else NODE_FILES
     yield Prediction("open files", "launcher", float(OWN_FILES + files * len(plan.nodes)), "files")
     elsewhere: Counter[str] = Counter()
     for cost in costs:

@@ -17,7 +17,7 @@ from ..queueing import QUEUE_KINDS
 LONGEST_FRAME_NS = 50 * 10**9
 
 
-SHARPER = 8  # in an outage the rate is set anew after each 1/8 of the time that remains
+SHARPER = 8  # in an outage, the rate is set again whenever 1/8 of the remaining time has passed
 SHARPEST_NS = 2 * 10**6
 
 

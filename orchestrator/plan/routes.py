@@ -15,7 +15,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from contract.plan import Route
 from contract.plan.family import BITS, EVERYWHERE, Family
 
-# first address and prefix length of a subnet
+# the first address and the prefix length of a subnet
 Subnet = tuple[int, int]
 
 
@@ -36,7 +36,8 @@ class Graph:
 
     family: Family = "IPv4"
     hops: dict[str, list[Hop]] = field(default_factory=dict)
-    subnets: dict[str, frozenset[str]] = field(default_factory=dict)  # node -> subnets that it is on
+    # node -> the subnets to which it belongs
+    subnets: dict[str, frozenset[str]] = field(default_factory=dict)
     forwards: frozenset[str] = frozenset()
 
 
@@ -74,7 +75,7 @@ class Tables:
     def _table(self, hops: Sequence[Hop], on: frozenset[str], forwards: bool) -> tuple[Route, ...]:
         ordered = sorted(hops, key=lambda h: _order(h.via))
         costs, first = self._shortest(ordered)
-        tables = defaultdict[int, list[Subnet]](list)  # bit set of the next hops -> subnets
+        tables = defaultdict[int, list[Subnet]](list)  # bit set of the next hops -> subnets that these reach
         for subnet, number, routers in self._reachable:
             best = min([costs[router] for router in routers])
             if subnet in on or best == math.inf:

@@ -14,7 +14,8 @@ from .network import Network
 from .routes import Graph, Hop, Tables
 from .segment_paths import FULL_FRAME_BYTES, SegmentPaths
 
-HOP_BITS = 20  # low bits that count hops: of paths with equal costs, the one with fewer hops is shorter
+# the low bits of a cost count hops: of paths with equal costs, the one with fewer hops is shorter
+HOP_BITS = 20
 
 
 def plan_routes(model: File, names: Expansion, network: Network) -> dict[str, tuple[Route, ...]]:
@@ -91,7 +92,7 @@ class _Costs:
         delay, cost = self._hop(a, b)
         if self._routing.by == "delay":
             return (delay << HOP_BITS) + 1
-        if self._routing.ecmp:  # equal routes: nothing else decides, as in a routing daemon
+        if self._routing.ecmp:  # routes with equal costs are all kept, as a routing daemon does
             return 1 if self._routing.by == "hops" else cost
         if self._routing.by == "hops":
             return (1 << 2 * HOP_BITS) + delay // 1000

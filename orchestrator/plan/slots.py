@@ -14,7 +14,7 @@ from contract.plan import Impairment, Slot
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
     from ..topology.impairments import Slot as FileSlot
 
-Tables = Mapping[str, Sequence[int]]  # in 1/8192 of a jitter, rising
+Tables = Mapping[str, Sequence[int]]  # values in 1/8192 of a jitter, in ascending order
 SCALE = 8192
 POINTS = 256  # equally likely values that represent the distribution of a jitter
 
@@ -81,7 +81,8 @@ def _dues_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> list[float]
     if wanted.distribution == "uniform":
         places = [2 * share - 1 for share in shares]
     elif wanted.distribution == "normal":
-        from statistics import NormalDist  # here: few links have such slots, and each lab process loads this
+        # imported here: few links have such slots, and each lab process loads this module
+        from statistics import NormalDist
 
         places = [NormalDist().inv_cdf(share) for share in shares]
     elif (table := tables.get(wanted.distribution)) is not None:

@@ -21,12 +21,13 @@ from .paths import Paths
 class Programme:
     """The software of all nodes, with the flows that it sends and their receivers."""
 
-    software: dict[str, tuple[Software, ...]]  # by node, in the file's order
+    software: dict[str, tuple[Software, ...]]  # node -> its software, in the order of the file
     flows: tuple[Flow, ...]
     receivers: dict[str, tuple[str, ...]]
     notes: tuple[Note, ...]
-    relays: dict[str, str]  # flow -> node that relays its messages
-    shared: dict[str, tuple[str, ...]]  # receiver that represents a group -> endpoints of its members
+    relays: dict[str, str]  # flow -> the node that relays its messages
+    # receiver that stands for a group -> the endpoints of the group's members
+    shared: dict[str, tuple[str, ...]]
 
 
 def make_scene(

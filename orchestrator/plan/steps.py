@@ -63,7 +63,7 @@ def network_steps(
         if card.segment in by_name
         for line in _port(lab, node, card, by_name, node in vms)
     ]
-    # A bridge takes its narrowest port's MTU until one is set.
+    # A bridge takes the MTU of its narrowest port unless one is set.
     mixed = dict.fromkeys(card.segment for _, card in ports if _narrow(card, by_name))
     lines += [f"link set dev {by_name[name].bridge} mtu {by_name[name].mtu}" for name in mixed]
     if lines:
@@ -134,7 +134,8 @@ def _narrow(card: Interface, segments: dict[str, Segment]) -> bool:
 
 def _bridges(segments: Iterable[Segment], first: int) -> Iterable[str]:
     for index, segment in enumerate(segments, first):
-        # No spanning tree unless `stp` asks for it (`vnet check` refuses loops without), and no snooping.
+        # The bridge has a spanning tree only if `stp` asks for it (`vnet check` refuses loops without it),
+        # and no multicast snooping.
         options = f"{STP if segment.stp else 'stp_state 0'} mcast_snooping 0"
         mac = bridge_mac(index)
         yield f"link add name {segment.bridge} address {mac} mtu {segment.mtu} type bridge {options}"
@@ -149,7 +150,7 @@ def _joints(links: Iterable[Link], segments: dict[str, Segment], first: int) -> 
         peer = f"peer name {b} address {macs[1]} mtu {mtu} {_QUEUES}"
         if link.nics is None:
             yield f"link add name {a} address {macs[0]} mtu {mtu} {_QUEUES} type veth {peer}"
-        else:  # the ports have been moved here already
+        else:  # the ports were moved into this namespace earlier
             yield from (f"link set dev {device} mtu {mtu}" for device in (a, b))
         for device, segment in ((a, segments[link.a]), (b, segments[link.b])):
             yield from _quiet(device, segment, mtu)
@@ -174,7 +175,7 @@ def _medium(index: int, link: Link, segment: Segment) -> Iterable[str]:
         peer = f"peer name {way.far_device} address {macs[1]} mtu {segment.mtu} {_QUEUES}"
         yield f"link add name {way.device} address {macs[0]} mtu {segment.mtu} {_QUEUES} type veth {peer}"
         yield from _quiet(way.far_device, segment, segment.mtu)
-        yield from _silent(way.device, segment.mtu)  # whether or not the segment's nodes speak IPv6
+        yield from _silent(way.device, segment.mtu)  # whether or not the segment's nodes use IPv6
         yield f"link set dev {way.device} up"
         yield f"link set dev {way.far_device} master {segment.bridge} up"
     yield from _shared(link, segment.mtu)
@@ -217,7 +218,7 @@ def tap_again(plan: Plan, node: str, card: Interface) -> tuple[Step, ...]:
 
 def _port(lab: str, node: str, card: Interface, segments: dict[str, Segment], tap: bool) -> Iterable[str]:
     if card.nic is not None and card.cable is None:
-        return  # the NIC's other end is outside the lab
+        return  # the other end of the NIC's cable is outside the lab
     if card.cable is not None:
         yield f"link set dev {card.port} mtu {card.mtu}"
     else:

@@ -41,7 +41,7 @@ class LinkView:
 
     name: str
     links: tuple[Link, ...]
-    a: str  # segment, node or group
+    a: str  # name of the segment, node or group
     b: str
 
 
@@ -61,7 +61,7 @@ def link_views(plan: Plan) -> list[LinkView]:
     found: dict[tuple[object, ...], list[Link]] = {}
     for link in plan.links:
         a = group_of.get(link.a, link.a) if link.kind == "access" else link.a
-        name = link.name if link.kind == "nodes" else ""  # two such links may join the same nodes
+        name = link.name if link.kind == "nodes" else ""  # two links between nodes may join the same groups
         ways = [(way.impairment, way.trace) for way in (link.forward, link.reverse)]
         found.setdefault((a, link.b, *ways, name), []).append(link)
     return [

@@ -21,7 +21,7 @@ from ..topology.selection import select_all
 from .netem import impairment
 
 MILLISECOND_NS = 1_000_000
-STALL_NS = 10 * MILLISECOND_NS  # longest time of a perturbed schedule for which a thread is set aside
+STALL_NS = 10 * MILLISECOND_NS  # longest time for which a perturbed schedule keeps a thread from running
 _UNDO = {"stop": "start", "kill": "start", "freeze": "thaw", "disk-full": "disk-free"}
 
 
@@ -182,7 +182,8 @@ class _Planner:
         most_ns = STALL_NS if event.stall is None else event.stall
         for node in self._nodes(event.schedule):
             text = "\0".join((str(self.seed), "schedule", node, str(at)))
-            seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])  # exact in every JSON
+            # 48 bits, which every JSON parser represents exactly
+            seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
             yield at, self._event("schedule", (node,), label, {"seed": seed, "most_ns": most_ns})
             if event.duration is not None:
                 end = self._event("schedule", (node,), f"{label}: over", {"seed": 0, "most_ns": 0})
@@ -196,7 +197,9 @@ class _Planner:
 
 
 def _around(draw: random.Random, mean_ns: int) -> int:
-    """Returns an exponentially distributed time of this mean, in whole milliseconds of at least one."""
+    """Returns a random time with an exponential distribution of this mean, in whole milliseconds, at least
+    one.
+    """
     return max(1, round(draw.expovariate(1.0) * mean_ns / MILLISECOND_NS)) * MILLISECOND_NS
 
 

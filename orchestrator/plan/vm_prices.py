@@ -1,6 +1,6 @@
-"""Predicts the measured memory and CPU of virtual machines, beside what the planner reserves for them.
-
-Only built-in images were measured; for machines of other images nothing is predicted.
+"""Predicts the memory and CPU that virtual machines will use, from measurements, in addition to what the
+planner reserves for them. Only built-in images were measured; for machines with other images nothing is
+predicted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Price:
     first answer.
     """
 
-    memory_bytes: int  # PSS: what many machines share is counted once
+    memory_bytes: int  # PSS: memory that several machines share is counted once
     boot_core_s: float
     idle_share: float  # share of a core
 

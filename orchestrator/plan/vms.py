@@ -12,7 +12,7 @@ from contract.plan import Direction, Interface, Link, Vm
 from .naming import InterfaceNames, core_netns
 
 if TYPE_CHECKING:
-    from ..topology.nodes import Machine  # pydantic, which the doctor of a host does without
+    from ..topology.nodes import Machine  # imports pydantic, which `vnet doctor` on a host does without
 
 BUILTIN = "builtin"
 MEMORY_OF_OTHERS = 512 << 20
@@ -37,7 +37,7 @@ def memory(image: str) -> int:
     """Returns the default memory in bytes of a node with this image: that of a built-in image's recipe, else
     MEMORY_OF_OTHERS.
     """
-    from ..images.recipe import recipes  # here, because a lab of light nodes needs no images
+    from ..images.recipe import recipes  # imported here, because a lab of light nodes needs no images
 
     ours = recipes()
     return ours[image].memory_mib << 20 if image in ours else MEMORY_OF_OTHERS

@@ -17,11 +17,11 @@ from .tbf import RATE_TOLERANCE_BPS
 
 TIME_TOLERANCE_US = 2
 LEAST_MEMORY_BYTES = 4 << 20
-LEAST_PACKET_BYTES = 256  # a struct sk_buff with its data takes more than 500
+LEAST_PACKET_BYTES = 256  # bytes; a struct sk_buff with its data takes more than 500
 ISOLATIONS = (
     "flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"
 )  # fmt: skip
-TINS = {  # tins from the lowest priority on, as tc-cake(8) names them
+TINS = {  # names of the tins from the lowest priority on (tc-cake(8))
     "besteffort": ("all",),
     "diffserv3": ("bulk", "best effort", "voice"),
     "diffserv4": ("bulk", "best effort", "video", "voice"),
@@ -31,7 +31,7 @@ TINS = {  # tins from the lowest priority on, as tc-cake(8) names them
 
 @dataclass(frozen=True, slots=True)
 class Cake:
-    """Shaper, fair queueing and priorities in one (tc-cake)."""
+    """A shaper, fair queueing and priorities in one qdisc (tc-cake)."""
 
     isolation: str = choice("isolation", ISOLATIONS, "triple-isolate", "Unit that gets a fair share.")
     diffserv: str = choice(
@@ -49,7 +49,8 @@ class CakeKind(QueueKind):
     root = qdisc = trial = "cake"
     shapes = True
     module, config = "sch_cake", "NET_SCH_CAKE"
-    # CAKE counts a short frame as at most 256 bytes (iproute2's tc/q_cake.c), so more than one would leave.
+    # CAKE counts a short frame as at most 256 bytes (iproute2's tc/q_cake.c), so more than one short frame
+    # would pass.
     outages = False
     examples = (
         discipline("cake", Cake("dual-dsthost", "diffserv4", 50 * 10**6)),
@@ -82,7 +83,7 @@ class CakeKind(QueueKind):
     def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
         cake, read = _cake(wanted), entry(entries, QUEUE).get("options", {})
         bandwidth = read.get("bandwidth")
-        rate = 8 * bandwidth if isinstance(bandwidth, int) else bandwidth  # "unlimited"
+        rate = 8 * bandwidth if isinstance(bandwidth, int) else bandwidth  # tc also prints "unlimited"
         found = differing([
             ("queue rate", wanted.rate_bps, rate, RATE_TOLERANCE_BPS + 1e-5 * wanted.rate_bps),
             ("queue rtt", cake.rtt_ns / 1000, read.get("rtt"), TIME_TOLERANCE_US),

@@ -15,7 +15,9 @@ from .kind import Entry, Mismatch
 from .settings import count, discipline, duration, flag, settings_of
 
 TIME_TOLERANCE_US = 2  # the kernel counts CoDel's times in units of 1.024 us
-MARKED_AT = 24  # tc_codel_xstats: maxpacket, count, lastcount, ldelay, drop_next, drop_overlimit, ecn_mark
+# position of ecn_mark in tc_codel_xstats: maxpacket, count, lastcount, ldelay, drop_next, drop_overlimit,
+# ecn_mark
+MARKED_AT = 24
 
 
 @dataclass(frozen=True, slots=True)

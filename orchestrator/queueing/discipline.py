@@ -13,7 +13,7 @@ from contract.plan import Band, Discipline, Impairment
 from .kind import Entry, Mismatch
 from .settings import Key
 
-DELAY, RATE, QUEUE, LEAF = "1:", "2:", "3:", 0x10  # handles; LEAF is that of the first band's own queue
+DELAY, RATE, QUEUE, LEAF = "1:", "2:", "3:", 0x10  # handles; LEAF is that of the first band's queue
 # The order in which waiting frames leave, for bounds. fifo: as they came; priority: the first band first;
 # guarantee: each band has its rate; any: none that a bound may use; unknown: no service curve is known.
 Order = Literal["fifo", "priority", "guarantee", "any", "unknown"]
@@ -80,7 +80,7 @@ class Bands:
 
 
 class NoSettings:
-    """The settings of a kind whose bands are all that a file says of it."""
+    """The settings of a kind for which a topology file states only bands."""
 
 
 class QueueKind:
@@ -90,25 +90,26 @@ class QueueKind:
     fit most kinds. `wanted.queue` is of that kind in every method.
     """
 
-    kind: str  # the name in topology files
-    meaning: str  # for the reference of keys, one sentence
+    kind: str  # the kind's name in topology files
+    meaning: str  # one sentence for the reference of keys
     settings: Any = NoSettings  # frozen dataclass, its fields made by settings.py; its docstring explains it
-    bands: Bands | None = None  # bands of a kind that has bands in place of settings
+    bands: Bands | None = None  # the form of the bands, for a kind that has bands in place of settings
     root = "tbf"  # tc's name of the qdisc that limits the rate: its own, or the bucket above
-    shapes = False  # whether it limits the rate itself; else a token bucket above it does
-    qdisc: str = ""  # tc's name of its own qdisc; "" if it has only those of others
-    trial: str = ""  # words with which `tc qdisc add dev lo root` shows whether a kernel has it
-    module: str = ""  # module of the kernel
-    config: str = ""  # option of the kernel's build
+    shapes = False  # whether the qdisc limits the rate itself; else a token bucket above it does
+    qdisc: str = ""  # tc's name of the kind's own qdisc; "" if it uses only qdiscs of other kinds
+    trial: str = ""  # arguments of `tc qdisc add dev lo root` that show whether a kernel has the kind
+    module: str = ""  # the kernel module that has the qdisc
+    config: str = ""  # the option of the kernel's build that includes it
     order: Order = "unknown"
-    outages = True  # whether a rate of one frame per outage stops the queue
-    keeps = False  # whether a change keeps the options that it does not name
+    outages = True  # whether the queue stops at a rate of one frame per outage
+    keeps = False  # whether a change keeps the options that the command does not name
     counts = False  # whether the options that netlink shows contain counters
-    by_itself = False  # whether kernels give it to devices that nobody set a queue for
-    # Tried by tests; where the kind can change its settings in place, tc changes the first to the second.
+    by_itself = False  # whether kernels give the qdisc to devices for which nobody set a queue
+    # Examples for tests. If the kind can change its settings in place, tc changes the first example to the
+    # second.
     examples: tuple[Discipline, Discipline]
 
-    # Methods that convert the file's settings to the plan, and check them
+    # The methods that convert the file's settings to the plan, and check them, follow.
 
     def planned(self, settings: dict[str, Any], bands: tuple[Band, ...], rate_bps: int) -> Discipline:
         """Returns the plan's queue. settings: values of the file by names of the plan's fields, None where
@@ -127,7 +128,7 @@ class QueueKind:
         yield from ()
 
     def impossible(self, wanted: Impairment) -> str | None:
-        """Returns why the queue cannot work after a change in a running lab; None if it can."""
+        """Returns the reason why the queue cannot work after a change in a running lab; None if it can."""
         return None
 
     def at_rate(self, queue: Discipline, before_bps: int, after_bps: int) -> Discipline:
@@ -153,7 +154,7 @@ class QueueKind:
         return self.lines(after, at)
 
     def forget(self, wanted: Impairment, at: Place) -> list[str]:
-        """Returns tc lines that reset what past packets have left in the queue's state."""
+        """Returns tc lines that reset the part of the queue's state that depends on past packets."""
         return []
 
     def parts(self, wanted: Impairment) -> tuple[Part, ...]:
@@ -165,7 +166,7 @@ class QueueKind:
         raise NotImplementedError
 
     def packets(self, wanted: Impairment) -> int:
-        """Returns the most packets that it can hold."""
+        """Returns the largest number of packets that the queue can hold."""
         raise NotImplementedError
 
     def lone_bps(self, wanted: Impairment) -> int:

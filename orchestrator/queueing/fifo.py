@@ -16,7 +16,9 @@ from .tbf import bucket_bytes
 
 @dataclass(frozen=True, slots=True)
 class Fifo:
-    """First in, first out, behind netem where there is a delay: a changed rate acts on what waits."""
+    """First in, first out, below netem if there is a delay; a changed rate applies to waiting
+    packets, too.
+    """
 
     limit_packets: int = count("limit", 1000, "Length of the queue, packets.")
 

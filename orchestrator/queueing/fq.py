@@ -17,13 +17,14 @@ from .kind import Entry, Mismatch
 from .settings import count, discipline, duration, settings_of
 
 TIME_TOLERANCE_US = 2
-NEVER_US = 2**32 - 1  # ce_threshold of the kernel without one (fq_init: ~0U)
-MARKED_AT = 80  # struct tc_fq_qd_stats: eight counters of 64 bits, four of 32, then ce_mark
+NEVER_US = 2**32 - 1  # value of ce_threshold in a kernel without a threshold (fq_init: ~0U)
+# position of ce_mark in struct tc_fq_qd_stats: eight counters of 64 bits and four of 32 precede it
+MARKED_AT = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Fq:
-    """A queue for each flow, served in turn, that can mark packets by ECN from a short delay on."""
+    """A queue for each flow, served in turn; it can mark packets by ECN after a short delay."""
 
     limit_packets: int = count("limit", 10000, "Length of all queues together, packets.")
     flow_limit_packets: int = count("flow_limit", 100, "Length of each flow's queue, packets.")
@@ -99,7 +100,7 @@ QUEUE_KIND = FqKind()
 
 
 def _threshold(fq: Fq, read: Entry) -> list[Mismatch]:
-    """Compares the threshold, which tc shows in us, and leaves out where there is none."""
+    """Compares the threshold, which tc prints in us and omits if there is none."""
     asked, found = fq.ce_threshold_ns / 1000, read.get("ce_threshold")
     if not fq.ce_threshold_ns:
         return [] if found is None or found >= NEVER_US else [("queue ce_threshold", "none", found)]

@@ -15,10 +15,11 @@ from .kind import Entry, Mismatch
 from .settings import count, discipline, duration, flag, settings_of
 
 TIME_TOLERANCE_US = 2  # the kernel counts CoDel's times in units of 1.024 us
-MEMORY_BYTES = 32 << 20  # the kernel's default; frames must reach `limit` before it
+MEMORY_BYTES = 32 << 20  # the kernel's default; the packets must reach `limit` before this
 
 
-MARKED_AT = 12  # struct tc_fq_codel_xstats {type, {maxpacket, drop_overlimit, ecn_mark ...}}
+# position of ecn_mark in struct tc_fq_codel_xstats {type, {maxpacket, drop_overlimit, ecn_mark ...}}
+MARKED_AT = 12
 
 
 @dataclass(frozen=True, slots=True)

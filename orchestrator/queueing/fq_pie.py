@@ -14,12 +14,11 @@ from .discipline import QUEUE, Fault, Part, Place, QueueKind, differing, entry, 
 from .kind import Entry, Mismatch
 from .settings import count, discipline, duration, flag, settings_of
 
-TIME_TOLERANCE_US = 2  # the kernel counts times in units of 64 ns, tc shows us
-MEMORY_BYTES = 32 << 20  # the kernel's default; frames must reach `limit` before it
-ECN_PROBABILITY = (
-    10  # percent, up to which packets are marked and above which they are dropped (RFC 8033, 5.1)
-)
-MARKED_AT = 16  # struct tc_fq_pie_xstats: packets_in, dropped, overlimit, overmemory, ecn_mark
+TIME_TOLERANCE_US = 2  # the kernel counts times in units of 64 ns, and tc prints us
+MEMORY_BYTES = 32 << 20  # the kernel's default; the packets must reach `limit` before this
+ECN_PROBABILITY = 10  # %; below this drop probability packets are marked, above it dropped (RFC 8033, 5.1)
+# position of ecn_mark in struct tc_fq_pie_xstats: packets_in, dropped, overlimit, overmemory, ecn_mark
+MARKED_AT = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from .kind import Entry, Mismatch
 
 HOOK = "clsact"
 Way = Literal["egress", "ingress"]
-# u32 keeps the filters of both ways of a device together, and shows them by their number (u32_walk).
+# u32 keeps the filters of both directions of a device together, and lists them by their number (u32_walk).
 WAYS: dict[Way, int] = {"egress": 1, "ingress": 3}
-# The frames of a link proof end at the port of their link, and enter neither its bridge nor the medium.
+# Frames of a link proof are left out of the redirection: they end at the port of their link and enter neither
+# bridge nor medium.
 _PROOF = "protocol 0x88b5 pref 2 u32 match u32 0 0 flowid 1:1"
 _REDIRECT = re.compile(r"\(Egress Redirect to device (\S+)\)")
 _ALL = "u32 match u32 0 0 action mirred egress redirect dev"

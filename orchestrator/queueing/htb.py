@@ -23,7 +23,7 @@ from .tbf import RATE_TOLERANCE_BPS, bucket_bytes
 ROOT, FIRST = 1, 0x10  # minor numbers of the whole rate's class and of the first class below it
 SHOWN_DIGITS = 1e-3  # relative rounding of the rates that tc shows
 _SHOWN = re.compile(r"^class htb (\S+) (?:.*?\bprio (\d+) )?.*?\brate (\S+) ceil (\S+)", re.MULTILINE)
-LARGEST_QUANTUM = 200_000  # the kernel warns of more
+LARGEST_QUANTUM = 200_000  # bytes; the kernel warns of larger ones
 
 
 _EXAMPLE = (
@@ -60,8 +60,8 @@ class HtbKind(QueueKind):
     root = qdisc = "htb"
     trial = "htb default 1"
     module, config = "sch_htb", "NET_SCH_HTB"
-    shapes = counts = True  # tc_htb_glob.direct_pkts
-    outages = False  # each class would send one frame
+    shapes = counts = True  # tc_htb_glob.direct_pkts is such a counter
+    outages = False  # no, because each class would send one frame
     order = "guarantee"
     examples = (
         Discipline("htb", bands=_EXAMPLE),
@@ -76,7 +76,8 @@ class HtbKind(QueueKind):
         return Discipline(self.kind, settings, tuple(whole))
 
     def faults(self, wanted: Impairment) -> Iterator[Fault]:
-        from ..language.units import text_bps  # labs pay for every import
+        # imported here, because every import makes the start of a lab slower
+        from ..language.units import text_bps
 
         whole = wanted.rate_bps
         for one in _classes(wanted):
@@ -95,7 +96,8 @@ class HtbKind(QueueKind):
             yield Fault((), None, rule, "lower the classes' rates")
 
     def trace_faults(self, wanted: Impairment, slowest_bps: int, least_bps: int) -> Iterator[Fault]:
-        from ..language.units import text_bps  # labs pay for every import
+        # imported here, because every import makes the start of a lab slower
+        from ..language.units import text_bps
 
         for one in _classes(wanted):
             if one.rate_bps and one.rate_bps * slowest_bps < least_bps * wanted.rate_bps:
@@ -109,7 +111,8 @@ class HtbKind(QueueKind):
         """Returns why the classes' rates do not fit: 0 < guaranteed <= ceiling <= rate of the link, and no
         more guaranteed in all than the link has; None if they do.
         """
-        from ..language.units import text_bps  # labs pay for every import
+        # imported here, because every import makes the start of a lab slower
+        from ..language.units import text_bps
 
         for one in _classes(wanted):
             rates = one.rate_bps, one.ceil_bps, wanted.rate_bps

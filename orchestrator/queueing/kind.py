@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from contract.plan import Impairment
 
-Entry = dict[str, Any]  # one qdisc, class or filter in the output of tc
+Entry = dict[str, Any]  # one qdisc, class or filter as tc prints it
 Mismatch = tuple[str, object, object]  # field, requested value, value read back
 
 
@@ -20,7 +20,7 @@ class Queue(Protocol):
     def kind(self) -> str: ...  # tc's name of the root qdisc
     def takes(
         self, before: Impairment, after: Impairment
-    ) -> bool: ...  # whether a change in place is possible
+    ) -> bool: ...  # whether the queue can be changed in place
     def lines(
         self, device: str, before: Impairment, after: Impairment
     ) -> list[str]: ...  # tc lines; `before` is all zero if nothing is set yet
@@ -28,6 +28,7 @@ class Queue(Protocol):
     def mismatches(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]: ...
     def sending_ns(
         self, wanted: Impairment, frame_bytes: int
-    ) -> int: ...  # time that the rate adds to a frame without other traffic
-    def at_once_bytes(self, wanted: Impairment) -> int: ...  # burst that passes above the rate
-    def lone_bps(self, wanted: Impairment) -> int: ...  # rate of unmarked packets without other traffic
+    ) -> int: ...  # time (ns) that the rate adds to a frame without other traffic
+    def at_once_bytes(self, wanted: Impairment) -> int: ...  # bytes of a burst that passes above the rate
+    # rate (bit/s) of unmarked packets without other traffic
+    def lone_bps(self, wanted: Impairment) -> int: ...

@@ -1,4 +1,4 @@
-"""Implements the queue kind `netem`, for all impairments but a rate with backpressure alone;
+"""Implements the queue kind `netem`, for all impairments except a rate with backpressure alone;
 net/sched/sch_netem.c.
 """
 
@@ -12,10 +12,10 @@ from contract.plan import Impairment, Slot
 from . import words
 from .kind import Entry, Mismatch
 
-# tc counts netem's delays in whole microseconds and may round down once more (jitter 300us reads 299us)
+# us; tc counts netem's delays in whole microseconds and may round down once more (jitter 300us reads 299us)
 TIME_TOLERANCE_NS = 2_000
 RATE_TOLERANCE_BPS = 8  # netem keeps bytes per second
-# netem keeps probabilities in 32 bits, tc prints six digits
+# netem keeps probabilities in 32 bits, and tc prints six digits
 SHARE_TOLERANCE = 2**-31
 SHARE_DIGITS = 1e-5
 # Any rate makes netem keep packets in order; at this one a full frame takes 0.12 us.
@@ -85,7 +85,7 @@ def text(wanted: Impairment, before: Impairment = _NOTHING) -> str:
     found += _loss(wanted, before)
     found += _chance("duplicate", wanted, before, "duplicate")
     found += _chance("corrupt", wanted, before, "corrupt")
-    if wanted.delay_ns:  # tc reads reorder only after delay, and refuses it without one
+    if wanted.delay_ns:  # tc accepts reorder only after a delay
         found += _chance("reorder", wanted, before, "reorder")
     if _rate(wanted) or _rate(before):
         found.append(f"rate {words.bits(_rate(wanted))}")

@@ -20,12 +20,12 @@ from .discipline import QUEUE, Fault, Part, Place, QueueKind, entry, given
 from .kind import Entry, Mismatch
 from .settings import REQUIRED, discipline, flag, settings_of, share, size
 
-MEAN_PACKET_BYTES = 1000  # recommended by tc-red(8) for the Internet
+MEAN_PACKET_BYTES = 1000  # bytes; recommended by tc-red(8) for the Internet
 LEAST_FRAME_BYTES = 14  # no frame is shorter than its Ethernet header
 
 
-LIMIT_TO_MAX = 4  # length of the whole queue in `max`, if the file does not state it
-MARKED_AT = 12  # struct tc_red_xstats {early, pdrop, other, marked}
+LIMIT_TO_MAX = 4  # length of the whole queue as a multiple of `max`, if the file does not state it
+MARKED_AT = 12  # position of marked in struct tc_red_xstats {early, pdrop, other, marked}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ class RedKind(QueueKind):
         return Discipline(self.kind, settings | {"limit_bytes": whole})
 
     def faults(self, wanted: Impairment) -> Iterator[Fault]:
-        from ..language.units import text_bytes  # labs pay for every import
+        # imported here, because every import makes the start of a lab slower
+        from ..language.units import text_bytes
 
         red = _red(wanted)
         low, high = text_bytes(red.min_bytes), text_bytes(red.max_bytes)
@@ -75,7 +76,8 @@ class RedKind(QueueKind):
             yield Fault(("probability",), None, "is not between 0 and 1", "2 % is usual")
 
     def words(self, wanted: Impairment) -> str:
-        from ..language.units import text_bytes, text_share  # labs pay for every import
+        # imported here, because every import makes the start of a lab slower
+        from ..language.units import text_bytes, text_share
 
         red = _red(wanted)
         sizes = f"{text_bytes(red.min_bytes)} to {text_bytes(red.max_bytes)}"

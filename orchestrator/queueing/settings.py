@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from contract.plan import Discipline, Impairment
 
 MOST = 2**31 - 1
-REQUIRED = "required"  # a key with this default must stand in the file
+REQUIRED = "required"  # as default: the key must stand in the file
 Form = Literal["duration", "size", "share", "rate", "count", "flag", "choice"]
 T = TypeVar("T")
 
@@ -32,9 +32,9 @@ class Key:
     form: Form
     default: Any
     meaning: str
-    least: int | None = None  # least value of a count
+    least: int | None = None  # least value of a setting that is a count
     most: int | None = None
-    choices: tuple[str, ...] = ()  # values of a choice
+    choices: tuple[str, ...] = ()  # the allowed values of a setting that is a choice
 
 
 def _field(key: Key) -> Any:
@@ -101,7 +101,7 @@ def written(of: type[Any], values: Mapping[str, Any]) -> dict[str, str]:
 
 def text(key: Key, value: Any) -> str:
     """Returns a value as files write it, exactly: in the base unit if the usual text would round it."""
-    from ..language import units  # labs pay for every import
+    from ..language import units  # imported here, because every import makes the start of a lab slower
 
     if key.form in ("count", "choice"):
         return str(value)

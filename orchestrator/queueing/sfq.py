@@ -15,8 +15,8 @@ from .discipline import QUEUE, Fault, Place, QueueKind, differing, entry, given
 from .kind import Entry, Mismatch
 from .settings import count, discipline, settings_of
 
-FLOWS = 127  # SFQ_DEFAULT_FLOWS: queues that packets can wait in at the same time
-DEPTH = 127  # SFQ_MAX_DEPTH, and what tc does not show
+FLOWS = 127  # SFQ_DEFAULT_FLOWS: number of queues in which packets can wait at the same time
+DEPTH = 127  # SFQ_MAX_DEPTH, which tc does not print
 
 
 @dataclass(frozen=True, slots=True)

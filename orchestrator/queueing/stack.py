@@ -54,7 +54,7 @@ class Stack:
         return found + (self.queue_kind.lines(after, at) if changes is None else changes)
 
     def forget(self, device: str, wanted: Impairment) -> list[str]:
-        """Returns lines that reset what past packets have left in the queue's state."""
+        """Returns tc lines that reset the part of the queue's state that depends on past packets."""
         return self.queue_kind.forget(wanted, self._bottom(device))
 
     def parts(self, wanted: Impairment) -> tuple[Part, ...]:
@@ -93,7 +93,7 @@ class Stack:
         return found + self.queue_kind.mismatches(asked, entries)
 
     def sending_ns(self, wanted: Impairment, frame_bytes: int) -> int:
-        return 0  # there is credit when a lone frame comes
+        return 0  # the bucket has tokens when a lone frame arrives
 
     def at_once_bytes(self, wanted: Impairment) -> int:
         if self.queue_kind.shapes:

@@ -58,7 +58,7 @@ class Tbf:
         return found
 
     def sending_ns(self, wanted: Impairment, frame_bytes: int) -> int:
-        return 0  # the bucket is full when a lone frame comes
+        return 0  # the bucket is full when a lone frame arrives
 
     def at_once_bytes(self, wanted: Impairment) -> int:
         return bucket_bytes(wanted.rate_bps, wanted.frame_bytes)

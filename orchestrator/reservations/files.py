@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-LONGEST_BYTES = 4096  # longest of these files, bytes
+LONGEST_BYTES = 4096  # bytes of the longest file
 
 
 def write(final: Path, uid: int, data: dict[str, Any]) -> None:
@@ -42,5 +42,5 @@ def read(path: Path) -> tuple[int, dict[str, Any]]:
             raise ValueError
         data = json.loads(file.read(LONGEST_BYTES + 1))
     if not isinstance(data, dict):
-        raise ValueError  # one class of error for every unusable content
+        raise ValueError  # so that every unusable content raises the same class of error
     return about.st_uid, data

@@ -21,7 +21,7 @@ def admit(plan: Plan, state_dir: Path, root: Path | None = None) -> None:
     if it exceeds its account's quota beside the account's other labs; TopologyError for wrong quotas.
     """
     root = root or store.directory()
-    if not root.is_dir():  # nothing was ever reserved here
+    if not root.is_dir():  # nobody has reserved anything on this machine
         insist_quota(plan, [])
         return
     try:

@@ -20,7 +20,7 @@ from orchestrator.reservations import files, store
 from orchestrator.reservations.model import Amount, ReservationError
 
 SUFFIX = ".lab"
-MOST = 1000  # labs of a machine; further files are not looked at
+MOST = 1000  # largest number of recorded labs; further files are ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def every(root: Path | None = None) -> list[RunningLab]:
 def _every(root: Path) -> Iterator[RunningLab]:
     try:
         paths = sorted(path for path in root.iterdir() if path.name.endswith(SUFFIX))[:MOST]
-    except OSError:  # no directory, or a closed one: nothing was recorded for us to see
+    except OSError:  # there is no directory, or it is closed to this account
         return
     for path in paths:
         try:
@@ -76,7 +76,7 @@ def _read(path: Path) -> RunningLab:
     asked = data["amount"]
     nics = tuple(str(nic) for nic in asked["nics"])
     lab, state_dir = str(data["lab"]), str(data["state_dir"])
-    if not all(text.isprintable() for text in (*nics, lab, state_dir)):  # a terminal shows them
+    if not all(text.isprintable() for text in (*nics, lab, state_dir)):  # the texts are printed on a terminal
         raise ValueError
     wanted = Amount(float(asked["cores"]), int(asked["memory_bytes"]), nics)
     if not (0 <= wanted.cores < 1e6 and 0 <= wanted.memory_bytes < 2**60 and 0 < data["since_ns"] < 2**63):
@@ -93,7 +93,7 @@ def enter(plan: Plan, state_dir: Path, root: Path) -> None:
     """
     if root.is_dir():
         ticks = start_ticks(os.getpid())
-        assert ticks is not None  # this process lives
+        assert ticks is not None  # this process lives, so it has a start time
         uid = store.account()
         name = plan.lab
         one = RunningLab(
@@ -129,7 +129,8 @@ def leave(lab: str, state_dir: Path, root: Path | None = None) -> None:
     """Removes the records of a lab that has ended, where this account may."""
     root = root or store.directory()
     for path in root.glob(f"{lab}.*{SUFFIX}"):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # no record, or another account's
+        # there is no record, or it belongs to another account
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             if _read(path).state_dir == str(state_dir):
                 path.unlink(missing_ok=True)
 

@@ -18,7 +18,7 @@ from orchestrator.language.dates import date_text
 from orchestrator.reservations import files, quotas
 from orchestrator.reservations.model import Amount, Reservation, ReservationError, clashes, starts
 
-MOST = 1000  # reservations of a machine
+MOST = 1000  # largest number of reservations on a machine
 LOCK_S = 5.0
 MODE = 0o1777
 SUFFIX = ".json"
@@ -80,7 +80,7 @@ def _read(path: Path) -> Reservation:
     start, end = int(data["start_ns"]), int(data["end_ns"])
     if not (0 <= cores < 1e6 and 0 <= memory < 2**60 and 0 < start < end < 2**63):
         raise ValueError
-    if not all(text.isprintable() for text in (*nics, note)):  # a terminal shows them
+    if not all(text.isprintable() for text in (*nics, note)):  # the texts are printed on a terminal
         raise ValueError
     return Reservation(path.stem, whose, name_of(whose), Amount(cores, memory, nics), start, end, note)
 
@@ -115,7 +115,8 @@ def _placed(
         return new
     length = new.end_ns - new.start_ns
     moved = (replace(new, start_ns=at, end_ns=at + length) for at in starts(new, others))
-    free = next(one for one in moved if not against(one, others))  # at the last end at the latest
+    # it fits at the latest when the last other reservation ends
+    free = next(one for one in moved if not against(one, others))
     if queue:
         return free
     when = date_text(-(-free.start_ns // 10**9) * 10**9)

@@ -59,7 +59,7 @@ def written(document: Document) -> list[Problem]:
         (name, text)
         for name, point in (points.items() if isinstance(points, dict) else ())
         if isinstance(point, dict) and isinstance(text := point.get("filter"), str) and PARAMETER not in text
-        and not text.startswith("-") and text.isprintable()  # the check of the file refuses others
+        and not text.startswith("-") and text.isprintable()  # the check of the file refuses other texts
     ]  # fmt: skip
     return [document.problem(_path(name), *_words(*why)) for name, why in _refused(filters).items()]
 

@@ -19,7 +19,7 @@ Event = dict[str, Any]
 Observe = Callable[[Event], None]
 Arrived = queue.SimpleQueue[Event | BaseException | None]
 TICK_S = 0.5
-COLLECT = "collect"  # first phase without load
+COLLECT = "collect"  # the first phase without load
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -53,7 +53,8 @@ def follow(
     arrived: Arrived = queue.SimpleQueue()
     followed = Followed()
     thread = threading.Thread(target=_run, args=(beside, followed))
-    with _signals(arrived):  # begins before the start: a Ctrl-C in between would leave the lab behind
+    # begins before the lab starts, because a Ctrl-C in between would leave the lab behind
+    with _signals(arrived):
         handle = start()
         threading.Thread(target=_pump, args=(handle, arrived), daemon=True).start()
         while (event := _next(arrived)) is not None:

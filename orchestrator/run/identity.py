@@ -20,7 +20,8 @@ from orchestrator.project import CODE_ROOT
 from orchestrator.run.prepare import Prepared
 from orchestrator.software.registry import programs
 
-# Files that equal inputs reproduce. Manifest, logs, host.csv and the page depend on the machine and the time.
+# Patterns of the files that equal inputs reproduce. Manifest, logs, host.csv and the page depend on the
+# machine and the time.
 PATTERNS = (
     "pcap/*.pcap",
     "raw/messages.csv",
@@ -39,7 +40,7 @@ PATTERNS = (
     "report/tables/*",
 )
 EXCEPT = frozenset({"host.parquet"})
-PROGRAMS = ("tcpdump", "ip", "tc")  # programs of every lab; each kind of software names further ones
+PROGRAMS = ("tcpdump", "ip", "tc")  # programs that every lab uses; each kind of software names further ones
 CODE = (
     "contract",
     "orchestrator/lab",

@@ -60,8 +60,8 @@ class Prepared:
     kernel: LabKernel
     why: str
     agent: Path
-    time: Time  # the lab's; always real under the fake kernel
-    state_dir: Path  # has the name by which `vnet ls` and `vnet down` find the lab
+    time: Time  # the lab's kind of time; always real with the kernel `fake`
+    state_dir: Path  # its name is the one by which `vnet ls` and `vnet down` find the lab
 
     @classmethod
     def of(cls, request: Request, plan: Plan, kernel: LabKernel, why: str) -> Prepared:
@@ -86,7 +86,7 @@ def begin(request: Request, place: Place) -> tuple[Prepared, Path]:
         whose = f" as {theirs.account}'s" if theirs else ""
         raise RunError(f"lab {lab}: runs already{whose}; {ends}, --lab NAME gives this one another name")
     if request.kernel != "fake" and not (prepared.plan.hosts or machine_of(prepared.plan)):
-        admit(prepared.plan, prepared.state_dir)  # labs on other machines use nothing of this one
+        admit(prepared.plan, prepared.state_dir)  # a lab on another machine uses no resources of this one
     return prepared, place.run_dir(lab)
 
 
@@ -109,7 +109,8 @@ def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
     """Checks the capture filters of a plan that exists, chooses a kernel and returns the prepared run. Raises
     TopologyError and KernelError as `prepare` does.
     """
-    if request.kernel == "fake":  # invents packets, and has no programs to send or compress them
+    # the fake kernel invents packets, and has no programs to send or compress them
+    if request.kernel == "fake":
         plain = (replace(point, compress="", to="") for point in plan.captures)
         plan = replace(plan, captures=tuple(plain))
     wrong = filters.planned(plan) if any(point.filter for point in plan.captures) else []
@@ -131,7 +132,7 @@ def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path(), assume_ni
     if time == "virtual" or not (plan.hosts or machine_of(plan)):
         wish = Wish(time=time, out=out)
         kernels = _KEPT.get(time) or made(HERE, plan, wish)
-        if time == "virtual":  # most cells of a campaign see the same files
+        if time == "virtual":  # most cells of a campaign use the same files
             _KEPT[time] = kernels
         try:
             found += choose(plan, wish, kernels).fit.problems

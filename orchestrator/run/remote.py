@@ -38,8 +38,8 @@ from orchestrator.project import AGENT, keep_others_out
 from orchestrator.run.teardown import TeardownError, take_down
 
 STDIN, STDOUT = 0, 1
-PIECE = 65536  # bytes read at once
-OWNER_S = 60.0  # within which an owner without a client tears its lab down
+PIECE = 65536  # bytes that are read at once
+OWNER_S = 60.0  # s within which an owner without a client takes its lab down
 
 
 def check() -> int:
@@ -96,14 +96,14 @@ def down(home: Path) -> int:
     Returns 0. Does nothing to another lab of the same name.
     """
     if not (home / LAUNCH).exists():
-        return 0  # the client gave the lab up before it sent the task
+        return 0  # the client gave up before it sent the task
     start = _start(home)
     if read_lab(state_root() / start.state).get("run_dir") == start.run_dir:
         take_down(start.state)
     owner = _owner(home)
     deadline = time.monotonic() + OWNER_S
     while owner is not None and owner.alive and time.monotonic() < deadline:
-        time.sleep(0.05)  # waits for the owner's end until the deadline
+        time.sleep(0.05)  # waits until the owner has ended; the deadline is checked above
     if owner is not None:
         end([owner])
     if read_lab(state_root() / start.state).get("run_dir") == start.run_dir:
@@ -115,7 +115,7 @@ def _owner(home: Path) -> Owned | None:
     path = home / OWNER
     try:
         return codec.from_json(Owned, path.read_text())
-    except (FileNotFoundError, ValueError):  # the owner has never begun, or ended while it wrote the file
+    except (FileNotFoundError, ValueError):  # the owner never began, or ended while it wrote the file
         return None
 
 

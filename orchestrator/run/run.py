@@ -37,12 +37,12 @@ class Outcome:
     """The outcome of a run. `error` is None without an error, `page` is None if no report was written."""
 
     run_dir: Path
-    state: str  # complete, interrupted, failed
+    state: str  # complete, interrupted or failed
     suspect: bool
     error: str | None
     warnings: tuple[Event, ...]
     page: Path | None
-    watchdog: bool = False  # the watchdog interrupted it, not the user
+    watchdog: bool = False  # whether the watchdog interrupted the run, not the user
 
 
 def execute(
@@ -66,7 +66,7 @@ def execute(
 
     def start() -> LabHandle:
         handle = prepared.kernel.start(launch)
-        drawing.start()  # not before: a kernel may fork, and a thread could hold a lock then
+        drawing.start()  # started only now: the kernel may fork, and a thread could hold a lock then
         return handle
 
     followed = follow(start, observe, until, beside)
@@ -188,7 +188,7 @@ def close(prepared: Prepared, run_dir: Path, ended: Manifest) -> Manifest:
     """
     if prepared.time == "virtual":
         complete_manifest(run_dir, prepared)
-    if measured(run_dir, ended):  # the first reduction finds later changes by the seal
+    if measured(run_dir, ended):  # the seal shows changes that happen before the first reduction
         seal.seal(run_dir, records=ended.state != "running")
     return ended
 

@@ -20,7 +20,7 @@ from orchestrator.lab.multi_host import host_commands
 from orchestrator.lab.state import Owned, processes, read_lab, state_root
 from orchestrator.run.follow import Followed
 
-ASKED_S = 20.0  # longest wait after a request: a lab of 1,000 nodes needs less
+ASKED_S = 20.0  # longest wait in s after a request; a lab of 1,000 nodes needs less
 FETCHED_S = 600.0  # longest wait for a lab elsewhere, whose owner fetches the run first
 POLL_S = 0.02
 
@@ -132,4 +132,4 @@ def _ask(control: Path, owner: Owned) -> None:
 def _gone(owner: Owned, longest_s: float) -> None:
     deadline = time.monotonic() + longest_s
     while owner.alive and time.monotonic() < deadline:
-        time.sleep(POLL_S)  # waits for the process's end until the deadline
+        time.sleep(POLL_S)  # waits until the process has ended; the deadline is checked above

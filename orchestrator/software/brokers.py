@@ -23,7 +23,7 @@ from .sending import expected_messages
 from .tls.file import Tls
 
 _PROGRAM = re.compile(r"/[^\0]*[^/\0]|[^/\0\s]+")
-# Keys of every client, below its kind's own.
+# Keys of every client, which stand below its kind's own keys.
 BrokerNode = Annotated[Name, Field(description="Node that runs the broker.")]
 BrokerPort = Annotated[
     Port | None, Field(description="The broker's port; by default that of the broker software there.")
@@ -51,11 +51,12 @@ class Service:
     """A protocol that a broker speaks: its port, and the features that it lacks, each with the reason."""
 
     port: int
-    lacks: Mapping[str, str] = field(default_factory=dict)  # feature, as the protocol's kind calls it -> why
+    # feature, as the protocol's kind calls it -> the reason
+    lacks: Mapping[str, str] = field(default_factory=dict)
     users: dict[str, str] | None = None  # user -> password; None if the broker may admit others
     tls: Tls | None = None
     websocket: bool | None = None  # whether the port uses WebSocket; None if the broker cannot
-    own_config: bool = False  # a configuration of the user's own, which may use other certificates
+    own_config: bool = False  # whether the user gives a configuration, which may use other certificates
 
 
 class Serving(Base):
@@ -160,7 +161,7 @@ class Traffic:
 
     connection: tuple[int, int]  # packets of its whole session, and bytes of each
     message_bytes: int
-    answers: int  # packets a message on one leg, acknowledgements of TCP included
+    answers: int  # packets for each message on one leg, including acknowledgements of TCP
     answer_bytes: int
 
 

@@ -33,11 +33,11 @@ GUARANTEES = {
     "tcp": Guarantee("TCP bulk", "TCP bulk: counted in bytes, no message is judged"),
     "udp": Guarantee("UDP bulk", "UDP bulk: counted in bytes, no message is judged"),
 }
-# payload of a datagram: the agent's header, and the most that fits an IPv4 packet
+# payload bytes of a datagram: at least the agent's header, at most what an IPv4 packet has room for
 SMALLEST_BYTES, LARGEST_BYTES = 28, 65_507
 MOST_STREAMS = 128
-LEAST_WINDOW_NS = 1_000_000  # a round trip in a lab; a kernel's timers are not finer
-MOST_WINDOWS = 100_000  # most records of a transfer, 5 MB
+LEAST_WINDOW_NS = 1_000_000  # least interval: a round trip in a lab; a kernel's timers are not finer
+MOST_WINDOWS = 100_000  # largest number of records of a transfer; they take 5 MB
 _HEADER_BYTES = {"tcp": TCP_HEADERS_BYTES, "udp": UDP_HEADERS_BYTES}
 _FASTEST_BPS = 10**9  # rate of a greedy transfer if no link on its path has a rate
 

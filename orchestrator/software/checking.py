@@ -16,7 +16,7 @@ from ..language.source import Path
 class Here:
     """The place in the file of the software under check, with its nodes and their segments."""
 
-    path: Path  # ("nodes", "reader", "software", "sub")
+    path: Path  # path in the file, such as ("nodes", "reader", "software", "sub")
     nodes: tuple[str, ...]  # the node, or the members of the group
     segments: tuple[str, ...]
 

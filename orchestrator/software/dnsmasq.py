@@ -1,4 +1,4 @@
-"""Starts Debian's dnsmasq, as a server of DHCP or of DNS, with a configuration of the lab's alone."""
+"""Starts Debian's dnsmasq as a DHCP or DNS server, with a configuration that depends on the lab only."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from ..language.scalars import Base, Positive
 from ..language.source import Path
 from .checking import Checks
 
-MOST_SIGNALS = 1000  # in one message: the agent's payload/signals.rs
+MOST_SIGNALS = 1000  # signals in one message, as in the agent's payload/signals.rs
 # Bytes of a message without signals, and of each: the agent's payload/villas_json.rs and payload/protobuf.rs.
 # JSON has two bytes between numbers, and none before the first.
 LENGTHS = {"villas-json": (101 - 2, 17 + 2), "protobuf": (31, 12)}

@@ -27,7 +27,7 @@ from .sending import Sending, check_sending, expected_messages, make_flow, rate_
 
 RULES = Rules("goose", (0x0000, 0x3FFF), "01-0C-CD-01", "gocb_ref", "IEC 61850-8-1")
 GUARANTEE = Guarantee("GOOSE", "GOOSE: nothing is guaranteed; each state is sent again and again")
-ENTRY_BYTES = 8  # a BOOLEAN and a quality of 13 bits, each with tag and length
+ENTRY_BYTES = 8  # bytes of one value: a BOOLEAN and a quality of 13 bits, each with tag and length
 MOST_WAITS = 100
 MS_NS = 10**6
 
@@ -88,7 +88,7 @@ class Goose(Base):
 
 def length_bytes(names: Sequence[str], entries: int) -> int:
     """Returns the greatest length of a GOOSE message above Ethernet, with all numbers at full length."""
-    # Lives, stNum, sqNum, confRev; time; flags; count.
+    # The header has time allowed to live, stNum, sqNum and confRev; then time, flags and count follow.
     numbers = 4 * tlv_bytes(5) + tlv_bytes(8) + 2 * tlv_bytes(1) + tlv_bytes(2)
     fields = sum(tlv_bytes(len(name)) for name in names) + numbers
     return HEAD_BYTES + tlv_bytes(fields + tlv_bytes(ENTRY_BYTES * entries))

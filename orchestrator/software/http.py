@@ -31,10 +31,12 @@ GUARANTEE = Guarantee(
     single=True,
     while_session=True,
 )
-_CONNECTION_PACKETS = 8  # handshake, end, and their acknowledgements
-_REQUEST_BYTES, _ANSWER_BYTES = 130, 90  # heads, of which path and host are counted apart
-_TLS_PACKETS, _TLS_BYTES = 8, 2500  # a chain of one certificate with an Ed25519 key
-_RECORD_BYTES = 22  # header, type and tag of AES-GCM in TLS 1.3 (RFC 8446, 5.2)
+_CONNECTION_PACKETS = 8  # packets of the TCP handshake and end, with their acknowledgements
+# bytes of the heads, without path and host, which are counted separately
+_REQUEST_BYTES, _ANSWER_BYTES = 130, 90
+# packets and bytes of the TLS handshake, for a chain of one certificate with an Ed25519 key
+_TLS_PACKETS, _TLS_BYTES = 8, 2500
+_RECORD_BYTES = 22  # bytes of a record's header, type and tag with AES-GCM in TLS 1.3 (RFC 8446, 5.2)
 
 
 class HttpTls(Tls):

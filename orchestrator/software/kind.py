@@ -15,10 +15,10 @@ from .checking import Checks, Here
 from .foreign import Foreign
 from .scene import Placed, Scene
 
-UDP_BYTES = 8  # the header of UDP alone
-UDP_HEADERS_BYTES = 42  # before a payload: Ethernet 14, IPv4 20, UDP 8
-TCP_SEGMENT_BYTES = 1448  # payload at an MTU of 1500
-TCP_HEADERS_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
+UDP_BYTES = 8  # bytes of the UDP header
+UDP_HEADERS_BYTES = 42  # bytes before a payload: Ethernet 14, IPv4 20, UDP 8
+TCP_SEGMENT_BYTES = 1448  # bytes of payload at an MTU of 1500
+TCP_HEADERS_BYTES = 66  # bytes before a payload: Ethernet 14, IPv4 20, TCP 20 and timestamps 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,11 @@ class Planned:
 
     software: Software
     flows: tuple[Flow, ...] = ()
-    receivers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # sets that `flows` name
+    # name of a set in `flows` -> its receivers
+    receivers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     relay: str | None = None  # the node that relays its messages
-    # receivers that represent a group -> its endpoints, of which each message reaches one
+    # receiver that stands for a group -> the endpoints of its members, one of which gets each message
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -42,13 +43,13 @@ class Costs:
     and packets.
     """
 
-    memory_bytes: int = 0  # memory of the software's program and, because of it, of other programs
+    memory_bytes: int = 0  # bytes that the software's program, and other programs because of it, need
     files_at: Mapping[str, int] = field(default_factory=dict)  # role of the other end -> open files there
-    peers: int = 0  # nodes that it talks to
-    one_copy: bool = False  # multicast: a message leaves once, however many receivers it has
+    peers: int = 0  # number of nodes with which it exchanges packets
+    one_copy: bool = False  # true for multicast: a message leaves once, however many receivers it has
     packets: tuple[
         tuple[float, int], ...
-    ] = ()  # (frames, bytes of each) at a point that sees all of its traffic
+    ] = ()  # (number of frames, bytes of each) at a point that sees all of its traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,10 @@ class Offered:
     and `per_s` per second (a leaky bucket). If `per_s` is None, the flow's schedule gives both.
     """
 
-    message_bytes: int  # above Ethernet; of IP without its header, which each fragment has
+    message_bytes: int  # bytes above Ethernet; for IP without its header, because each fragment has one
     reply_bytes: int = 0
     over_ip: bool = True
-    pcp: int | None = None  # priority in the tag, for frames without IP
+    pcp: int | None = None  # priority in the VLAN tag, for frames without IP
     per_s: float | None = None
     burst: int = 1
 
@@ -71,7 +72,7 @@ class Shares:
 
     link: str
     least_bps: Mapping[str, int]  # class -> rate below which it never falls
-    itself: frozenset[str] = frozenset()  # classes whose packets the program itself forwards
+    itself: frozenset[str] = frozenset()  # classes whose packets the program forwards itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,8 @@ class Ledger:
     """
 
     flows: tuple[Flow, ...]
-    numbers: Mapping[str, int]  # by the flow's name
-    to: Mapping[str, tuple[int, ...]]  # endpoint -> flows of which it gets messages
+    numbers: Mapping[str, int]  # name of a flow -> its number
+    to: Mapping[str, tuple[int, ...]]  # endpoint -> numbers of the flows whose messages it gets
 
     @classmethod
     def of(cls, flows: Sequence[Flow], receivers: Mapping[str, tuple[str, ...]]) -> Ledger:
@@ -101,7 +102,7 @@ class Bind:
     name. `remedy` is the remedy in the error if other software of the node has the port.
     """
 
-    transport: str  # "tcp" or "udp", whose ports are apart
+    transport: str  # "tcp" or "udp"; each has ports of its own
     port: int
     key: tuple[str, ...]
     remedy: str = "choose another port"
@@ -135,20 +136,23 @@ class Kind:
     or the planned software of this kind.
     """
 
-    name: str  # key of the registry; `Software.kind` of the plan
+    name: str  # name in the registry, and `Software.kind` in the plan
     key: str  # key in the file, which selects this kind (or another one with the same key)
     model: type[Base]
-    what: str  # with its article: "a command"
+    what: str  # the kind with its article: "a command"
     example: str  # example of the software, one line of a file
     check: Callable[[Checks, Here, Any], None]
-    plan: Callable[[Scene, Sequence[Placed]], Iterable[Planned]]  # all of this kind in the lab, at once
-    words: Callable[[Software, Sequence[Flow]], str]  # the software and its flows, for people
+    # plans all software of this kind in the lab at once
+    plan: Callable[[Scene, Sequence[Placed]], Iterable[Planned]]
+    words: Callable[[Software, Sequence[Flow]], str]  # describes the software and its flows in words
     costs: Callable[[Software, Sequence[Flow]], Costs] = _no_costs
-    offers: Callable[[Software, Flow], Offered | str] = _closed_loop  # or the reason why no bound is known
+    # the offered load, or the reason why no bound is known
+    offers: Callable[[Software, Flow], Offered | str] = _closed_loop
     shares: Callable[[Software], Shares | None] = _no_shares
     in_agent: bool = True  # the node's agent runs it, so that it cannot be started and stopped alone
     endpoint: Callable[[Any], bool] = lambda _model: True  # returns whether records name the software
-    # Order in the ramp: software that only receives connects first (0), then senders (1); None: neither.
+    # Order in the ramp: software that only receives connects first (0), then senders (1); None: it does not
+    # connect.
     ramp: Callable[[Any], int | None] = lambda _model: None
     binds: Callable[[Any], Sequence[Bind]] = lambda _model: ()
     # Priority code points by which the software itself orders frames.
@@ -156,7 +160,7 @@ class Kind:
     sessions: Callable[[Any], int] = lambda _model: 1  # clients of the agent that the software stands for
     numbered: Callable[[Software, Ledger], Software] = lambda software, _ledger: software
     programs: tuple[Program, ...] = ()
-    real_time: str = ""  # why it runs in real time only, where it does
-    foreign: Foreign | None = None  # the same program in other tools' files
+    real_time: str = ""  # why the software runs in real time only; "" if it does not
+    foreign: Foreign | None = None  # how other tools' files describe the same program
     titles: Mapping[str, str] = field(default_factory=dict)  # models of it -> sections of the reference page
-    notes: str = ""  # further words of the reference page, Markdown
+    notes: str = ""  # further text for the reference page, in Markdown

@@ -19,7 +19,7 @@ from .sending import Sending, check_sending, make_flow
 
 PATTERNS: tuple[Pattern, ...] = ("request", "push", "stream")
 TITLES = {"Request": "request", "Push": "push", "Stream": "stream"}  # sections of the reference page
-PAYLOAD = "bytes"  # the agent's generator: a header with flow, number and time, and padding
+PAYLOAD = "bytes"  # the agent's payload generator: a header with flow, number and time, then padding
 SMALLEST_BYTES = 28  # length of that header
 
 

@@ -28,7 +28,8 @@ from .tls.checks import check_tls
 from .tls.file import BrokerTlsKey
 from .tls.lab import server_files
 
-MEMORY_BYTES = 4_000_000  # bench/memory.py: 3.5 to 4 MB with 350 clients that publish 0.3 messages/s each
+# from bench/memory.py: 3.5 to 4 MB with 350 clients that each publish 0.3 messages/s
+MEMORY_BYTES = 4_000_000
 TEMPLATE = Path(__file__).parent / "mosquitto.conf.j2"
 _OPTION = re.compile(r"[a-z][a-z0-9_]*")
 _LISTENER = re.compile(r"^\s*(?:listener|port)\s+([0-9]+)", re.MULTILINE)
@@ -36,7 +37,7 @@ _RENDERED = frozenset({
     "persistence", "max_inflight_messages", "max_queued_messages", "users", "allow_anonymous", "nodelay",
     "sys_interval",
 })  # fmt: skip
-HASH_ROUNDS = 101  # mosquitto_passwd's own number, PW_DEFAULT_ITERATIONS
+HASH_ROUNDS = 101  # the default of mosquitto_passwd, PW_DEFAULT_ITERATIONS
 
 
 class Broker(Serving):

@@ -9,7 +9,7 @@ from .scene import Placed, Scene
 
 PLACEHOLDERS = ("node", "group", "index", "next", "previous", "session")
 REMEDY = "use {node}, {group}, {index}, {next}, {previous} or {session}"
-_LONGEST_VALUE = LONGEST_NAME + 6  # a member's name has its number behind it
+_LONGEST_VALUE = LONGEST_NAME + 6  # the name of a group's member ends with its number
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 

@@ -19,7 +19,8 @@ StopSignal = Annotated[
 
 
 READY = "vnet: ready"  # vNET's programs print this line when they are ready
-ACCOUNT = Path(__file__).with_name("account.py")  # a module beside programs in nodes that keep records
+# a module beside the programs on nodes that record their messages
+ACCOUNT = Path(__file__).with_name("account.py")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Defines, checks and plans the rate at which a receiver wants a flow, of which it tells a gateway."""
+"""Defines, checks and plans the rate at which a receiver wants to get a flow, which it sends to a gateway."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def check(report: Checks, here: Here, path: Path, wants: Wants) -> None:
 
 
 def spec(scene: Scene, placed: Placed, wants: Wants) -> dict[str, Any]:
-    """Returns the settings of the wish for the agent: the gateway's address, the flow and the steps, whose
+    """Returns the agent's settings for the wanted rates: the gateway's address, the flow and the steps, whose
     moments are ns from the scenario's start.
     """
     gateway = next(one for one in scene.at(wants.gateway, GATEWAY) if wants.flow in one.model.gateway.flows)

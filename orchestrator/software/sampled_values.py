@@ -29,8 +29,8 @@ from .sending import RateStep, Sending, expected_messages, make_flow
 RULES = Rules("sampled-values", (0x4000, 0x7FFF), "01-0C-CD-04", "sv_id", "IEC 61850-9-2")
 GUARANTEE = Guarantee("SV", "SV: nothing is guaranteed")
 SECOND_NS = 10**9
-MOST_SAMPLES = 1 << 16  # a second: smpCnt has 16 bits
-PHSMEAS_BYTES = 64  # eight values of four bytes, each with a quality of four: 9-2LE, section 7.1.4
+MOST_SAMPLES = 1 << 16  # samples/s, because smpCnt has 16 bits
+PHSMEAS_BYTES = 64  # bytes of eight values of four bytes, each with a quality of four (9-2LE, section 7.1.4)
 FLOAT_BYTES = 4
 
 

@@ -28,7 +28,7 @@ class Placed:
     model: Any
     endpoint: str = ""  # the software's name in records; "" if it has none
     connect_ns: int = 0
-    session: int = 1  # its number among the sessions of the software
+    session: int = 1  # number of the session among those of the software, from 1
     label: str = ""  # the software's name in the file; "" if it is `name`
 
 
@@ -39,14 +39,15 @@ class Scene:
     lab: str
     seed: int
     parameters: Mapping[str, Any]
-    group_of: Mapping[str, str]  # every node; a single node's group is itself
-    index_of: Mapping[str, int]  # index of a node within its group, from 1
+    group_of: Mapping[str, str]  # node -> its group; a single node is its own group
+    index_of: Mapping[str, int]  # node -> its index within its group, from 1
     groups: Mapping[str, tuple[str, ...]]
-    placed: Mapping[str, tuple[Placed, ...]]  # by node, in the file's order
+    placed: Mapping[str, tuple[Placed, ...]]  # node -> its software, in the order of the file
     interfaces: Mapping[str, tuple[Interface, ...]]
     links: tuple[Link, ...]
-    subnets: Mapping[str, tuple[str, ...]]  # subnets of segments, and of links between nodes
-    bottleneck_bps: Callable[[str, str], int]  # lowest rate requested from one node to another; 0: none
+    subnets: Mapping[str, tuple[str, ...]]  # name of a segment, or of a link between nodes -> its subnets
+    # lowest requested rate (bit/s) from one node to another; 0: none
+    bottleneck_bps: Callable[[str, str], int]
     ramp_ns: int
     hold_ns: int
     drain_ns: int
@@ -77,8 +78,8 @@ class Scene:
         return tuple(placed for placed in self.placed[node] if placed.kind == kind)
 
     def seed_for(self, *parts: str) -> int:
-        """Returns a 63-bit seed for one part of the plan; equal seed and parts give the same, others
-        unrelated ones.
+        """Returns a 63-bit seed for one part of the plan. Equal arguments give the same seed, others
+        unrelated seeds.
         """
         text = "\0".join((str(self.seed), *parts))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

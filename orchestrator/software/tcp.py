@@ -28,11 +28,11 @@ GUARANTEE = Guarantee(
     ordered=True,
     while_session=True,
 )
-# After this time, data has arrived or its connection has ended: the kernel's 15 retransmissions take 924.6 s
+# Time after which data has arrived or its connection has ended: the kernel's 15 retransmissions take 924.6 s
 # (tcp_retries2, Documentation/networking/ip-sysctl.rst).
 PATIENCE_NS = 924_600_000_000
-_LENGTH_BYTES = 4  # before each message
-_CONNECTION_PACKETS = 8  # handshake, end, and their acknowledgements
+_LENGTH_BYTES = 4  # bytes of the length before each message
+_CONNECTION_PACKETS = 8  # packets of handshake and end, with their acknowledgements
 
 
 class TcpOptions(peers.MarkedPeer):

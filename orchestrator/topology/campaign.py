@@ -27,7 +27,7 @@ from .until import Until
 from .until import wrong as wrong_until
 from .validation import problems_of
 
-MOST_CELLS = 10_000  # each is checked before the first runs
+MOST_CELLS = 10_000  # largest number of cells; each is checked before the first one runs
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class Cell:
     pairs.
     """
 
-    index: int  # from 0, by repetition and then in the order of the file
+    index: int  # number from 0, by repetition and then in the order of the file
     topology: str  # path of the topology file
-    parameters: dict[str, Any]  # all of the topology's, resolved
-    levels: dict[str, Any]  # only the factors, and what its point sets
+    parameters: dict[str, Any]  # all parameters of the topology, with their values
+    levels: dict[str, Any]  # the levels of the factors, and the values that its point sets
     seed: int
     repetition: int  # from 1
-    loaded: Topology  # checked with these parameters
+    loaded: Topology  # the topology, checked with these parameters
     point: Point | None = None
 
     @property
@@ -72,12 +72,12 @@ class Campaign:
     boot: str  # "once" or "each"
     order: Order  # order of the runs of a repetition
     seed: int  # seed of the first repetition
-    rerun_suspect: int  # most further runs of a cell whose run is suspect
+    rerun_suspect: int  # largest number of further runs of a cell whose run is suspect
     until: Until | None
-    design: str  # in words; empty without one
+    design: str  # the design in words; empty without one
     settings: int  # number of combinations that each repetition may run
     cells: tuple[Cell, ...]  # in the order of running
-    searches: Mapping[str, Search]  # by parameter
+    searches: Mapping[str, Search]  # parameter -> its search
 
 
 @dataclass(frozen=True)

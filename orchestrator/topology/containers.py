@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..images.oci.archive import Archive
 
 SCHEME = "oci:"
-ENTRYPOINT = "entrypoint"  # the software of a node whose file names none
+ENTRYPOINT = "entrypoint"  # name of the software if the file names none for the node
 Images = dict[str, "Archive"]
 
 
@@ -51,7 +51,7 @@ def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any,
 
 
 def _read(image: str, place: Path, document: Document, problems: list[Problem]) -> Archive | None:
-    from ..images.errors import ImageError  # here: most files name no image
+    from ..images.errors import ImageError  # imported here, because most files name no image
     from ..images.oci.archive import read
 
     try:

@@ -21,7 +21,7 @@ from ..language.source import Document, Path
 SCALE, HIGHEST = 8192, 32767
 ENTRIES = 4096
 LONGEST_NS = 274 * 10**9  # the same in checks/impairments.py
-WIDEST_NS = 2**31 - 1  # largest jitter: sch_netem.c computes it in 32 bits and cuts larger ones
+WIDEST_NS = 2**31 - 1  # largest jitter: sch_netem.c computes with 32 bits and truncates larger ones
 UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 HEADERS = "`delay_ms`, or `quantile,delay_ms`"
 _REPLACED = ("delay", "jitter", "distribution", "delay_correlation")

@@ -22,7 +22,7 @@ SAMPLED = ("latin-hypercube", "halton")
 MOST_POINTS = 10_000
 DIGITS = 3  # significant digits of a sampled value, which people read and which is part of file names
 KEYS = ("points", "design", "search")  # keys of the campaign block that define its points
-TOPOLOGY = "topology"  # this key of a listed point is no parameter
+TOPOLOGY = "topology"  # a listed point may have this key, which is no parameter
 _BLOCK: Path = ("campaign",)
 _AMOUNT = re.compile(r"\s*([-+]?[0-9.]+)\s*(\S*)\s*")
 _UNIT_REMEDY = 'write numbers, or for example "5 ms", both in units of a kind'
@@ -34,7 +34,7 @@ class Point:
 
     number: int
     values: dict[str, Any]
-    topology: Any = None  # the only one that it goes with; None: all of the campaign's
+    topology: Any = None  # the only topology to which the point applies; None: all of the campaign's
 
 
 def points_of(block: CampaignBlock, document: Document) -> tuple[list[Point], list[Problem]]:
@@ -136,13 +136,13 @@ def _at(axis: Axis, share: float) -> Any:
         return axis.levels[min(int(share * len(axis.levels)), len(axis.levels) - 1)]
     low, unit = _number(axis.low)
     high, _ = _number(axis.high)
-    scale = _factor(axis.high) / _factor(axis.low)  # both in the unit of `from`
+    scale = _factor(axis.high) / _factor(axis.low)  # both ends in the unit of `from`
     high *= scale
     value = low * (high / low) ** share if axis.scale == "log" else low + (high - low) * share
     if isinstance(axis.low, int) and isinstance(axis.high, int):
         return round(value)
     rounded = _rounded(value)
-    if not low <= rounded <= high:  # no value beyond the requested range, by rounding
+    if not low <= rounded <= high:  # rounding must not lead outside the requested range
         return axis.low if rounded < low else axis.high
     return f"{rounded:.12g} {unit}" if unit else rounded
 
@@ -199,7 +199,7 @@ def _wrong_levels(axis: Axis, levels: list[Any], place: Path, document: Document
 
 
 def _amount(level: Any) -> object:
-    """Returns what two equal levels have in common: number and kind of quantity, else the text."""
+    """Returns a key that equal levels share: number and kind of a quantity, else the text."""
     try:
         number, unit = _number(level)
     except units.UnitError:

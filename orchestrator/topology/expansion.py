@@ -18,13 +18,14 @@ from .selection import members
 class Expansion:
     """The names of a file after expansion. A single node is its own group, but is not in `groups`."""
 
-    nodes: dict[str, Machine]  # every node's description, single nodes first, in the file's order
+    # name -> description of every node, single nodes first, in the order of the file
+    nodes: dict[str, Machine]
     group_of: dict[str, str]
-    index_of: dict[str, int]  # from 1 within its group
+    index_of: dict[str, int]  # node -> number within its group, from 1
     groups: dict[str, tuple[str, ...]]
-    links: dict[str, tuple[str, ...]]  # link of the file -> links of the lab
-    link_node: dict[str, str]  # lab's access link -> its node
-    wires: dict[str, tuple[str, str]]  # link between two nodes -> the nodes
+    links: dict[str, tuple[str, ...]]  # name of a link in the file -> names of the lab's links
+    link_node: dict[str, str]  # name of an access link of the lab -> its node
+    wires: dict[str, tuple[str, str]]  # name of a link between two nodes -> the two nodes
     media: tuple[str, ...]  # half-duplex segments; each is also a link of the lab by this name
 
 
@@ -81,8 +82,9 @@ class Domain:
     """Segments that links join, which together are one IP subnet."""
 
     segments: tuple[str, ...]
-    subnets: tuple[str, ...]  # those of its first segment that has any: one, or one of each family
-    agrees: bool = True  # no other segment of the domain has others
+    # the subnets of the first of its segments that has any: one, or one of each address family
+    subnets: tuple[str, ...]
+    agrees: bool = True  # whether no other segment of the domain has other subnets
 
 
 def domains(model: File) -> dict[str, Domain]:

@@ -14,8 +14,8 @@ from .key_reference import SECTIONS, default_of, value_of
 from .retired import TABLE
 
 Schema = dict[str, Any]
-Place = tuple[str, Schema, bool]  # path, schema of its value, whether it is required
-NAME = "NAME"  # in a path: any name of the user's own
+Place = tuple[str, Schema, bool]  # path of a key, schema of its value, whether the key is required
+NAME = "NAME"  # stands in a path for any name that the user chooses
 MOST_NEAR = 3
 
 

@@ -21,7 +21,7 @@ MEANS = {
     5: "neither effects of axes nor interactions of two axes are confounded with each other",
     6: "neither effects of axes nor interactions of two axes are confounded with each other",
 }
-MOST_AXES = 40  # limit of axes in a fraction
+MOST_AXES = 40  # largest number of axes of a fraction
 
 
 def one_at_a_time(values: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:

@@ -27,7 +27,7 @@ TRAFFIC = {
     ),
 }
 MOST_CLIENTS = 500
-PLAIN = "20 ms"  # the network by default: a delay each way
+PLAIN = "20 ms"  # the default network: a delay in each direction
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class First:
     name: str
     traffic: str
     clients: int
-    network: str  # a profile's name, or a delay
+    network: str  # name of a profile, or a delay
 
 
 def network_words(network: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from .first import MOST_CLIENTS, network_words
 
 CLIENT = Path(__file__).parent / "programs" / "http_client.py"
-NETWORK = "lte"  # by default
+NETWORK = "lte"  # the default network
 PORT = 80
 
 
@@ -23,7 +23,7 @@ class Service:
     command: str
     port: int
     clients: int
-    network: str  # a profile's name, or a delay
+    network: str  # name of a profile, or a delay
 
 
 def service_topology(asked: Service) -> str:

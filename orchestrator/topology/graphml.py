@@ -15,7 +15,7 @@ from ..language.problem import Problem, TopologyError
 from ..language.scalars import LONGEST_NAME
 from ..language.source import LARGEST_FILE
 
-MOST_PARTS = 4000  # nodes and edges; the Topology Zoo's largest graph has 1,649
+MOST_PARTS = 4000  # largest number of nodes and edges; the Topology Zoo's largest graph has 1,649
 REMEDY = "name a GraphML file with nodes and edges"
 EARTH_KM = 6371.0
 FIBRE_KM_PER_MS = 200.0  # two thirds of the speed of light
@@ -30,7 +30,7 @@ NO_PLACE_MS = 1.0  # delay of an edge with an end of unknown position
 @dataclass
 class _Graph:
     names: dict[str, str] = field(default_factory=dict)  # id -> name in the topology
-    taken: set[str] = field(default_factory=set)  # the names
+    taken: set[str] = field(default_factory=set)  # the names that are in use
     places: dict[str, tuple[float, float]] = field(default_factory=dict)  # latitude, longitude
     edges: list[tuple[str, str, float]] = field(default_factory=list)  # ids and rate in bit/s, 0: unknown
 
@@ -111,7 +111,7 @@ def _graph(file: str, root: Element) -> _Graph:
         return TopologyError([Problem(file, element.line, "", "", rule, REMEDY)])
 
     keys, graph = _keys(root), _Graph()
-    usual = {  # where a node or an edge has no value
+    usual = {  # the values of a node or an edge without one of its own
         _attribute(key, "attr.name"): default.text
         for key in root.below("key")
         for default in key.below("default")

@@ -25,9 +25,10 @@ from ..language.scalars import (
 from ..language.units import UnitError
 from ..language.uris import kernel_machine
 
-LOCAL = "local"  # this machine
+LOCAL = "local"  # the name of this machine
 HOST_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$"
-OTHER_PLACES = {  # beside hosts, in `where` of host.parquet and `machine` of figures
+# names that columns `where` of host.parquet and `machine` of figures have for places other than hosts
+OTHER_PLACES = {
     "lab": "the lab's own kernel",
     "outer": "the machine around it",
     "model": "the core of virtual time",

@@ -35,7 +35,7 @@ class Inventory:
     def __init__(self, path: FilePath | None = None) -> None:
         self.path = path or usual()
         self._hosts: dict[str, dict[str, Any]] | None = None
-        self.notes: list[Note] = []  # retired variables that it uses
+        self.notes: list[Note] = []  # the retired variables that the inventory uses
 
     def hosts(self) -> dict[str, dict[str, Any]]:
         """Returns the hosts by name, with the keys of a topology's host; TopologyError if the inventory
@@ -92,7 +92,8 @@ def expand(
     try:
         written = _asked(data, asked, inventory)
         if not isinstance(written, dict):
-            return {**data, "hosts": written} if asked else data  # a later check refuses another form
+            # a later check refuses any other form of `hosts`
+            return {**data, "hosts": written} if asked else data
         whole = {}
         for name, body in written.items():
             if (problem := _unknown(name, body, document, inventory)) is not None:
@@ -107,7 +108,7 @@ def expand(
 
 def _asked(data: Mapping[str, Any], asked: Sequence[str], inventory: Inventory) -> Any:
     own = data.get("hosts")
-    with suppress(PydanticCustomError):  # reading the file reports it
+    with suppress(PydanticCustomError):  # the error is reported when the file is read
         own = hosts_value(own)
     if not asked:
         return own

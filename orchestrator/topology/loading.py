@@ -37,17 +37,18 @@ _REMEDIES = {
 class Topology:
     """A checked topology, with parameters substituted, ready to be planned."""
 
-    path: str  # the path in messages, as the user gave it
+    path: str  # the path as the user gave it, for messages
     model: File
     names: Expansion = field(repr=False)
     phases: Phases
-    parameters: dict[str, Any]  # resolved; quantities as text with their unit
+    parameters: dict[str, Any]  # all parameters with their values; quantities are texts with their unit
     document: Document = field(repr=False)
-    tables: delays.Tables = field(default_factory=dict, repr=False)  # netem's, by name
+    tables: delays.Tables = field(default_factory=dict, repr=False)  # name -> netem table
     # images of light nodes, by the file's text
     images: containers.Images = field(default_factory=dict, repr=False)
-    conditions: Stated | None = None  # beside the expectations of the file
-    goals: Stated | None = None  # goals of a campaign's searches; the plan checks but does not store them
+    conditions: Stated | None = None  # conditions from outside the file, in addition to its expectations
+    # conditions of a campaign's searches; the plan checks them and does not store them
+    goals: Stated | None = None
     notes: tuple[Note, ...] = ()  # retired keys that the file uses
 
     @property
@@ -177,7 +178,7 @@ def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
         section = place[0] if place else None
         part = kept.get(section) if isinstance(section, str) else None
         if section == "links" and len(place) > 2 and _forgotten(part, data[section], place):
-            continue  # the link keeps its ends
+            continue  # the link keeps its ends, so that later checks know them
         if isinstance(part, dict) and len(place) > 1 and section not in ("run", "campaign", "reference"):
             part.pop(place[1], None)
         elif isinstance(section, str):

@@ -78,7 +78,8 @@ def _found(text: str) -> list[tuple[retired.Use, Pair]]:
 
 def _composed(text: str) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it, and the last one counts
+        # YAML allows a repeated anchor; the last one counts
+        warnings.simplefilter("ignore", ReusedAnchorWarning)
         return YAML(typ="safe", pure=True).compose(text)
 
 

@@ -17,7 +17,9 @@ from ..language.scalars import (
 from .impairments import Impairment
 
 SMALLEST_MTU = (
-    68  # bytes: what every IPv4 module must forward unfragmented (RFC 791), and the least that Linux takes
+    # bytes: every IPv4 module must forward a packet of this size unfragmented (RFC 791), and Linux allows no
+    # smaller MTU
+    68
 )
 Duplex = Literal["full", "half"]
 

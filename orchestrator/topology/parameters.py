@@ -149,7 +149,8 @@ class Substitution:
         self.document, self.values, self.known = document, values, known
         self.problems: list[Problem] = []
         self.used: set[str] = set()
-        self.failed: set[Path] = set()  # paths left unsubstituted; further mistakes there are not reported
+        # paths in which a substitution failed; further mistakes there are not reported
+        self.failed: set[Path] = set()
 
     def whole(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the file's data without the parameter section, every use replaced; reports unused

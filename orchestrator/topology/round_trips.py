@@ -101,7 +101,8 @@ def _packet(line: int, delays: dict[str, float], column: Column) -> tuple[int | 
     if value < 0 or value * MS > LONGEST_DELAY_NS:
         rule = "is negative, and no lost packet (-1)" if value < 0 else "is more than 274 s"
         raise TraceError(line, f"{column} {delays[column]:g}", rule, "correct it, or leave the line out")
-    return round(value * 1000) * 1000 or None, False  # 0: lost on the other way
+    # 0 means that the packet was lost in the other direction
+    return round(value * 1000) * 1000 or None, False
 
 
 def _median(samples: Sequence[Sample]) -> int | None:

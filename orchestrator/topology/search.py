@@ -55,8 +55,8 @@ class Trial:
 
     topology: str
     levels: Mapping[str, Any]
-    number: int  # from 1 in each combination
-    values: Mapping[str, int]  # by parameter
+    number: int  # number from 1 in each combination
+    values: Mapping[str, int]  # parameter -> value
 
 
 def wrong(searches: Mapping[str, Search], document: Document) -> Iterator[Problem]:

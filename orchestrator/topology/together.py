@@ -23,7 +23,7 @@ class Apart:
     """A rule of `apart`: nodes of different `sides` share no host."""
 
     path: Path
-    sides: dict[str, int]  # by node
+    sides: dict[str, int]  # node -> its side
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Together:
     names: Expansion
     conflicts: list[Conflict] = field(default_factory=list)
     _above: dict[Part, Part] = field(default_factory=dict)
-    _why: dict[Part, str] = field(default_factory=dict)  # reason why a part is with the one above it
+    _why: dict[Part, str] = field(default_factory=dict)  # part -> the reason why it is with the part above it
 
     def __post_init__(self) -> None:
         for path, node, machine in self._machines():
@@ -75,7 +75,7 @@ class Together:
         root = part
         while root in self._above:
             root = self._above[root]
-        while part != root:  # shortens the path for later calls
+        while part != root:  # shortens the chain for later calls
             self._above[part], part = root, self._above[part]
         return root
 

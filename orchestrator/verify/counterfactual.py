@@ -22,11 +22,11 @@ from reports.metrics.stats import Estimate, t_interval
 
 KEYS = ["flow", "seq", "receiver"]
 BLOCKS = (
-    # blocks of messages in order of time: neighbours wait in the same queue, so single ones are not
-    # independent
+    # Number of blocks of messages in order of time; neighbouring messages wait in the same queue, so they are
+    # not independent.
     20
 )
-FORETOLD = 0.5  # share of the foretold fall that must come true
+FORETOLD = 0.5  # share of the predicted fall of the latency that must come true
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,17 @@ class Effect:
     """
 
     cause: str
-    verdict: str  # holds: confirmed; fails: the messages are not faster; cannot tell
+    # holds: the cause is confirmed; fails: the messages are not faster without it; or cannot tell
+    verdict: str
     messages: int
     # predicted fall of each of the slowest, by their parts; None if the cause was not named
     foretold_ns: float | None
-    slow_before_ns: float | None  # mean of the slowest that arrived in both runs
+    slow_before_ns: float | None  # mean latency of the slowest messages that arrived in both runs
     slow_after_ns: float | None
-    fall: Estimate | None  # mean over all messages that arrived in both runs, ns
+    fall: Estimate | None  # mean (ns) over all messages that arrived in both runs
     lost_before: int
     lost_after: int
-    differing: tuple[str, ...]  # inputs that are others than in the recorded run: programs, kernel
+    differing: tuple[str, ...]  # inputs (programs, kernel) that differ from those of the recorded run
     text: str
 
 

@@ -21,7 +21,7 @@ from orchestrator.run.prepare import Prepared, Request
 from orchestrator.run.run import execute
 from orchestrator.verify.difference import Difference, first_difference
 
-# A difference in a capture explains those in everything made from it, so it is shown first.
+# Files in the order of comparison: a difference in a capture explains differences in everything made from it.
 ORDER = (
     "pcap/",
     "raw/",

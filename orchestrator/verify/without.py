@@ -12,8 +12,8 @@ from contract.plan import WAYS, Event, Flow, Impairment, Link, Neighbour, Node, 
 from contract.plan.family import faces
 from orchestrator.plan.steps import impair_steps
 
-WIDER = 20  # times the queue's limit
-FASTER = 10  # times the link's rate
+WIDER = 20  # factor by which the queue's limit is raised
+FASTER = 10  # factor by which the link's rate is raised
 ON_NODES = ("start", "stop", "kill", "restart", "run", "limit")
 
 
@@ -150,7 +150,7 @@ def _no_cpu(plan: Plan, name: str) -> Plan:
 
 
 def _no_nagle(plan: Plan, name: str) -> Plan:
-    """Sets TCP_NODELAY where the node's software has the setting."""
+    """Sets TCP_NODELAY for software of the node that has this setting."""
 
     def change(node: Node) -> Node:
         spec = (
@@ -163,7 +163,7 @@ def _no_nagle(plan: Plan, name: str) -> Plan:
 
 
 def _no_lookup(plan: Plan, name: str) -> Plan:
-    """Enters the node's neighbours in its table, and the node in theirs."""
+    """Adds the node's neighbours to its neighbour table, and the node to theirs."""
     entries: dict[str, set[Neighbour]] = {node.name: set(node.neighbours) for node in plan.nodes}
     (own,) = (node for node in plan.nodes if node.name == name)
     for other in plan.nodes:

@@ -14,7 +14,7 @@ from reports.atlas.axes import DEADLINES_S, Floats, Place, coordinates, distance
 from reports.atlas.dataset import Atlas
 from reports.atlas.surface import FEWEST, Estimate, Surface
 
-SHOWN = 3  # measured neighbours of each model
+SHOWN = 3  # number of measured neighbours that are shown for each model
 VERDICTS = ("meets", "likely", "perhaps", "no", "unknown")  # in the order of ranking
 
 

@@ -67,7 +67,7 @@ AXES = (
     Axis("receivers", "receivers", 1, 300, True, lambda value: f"{value:g}"),
     Axis("size_bytes", "size", 600, 10_000, True, size_words),
 )
-# deadlines of the measured shares in time
+# Deadlines in s, for each of which the data set has the share of updates in time.
 DEADLINES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 
 

@@ -44,10 +44,11 @@ DELAYS = (0.02, 0.15, 0.4)
 SIZES = (700, 2500, 9000)
 DUPLEX = ("full", "half")
 DEADLINES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-# Grey means that no model meets the condition. Yellow is of Okabe and Ito's palette; the ninth colour is not.
+# Grey means that no model meets the condition. The colours are Okabe and Ito's palette; the ninth is not in
+# it.
 COLOURS = (*PALETTE[:6], PALETTE[7], "#F0E442", "#5B2A86")
 BYTE = 255
-FURTHEST = 2.0  # the largest distance that a byte encodes
+FURTHEST = 2.0  # the largest distance that one byte of the page can encode
 
 
 def write_page(atlas: Atlas, out: Path) -> None:
@@ -94,7 +95,7 @@ def drawn(atlas: Atlas) -> dict[str, Any]:
         points = coordinates(rows)
         for deadline_s in DEADLINES:
             in_time = shares_in_time(rows, deadline_s)
-            assert in_time is not None  # deliveries are measured of every model
+            assert in_time is not None  # every model has measured deliveries
             surface = share_surface(points, in_time)
             shares.append(_bytes(surface.at(places)))
             offs.append(_bytes(surface.offs(places)))

@@ -12,7 +12,7 @@ from reports.atlas.axes import Floats, coordinates, duration_words
 from reports.atlas.dataset import Atlas
 from reports.atlas.surface import FEWEST, LEVEL
 
-DEADLINES = (0.5, 2.0, 10.0)  # s
+DEADLINES = (0.5, 2.0, 10.0)  # seconds
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Choice:
     deadline_s: float
     points: int
     lost: float  # mean share in time by which the chosen model is below the best
-    lost_always: tuple[str, float]  # the single model with the least such loss, and its loss
+    lost_always: tuple[str, float]  # the model whose choice everywhere loses least, and its mean loss
 
 
 def scores(atlas: Atlas) -> list[Score]:
@@ -105,7 +105,7 @@ def choices(atlas: Atlas) -> list[Choice]:
         for index, model in enumerate(models):
             rows = atlas.of(model)
             in_time = shares_in_time(rows, deadline_s)
-            assert in_time is not None  # deliveries are measured of every model
+            assert in_time is not None  # every model has measured deliveries
             keep = np.isin(rows["point"].to_numpy(), sorted(common))
             told[index], true[index] = (
                 share_surface(coordinates(rows), in_time).held_out[keep],

@@ -17,9 +17,9 @@ from scipy.spatial.distance import cdist
 
 from reports.atlas.axes import Floats
 
-FEWEST = 12  # measured points; fewer are not enough for six axes
+FEWEST = 12  # least number of measured points; fewer are not enough for six axes
 FOLDS = 10
-NEIGHBOURS = 20  # points whose held-out errors make the interval
+NEIGHBOURS = 20  # number of nearest points whose held-out errors make the interval
 LEVEL = 0.9  # share of those errors that the interval covers
 Basis = tuple[Literal["thin_plate_spline", "linear"], int, float]  # kernel, degree of the trend, smoothing
 _PLATES: tuple[Basis, ...] = tuple(("thin_plate_spline", 1, s) for s in (0.0, 0.03, 0.1, 0.3, 1.0))
@@ -110,15 +110,15 @@ class Surface:
 
     @property
     def _folds(self) -> list[npt.NDArray[np.bool_]]:
-        """For each of FOLDS folds (fewer if there are fewer points), a mask of the points that it holds out:
-        every FOLDS-th point.
+        """Returns for each of FOLDS folds (fewer if there are fewer points) a mask of the points that it
+        holds out: every FOLDS-th point.
         """
         fold = np.arange(len(self.points)) % FOLDS
         return [fold == number for number in range(min(FOLDS, len(self.points)))]
 
     @property
     def _spread(self) -> bool:
-        """Whether the points outside each fold span all axes, which a linear trend needs."""
+        """Returns whether the points outside each fold span all axes, which a linear trend needs."""
         return all(_rank(self.points[~inside]) == self.points.shape[1] + 1 for inside in self._folds)
 
     def _folded(self, basis: Basis) -> Floats:

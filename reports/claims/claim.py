@@ -11,10 +11,12 @@ from reports.claims.expression import Expression
 from reports.claims.figures import Figures, Rule
 from reports.claims.verdict import GIVEN, HOLDS, OPEN, Judgement, needs
 
-COUNTED = "cpu"  # the metric of CPU time; counted in ticks, it misses short work, so no verdict is possible
-ENOUGH = 99.0  # per cent of the messages: those that are missing from a mean may be the late ones
+# the metric of CPU time; if the kernel counts it in ticks, short work is missed, so no verdict is possible
+COUNTED = "cpu"
+ENOUGH = 99.0  # least share of the messages in per cent: the missing ones may be those that came late
 Kind = Literal["value", "order"]
-LATER = ("program",)  # qualities of figures that examples with hashes of their rules did not know
+# keys of a figure's subject that did not exist when examples with hashes of their rules were made
+LATER = ("program",)
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ class Claim:
     quantities: tuple[Quantity, ...]  # the quantities that the rule uses, the judged ones first
     clients: Clients | None = None
     printed: str = ""  # the number that the paper states, with its unit
-    set_up: str = ""  # why the measurement could not have come out otherwise: what of it went into the set-up
-    complete: Expression | None = None  # per cent of the messages that the judged figures are of
+    set_up: str = ""  # if part of the result was built into the set-up: the sentence that explains this
+    complete: Expression | None = None  # share of the messages, in per cent, that the judged figures include
 
     @property
     def kind(self) -> Kind:

@@ -12,7 +12,7 @@ from reports.claims.expression import Expression, ExpressionError
 from reports.claims.figures import Figures
 from reports.claims.verdict import FAILS, HOLDS, OPEN, Judgement, Value, needs, together
 
-FEWEST = 4  # steps: the error of a correlation over n steps divides by n - 3
+FEWEST = 4  # least number of steps, because the error of a correlation over n steps divides by n - 3
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class RankCorrelation:
         for level in self.figures.levels(evidence, self.rank_correlation):
             curve = self._curve(evidence, level)
             if curve.height >= self.fewest_steps:
-                from scipy import stats  # takes a second to load, and few pages need it
+                from scipy import stats  # imported here: loading takes a second, and few pages need it
 
                 rho = float(stats.spearmanr(curve["clients"], curve["value"]).statistic)
                 most = max(curve["clients"].to_list())

@@ -25,7 +25,7 @@ CHOOSE = (
     "class",
     SHORT,
     *OF,
-)  # keys that choose values: short ones of expectations, and columns of summary.json
+)  # keys that choose values: the short keys of expectations, and the columns of summary.json
 WORDS = {bool: "true or false", str: "text", int: "a whole number"}
 
 

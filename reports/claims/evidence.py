@@ -19,8 +19,8 @@ from reports.series import parameters
 from reports.study import Measures, Study
 
 Level = int | float | str
-WHOLE = "all runs"  # the scenario of metrics of the whole study, which no single run has
-BUSIEST = "busiest"  # the capture point that saw most packets
+WHOLE = "all runs"  # the scenario of metrics that belong to the whole study and not to a run
+BUSIEST = "busiest"  # the capture point with most packets
 
 
 @dataclass(frozen=True)

@@ -335,7 +335,7 @@ RULES: dict[str, type[Rule]] = {
     "spread": Spread,
     "not_judged": NotJudged,
 }
-# Levels that a rule compares; with fewer there is nothing that could contradict the claim.
+# The rules that compare levels; with fewer levels than these need, nothing could contradict the claim.
 FEWEST_LEVELS = {
     **dict.fromkeys(("steps", "steps_down", "rises", "level_above", "spread"), 2),
     "steeper_step": 3,

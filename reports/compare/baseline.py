@@ -16,7 +16,7 @@ from reports.metrics.metric import OF, Metric, Of
 
 FORMAT = 1
 MARK = "vnet_baseline"  # the key of the format, which marks a file as baseline
-DIGITS = 9  # significant digits of a stored value: more than any clock of vNET resolves
+DIGITS = 9  # significant digits of a stored value; no clock of vNET is finer
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,13 @@ from reports.roles import origin_ns
 from reports.rundir import Run
 
 NAME = re.compile(r"(latency|round_trip)_(mean|p\d+(?:\.\d+)?)")
-BLOCKS = 30  # blocks of a hold: enough for a standard error within 13 % (1 / sqrt(2 x 29))
-DRAWS = 300  # the standard error is then within 4 % (1 / sqrt(600)) of that of endless draws
-FEWEST_BEYOND = 10  # messages beyond a percentile in each run; with fewer it depends on single messages
-FEWEST = 300  # messages of each run: ten in each block
-SEED = 20  # the same draws each time, so that a comparison repeats
+BLOCKS = 30  # number of blocks of a hold; the standard error is then known within 13 % (1 / sqrt(2 x 29))
+# number of draws; the standard error is then within 4 % (1 / sqrt(600)) of that of infinitely many
+DRAWS = 300
+# least number of messages beyond a percentile in each run; with fewer, it depends on single messages
+FEWEST_BEYOND = 10
+FEWEST = 300  # least number of messages of each run: ten in each block
+SEED = 20  # the draws are the same each time, so that a comparison repeats
 Times = np.ndarray[tuple[int], np.dtype[np.float64]]
 Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 

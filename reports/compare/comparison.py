@@ -17,8 +17,8 @@ from reports.compare.figure import Key, figure, is_count, is_stepped, judged
 from reports.compare.pairing import Match, matches, twins
 from reports.compare.side import Sample, Side
 
-FALSE_ALARM = 0.05  # probability of any false alarm in one comparison
-MARGIN = 0.05  # relative difference that is worth knowing
+FALSE_ALARM = 0.05  # probability that at least one alarm of a comparison is false
+MARGIN = 0.05  # relative difference from which a difference matters
 ENOUGH = 0.5  # share of the smaller side's runs that need a partner for a paired difference
 TWINS = "the same run, or repeated to the byte"
 Finding = Literal["differs", "no difference", "cannot tell"]

@@ -21,7 +21,8 @@ from reports.numbers import plain
 FORM = "METRIC[class=NAME] > +10 %"
 SIGNS = ("above", "below")
 PERCENTAGE = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%")
-NAMES = {**COLUMNS, **{field: field for field in OF}, SHORT: "guarantee"}  # also by the names of the columns
+# fields of a subject, by their short names and by the names of the columns
+NAMES = {**COLUMNS, **{field: field for field in OF}, SHORT: "guarantee"}
 
 
 @dataclass(frozen=True)

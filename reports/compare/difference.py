@@ -16,9 +16,10 @@ from scipy.special import stdtr
 from reports.metrics.stats import t_quantile
 
 CONFIDENCE = 0.95
-NOTHING = 1e-9  # a scatter below this share of the values is rounding
-FEWEST_ALIKE = 3  # values without any scatter that count; two may be alike by chance
-MOST = 10_000  # repetitions; a larger forecast is not stated
+NOTHING = 1e-9  # values that vary by less than this share of their size differ only by rounding
+# least number of equal values that count as values without scatter; two may be equal by chance
+FEWEST_ALIKE = 3
+MOST = 10_000  # largest number of repetitions that is predicted as needed
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Difference:
         the shift is not 0.
         """
         if self.ratio:
-            return math.expm1(min(shift, 700.0))  # the largest exponent of a float
+            return math.expm1(min(shift, 700.0))  # the largest exponent of a floating-point number
         if shift == 0:
             return 0.0
         return shift / self.a if self.a > 0 else None

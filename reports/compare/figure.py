@@ -48,7 +48,7 @@ FIGURES: dict[str, Figure] = {
     "cpu": Figure("CPU", subjects=("group",)),
 }
 Key = tuple[str, Of]
-FINE = ("ms", "us", "s", "Mbit/s", "kB/s")  # fine measurements: two are not equal by chance
+FINE = ("ms", "us", "s", "Mbit/s", "kB/s")  # units of fine measurements: two values are not equal by chance
 
 
 def judged(name: str, of: Of) -> bool:

@@ -13,9 +13,10 @@ from reports.figures.theme import MUTED, PALETTE, WIDTH
 from reports.study import Study
 
 MOST_ROWS = 40
-LINEAR = 5.0  # percent; beyond, the axis is logarithmic, so that a wide interval does not hide narrow ones
+# percent; beyond this the axis is logarithmic, so that a wide interval does not hide narrow ones
+LINEAR = 5.0
 TICKS = (0, 2, 5, 10, 20, 50, 100, 300, 1000)
-LONGEST = 1000.0  # percent; an interval beyond is cut there, so that the others stay readable
+LONGEST = 1000.0  # percent; the drawing cuts intervals there, so that the others stay readable
 COLOURS = {DIFFERS: PALETTE[2], OPEN: PALETTE[6], SAME: PALETTE[1]}
 
 

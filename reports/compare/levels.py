@@ -21,11 +21,12 @@ from reports.metrics.metric import Metric
 from reports.series import by_number
 from reports.study import Study
 
-FEWEST = 3  # residual degrees of freedom of a test
-MOST_LEVELS = 8  # levels of a factor that are compared with its first one; more numbers are a range
-PART = 3  # a range's lowest and highest third are compared
+FEWEST = 3  # least number of residual degrees of freedom of a test
+# number of levels up to which each is compared with the first one; more numeric levels count as a range
+MOST_LEVELS = 8
+PART = 3  # of a range, the lowest and the highest third are compared
 NUMBER = re.compile(r"([-+]?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?)\s*(.*)", re.IGNORECASE)
-NOTHING = 1e-9  # scatter below this share of the squares is rounding
+NOTHING = 1e-9  # a scatter below this share of the sum of squares is rounding
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def _of_figure(key: Key, rows: list[tuple[Cell, float]], names: Sequence[str]) -
     for name in names:
         without, smaller = _left(scaled, [one for other, one in designs.items() if other != name])
         if rank == smaller:
-            continue  # the other factors determine its level
+            continue  # the levels of other factors determine the level of this one
         explained, floor = max(0.0, without - left), NOTHING * whole
         p = float(fdtrc(rank - smaller, free, explained / (rank - smaller) / max(left / free, floor)))
         low, high, span = _ends(rows, name)

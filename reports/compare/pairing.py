@@ -11,9 +11,9 @@ from reports.compare.figure import is_stepped, judged
 from reports.compare.side import Sample, Side
 from reports.series import by_number
 
-Condition = tuple[tuple[str, str], ...]  # factor and level, of the factors that vary within a side
+Condition = tuple[tuple[str, str], ...]  # pairs of factor and level, for the factors that vary within a side
 MOST_SEEDS = 6
-EQUAL = 1e-8  # relative; a baseline rounds to nine digits
+EQUAL = 1e-8  # relative difference up to which values are equal; a baseline rounds to nine digits
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from reports.compare.figure import Key, keyed
 from reports.metrics.metric import Metric
 from reports.study import Study
 
-OWN = ("seed", "lab", "state", "start of virtual machines")  # facts that are no setting
+OWN = ("seed", "lab", "state", "start of virtual machines")  # facts that are no settings
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from reports.page import CSS
 from reports.sections.section import environment
 
 MARK = b"vNET trend</title>"
-MOST = 26  # dates of one page: a comparison has as many letters
-WIDTH, HEIGHT, EDGE = 220.0, 44.0, 4.0  # size of a line's drawing, px
+MOST = 26  # largest number of dates on one page: a comparison has one letter for each
+WIDTH, HEIGHT, EDGE = 220.0, 44.0, 4.0  # px, size of the drawing of one line and its margin
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from reports.sections.tabular import Column, Table
 from reports.study import Study
 from reports.trials import Row, of_trials, trial_rows
 
-SIZE = "frame_size"  # a factor of this name gives each size a row of its own already
+SIZE = "frame_size"  # a factor of this name already gives each size a row of its own
 
 
 def rows(one: Comparison) -> list[Row]:

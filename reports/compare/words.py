@@ -11,8 +11,8 @@ from reports.compare.figure import figure
 from reports.compare.settings import settings
 from reports.numbers import plain
 
-MOST_LINES = 12  # lines of differences in the terminal
-MOST_NAMES = 4  # names of figures in one of these lines
+MOST_LINES = 12  # largest number of lines with differences in the terminal
+MOST_NAMES = 4  # largest number of names of figures in one of these lines
 
 
 def percent(share: float) -> str:
@@ -51,7 +51,7 @@ def _differs(row: Row) -> str:
     words, one = figure(row.key[0]), row.difference
     changes, change = one.changes(), one.change
     word = words.more if one.shift > 0 else words.less
-    if changes is None or change is None:  # A is zero: there is no relative change
+    if changes is None or change is None:  # the value of A is zero, so there is no relative change
         low, high = one.interval() or (one.shift, one.shift)
         return f"{row.b} is {plain(abs(one.shift))} {row.unit} {word} (95 %: {plain(low)} to {plain(high)})"
     ends = sorted(end if change > 0 else -end for end in changes)
@@ -77,7 +77,8 @@ def _remedy(row: Row) -> str:
             else f"more than {MOST:,} repetitions would"
         )
         return f"{_so_far(row)}; {what}"
-    if row.more == 0:  # narrow enough, but on the edge of the margin or of the corrected level
+    # the interval is narrow enough, but lies at the edge of the margin or of the corrected level
+    if row.more == 0:
         return f"{_so_far(row)}; the difference is near the limit, so more repetitions would"
     return f"{_so_far(row)}; {row.more} more repetition{'s' if row.more > 1 else ''} would"
 

@@ -1,1 +1,3 @@
-"""Packs a run or campaign as an RO-Crate, and checks one without the tree that made it."""
+"""Packs a run or campaign as an RO-Crate (research object crate), and checks a crate without the source tree
+that made it.
+"""

@@ -18,7 +18,8 @@ from reports.verdicts import by_cell, of_study
 
 NAME = "ro-crate-metadata.json"
 PROFILE = "https://w3id.org/ro/crate/1.1"
-LEFT_OUT = ("report", "raw")  # directories: pages, which `vnet report` makes again, and logs of programs
+# directories that a crate leaves out: pages, which `vnet report` makes again, and logs of programs
+LEFT_OUT = ("report", "raw")
 TYPES = {".json": "application/json", ".parquet": "application/vnd.apache.parquet", ".svg": "image/svg+xml"}
 TYPES |= {".pcap": "application/vnd.tcpdump.pcap", ".yaml": "application/yaml", ".csv": "text/csv"}
 BLOCK = 1 << 20
@@ -30,7 +31,7 @@ class Stated:
     """Facts that only the person who packs a crate can give."""
 
     license: str
-    published: str  # ISO date
+    published: str  # date of publication, in ISO format
 
 
 def files(root: Path) -> Iterator[Path]:

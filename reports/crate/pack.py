@@ -14,10 +14,11 @@ from contract import regular
 from reports.crate.metadata import NAME, Stated, files, metadata, sha256, verdicts
 from reports.study import Study, study_of_campaign, study_of_run
 
-EPOCH = (1980, 1, 1, 0, 0, 0)  # time of every entry, so that the same directory gives the same bytes
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every entry, so that the same directory gives the same bytes
 
-# Bounds of what is unpacked: measurements are packed 5 to 30 times smaller, and a bomb 1,000 times.
-LEAST_BOUND, MOST_TIMES, MOST_FILES = 1 << 30, 200, 200_000  # bytes; times the size of the crate; files
+# Bounds of the unpacked content: measurements are packed 5 to 30 times smaller, a zip bomb 1,000 times.
+# bytes; multiple of the crate's size; number of files
+LEAST_BOUND, MOST_TIMES, MOST_FILES = 1 << 30, 200, 200_000
 
 
 class CrateError(ValueError):

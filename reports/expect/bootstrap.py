@@ -20,11 +20,11 @@ from reports.metrics.stats import percentile as of_ranks
 
 Values = np.ndarray[tuple[int], np.dtype[np.float64]]
 RESAMPLES = 1000
-FEWEST_RESAMPLES = 200  # even with very many messages
-MOST_DRAWN = 200_000_000  # values drawn for one interval: a few seconds
-FEWEST = 20  # messages
+FEWEST_RESAMPLES = 200  # least number of resamples, even with very many messages
+MOST_DRAWN = 200_000_000  # largest number of values drawn for one interval, which takes a few seconds
+FEWEST = 20  # least number of messages
 FEWEST_BLOCKS = 5
-BATCHES = 10  # long blocks, whose means show whether correlation adds to their scatter
+BATCHES = 10  # number of long blocks; their means show whether correlation adds to the scatter
 SEED = 20  # the same run always gets the same interval
 
 
@@ -121,7 +121,8 @@ def block_length(values: Values, flows: int = 1) -> int:
     large = np.abs(correlation) >= 2 * math.sqrt(math.log10(n) / n)
     in_a_row = max(5, math.ceil(math.sqrt(math.log10(n))), flows + 1)
     counted = np.cumsum(large)
-    silent = np.flatnonzero(counted[in_a_row:] == counted[:-in_a_row])  # lags before which others are large
+    # lags from which on the correlation stays below its noise
+    silent = np.flatnonzero(counted[in_a_row:] == counted[:-in_a_row])
     found = max(least, 2 * int(silent[0])) if len(silent) else n
     return found if n // found >= FEWEST_BLOCKS or not _alike(values) else n // BATCHES
 

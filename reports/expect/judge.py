@@ -16,8 +16,8 @@ from reports.expect.values import Value, values
 from reports.metrics.stats import t_interval
 from reports.numbers import plain
 
-UNBOUNDED = "does not bound it"  # said of a repetition whose percentile has no end of its interval
-MOST_REASONS = 5  # reasons of parts of an expectation
+UNBOUNDED = "does not bound it"  # text about a repetition whose percentile has no upper end of its interval
+MOST_REASONS = 5  # largest number of reasons of an expectation's parts that the text lists
 
 
 def of_run(cell: Cell, one: Expectation) -> Judgement:
@@ -85,7 +85,8 @@ def _over_seeds(found: Mapping[int, Value], one: Expectation) -> Judgement:
         return together([("", Judgement(OPEN, reason)) for reason in silent])
     mean = t_interval([value.value for value in several], "repetition")
     low, high, method = mean.low, mean.high, mean.method
-    if one.name.rpartition("_")[2] in PERCENTILES:  # of few messages: the largest, always too small
+    # of few messages, the percentile is the largest value, which is always too small
+    if one.name.rpartition("_")[2] in PERCENTILES:
         low = None if any(value.low is None for value in several) else low
         high = None if any(value.high is None for value in several) else high
         if (mean.low, mean.high) != (low, high):

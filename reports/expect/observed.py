@@ -16,9 +16,9 @@ from reports.numbers import plain
 from reports.rundir import Run
 
 LOGS = "raw/logs"
-SHOWN = 100  # characters of a line of a log
-LONGEST_LINE = 10_000  # characters of a log's line that are searched
-MOST_NAMED = 5  # nodes without a log, sessions without a record
+SHOWN = 100  # characters of a log line that are shown
+LONGEST_LINE = 10_000  # characters of a log line that are searched
+MOST_NAMED = 5  # largest number of nodes without a log, or of sessions without a record, that are named
 
 
 def delivered(run: Run, one: Expectation) -> Judgement:

@@ -44,10 +44,10 @@ FATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
         pl.coalesce("sent_ns", "scheduled_ns"),
     ),
 }
-ONCE = ("scheduled", "sent", "settled", "unsent")  # counted once for all receivers
+ONCE = ("scheduled", "sent", "settled", "unsent")  # fates that a message has once, not for each receiver
 LINKS = {"link_carried": ("bps", 1e-6), "link_queue_max": ("backlog_packets", 1.0)}
 SAMPLED_NS = 1_000_000_000  # links and nodes are sampled once a second
-MOST_GAP = 2.5  # lengths of an interval; a longer time without a sample leaves values unknown
+MOST_GAP = 2.5  # intervals; if there is no sample for a longer time, the values in it are unknown
 NODES = {name: (column, factor) for column, (name, _, factor) in QUANTITIES.items()}
 
 
@@ -153,7 +153,8 @@ def _of_links(run: Run, one: Expectation, name: str, span: Span) -> Iterator[Mom
         of = Of(link=str(link), direction=str(way))
         if fits(of, one.of):
             found.append(_sampled(of.words, rows, column, factor, span, one.every_ns))
-    if one.name != name and "direction" not in one.of and found:  # throughput: of the busier direction
+    # throughput is judged in the direction that carries more
+    if one.name != name and "direction" not in one.of and found:
         found = [max(found, key=lambda moments: sum(moments.values))]
     yield from found
 

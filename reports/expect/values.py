@@ -33,7 +33,8 @@ def _every_link(run: Run) -> list[Metric]:
     return link_metrics(run, None)
 
 
-# First words of names: what computes these metrics, so that a narrowed run need not compute all.
+# First words of metric names -> the function that computes these metrics, so that a narrowed run need not
+# compute all.
 MAKERS: dict[str, tuple[Make, ...]] = {
     "latency": (latency_metrics,),
     "round": (latency_metrics,),
@@ -45,9 +46,9 @@ MAKERS: dict[str, tuple[Make, ...]] = {
     "received": (load_metrics, group_metrics),
     "sent": (load_metrics, group_metrics),
 }
-# Times of messages, and what did not happen to a message without one.
+# Metrics of message times -> what a message without such a time lacks.
 TIMES_OF = {"latency": "messages arrived", "round_trip": "requests was answered"}
-# Counts of messages that show nothing if none was sent.
+# Counts of messages that have no meaning if no message was sent.
 OF_SENT = tuple(f"messages_{fate}" for fate in ("lost", "duplicated", "reordered", "late", "unanswered"))
 
 
@@ -95,7 +96,8 @@ def values(
     unheard = [*_unheard(run, one, wanted), *_without_figures(run, one, wanted)]
     if not found and not unheard:
         return f"no {one.name} was measured"
-    if name_of(one) != one.name and "direction" not in one.of:  # throughput: of the busier direction
+    # throughput is judged in the direction that carries more
+    if name_of(one) != one.name and "direction" not in one.of:
         busier = max(found, key=lambda m: m.value)
         return [replace(_value(run, busier, intervals), of=one.of["link"])]
     silent = {m.of for m in metrics if m.name == "messages_sent" and not m.value}
@@ -213,7 +215,8 @@ def _recoveries(run: Run, one: Expectation) -> list[Value] | str:
             named.get(name) for name in ("interruption", "interruption_before", "interruption_until")
         )
         if pause is None:
-            if named["interruption_lost"].value:  # no message arrived afterwards, so no pause ends
+            # no message arrived after the pause began, so no pause ended
+            if named["interruption_lost"].value:
                 why = "messages were lost, and none arrived around the event"
                 found.append(Value(of.words, math.nan, None, None, "s", False, 0, why))
             continue

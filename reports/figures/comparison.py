@@ -14,8 +14,8 @@ CENTRES = (
     "broker",
     "server",
     "receiver",
-)  # sets of nodes through which all load passes; the first one that exists is shown
-MOST_SERIES = 40  # bars of one panel
+)  # sets of nodes through which all load passes; the first set that exists is shown
+MOST_SERIES = 40  # largest number of bars in one panel
 LOAD = {"cpu": "{} CPU, % of a core", "received": "{} receives, kB/s", "sent": "{} sends, kB/s"}
 # The times that an application waits: the round trip of a request, the latency of other messages.
 WAITING = {

@@ -10,7 +10,7 @@ from reports.figures.theme import HALF, log_ticks
 from reports.metrics.connections import connections
 from reports.study import Study
 
-FEWEST = 10  # connections; with fewer, the table of the page is enough
+FEWEST = 10  # least number of connections; with fewer, the table of the page is enough
 MEASURES = {
     "mbps": "TCP goodput per connection, Mbit/s",
     "handshake_ms": "handshake, ms",

@@ -20,7 +20,7 @@ from reports.study import Study
 from reports.svg import slim
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-DIGITS = 6  # significant digits of a plotted value; four give a tenth of a pixel
+DIGITS = 6  # significant digits of a plotted value; even four give a tenth of a pixel
 
 
 def wake() -> None:

@@ -15,7 +15,7 @@ PANELS = {
     "received": "receives, kB/s",
     "sent": "sends, kB/s",
 }
-MOST = 16  # groups that fit in one figure
+MOST = 16  # largest number of groups in one figure
 
 
 def data(study: Study) -> pl.DataFrame:
@@ -29,7 +29,8 @@ def data(study: Study) -> pl.DataFrame:
         raise CannotDrawError("needs a hold with node samples")
     if table.get_column("group").n_unique() < 2 and len(study.series) < 2:
         raise CannotDrawError("one group alone has nothing to be compared with")
-    table = table.filter(pl.col("value").max().over("name") > 0)  # a quantity of zeros gets no panel
+    # a quantity that is always zero gets no panel
+    table = table.filter(pl.col("value").max().over("name") > 0)
     if table.filter(pl.col("name") != "memory").is_empty():
         raise CannotDrawError("no node used CPU or sent in the hold")
     load = table.filter(pl.col("name") == "cpu").group_by("group", maintain_order=True)

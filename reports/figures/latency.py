@@ -19,10 +19,10 @@ from reports.rundir import Run
 from reports.study import Study, per_cell
 
 NEEDS = "no message of the hold arrived"
-# denser towards the slowest messages
+# the points are denser towards the slowest messages
 QUANTILES = np.unique(np.concatenate([np.linspace(0, 0.99, 100), 1 - np.logspace(-2, -5, 46), [1.0]]))
 MOST_POINTS = 300  # time bins of a plot; longer runs get wider bins
-MOST_CURVES = 8  # curves of one plot: those with most messages
+MOST_CURVES = 8  # largest number of curves in one plot: those with most messages
 Data = Callable[[Study], pl.DataFrame]
 
 

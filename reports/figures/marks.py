@@ -12,9 +12,10 @@ from reports.figures.theme import EVENT, HALO, MUTED
 from reports.roles import SECOND, origin_ns, phases
 from reports.rundir import Run
 
-SHORTEST_S = 1.0  # samples are a second apart, so in a shorter scenario they lie outside its axis
-NAME_SHARE = 0.06  # share of the axis that the name of a phase needs
-LABELLED = 14  # more event labels would cover the curves; their lines stay
+SHORTEST_S = 1.0  # s; samples are a second apart, so they lie outside the axis of a shorter scenario
+NAME_SHARE = 0.06  # share of the axis's length that the name of a phase needs
+# largest number of labelled events; more labels would cover the curves, so only the lines are drawn
+LABELLED = 14
 
 
 def seconds(column: str, run: Run) -> pl.Expr:

@@ -11,8 +11,8 @@ from reports.figures.theme import INK, MUTED
 from reports.proofs import ORDER, of_cell, proven
 from reports.study import Study
 
-MOST_ROWS = 24  # for each quantity, failures first
-MOST_RUNS = 40  # dots of one place that stay distinct
+MOST_ROWS = 24  # largest number of rows for each quantity, failures first
+MOST_RUNS = 40  # largest number of runs whose dots at one place can be distinguished
 VERDICTS = {HOLDS: "#0072B2", FAILS: "#D55E00", OPEN: "#6F6F6F"}
 
 

@@ -31,7 +31,7 @@ class Spec:
     caption: str
     data: Callable[[Study], pl.DataFrame]
     draw: Callable[[pl.DataFrame, Study], AnyChart]
-    claims: tuple[str, ...] = ()  # keys of a claim in a paper's claims.yaml
+    claims: tuple[str, ...] = ()  # keys of claims in a paper's claims.yaml
     wide: bool = False
 
 

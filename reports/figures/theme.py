@@ -52,7 +52,7 @@ def log_ticks(frame: pl.DataFrame, column: str) -> tuple[alt.Scale, alt.Axis]:
     ticks = [m * 10.0**k for k in decades for m in (1, 2, 5) if low <= m * 10.0**k <= high]
     if len(ticks) < FEWEST_TICKS:
         ticks = [m * 10.0**k for k in decades for m in range(1, 10) if low <= m * 10.0**k <= high]
-    if len(ticks) < FEWEST_TICKS:  # less than a decade: evenly spaced
+    if len(ticks) < FEWEST_TICKS:  # the values span less than a decade, so ticks are evenly spaced
         unit = 10.0 ** math.floor(math.log10(high - low))
         step = next(m * unit for m in (0.2, 0.5, 1, 2) if (high - low) / (m * unit) < MOST_TICKS - 1)
         ticks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]

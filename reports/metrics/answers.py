@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-LOST = "UNKNOWN"  # the dissector has lost the position in the stream
+LOST = "UNKNOWN"  # name of a message type: the dissector has lost the position in the stream
 NUMBERS = "app_ids"  # the column of the table of packets with the numbers of messages
 
 
@@ -162,7 +162,7 @@ def _errors(ends: pl.DataFrame, said: Ordered) -> pl.DataFrame:
     """Returns stream and number of each request whose answer has an error: the answer itself, or a message
     before it.
     """
-    own = said.answers is None  # the error is the answer, with its own number
+    own = said.answers is None  # the answer itself states the error, with its own number
     number = pl.col("number") if own else pl.col("number") + 1
     found = ends.filter(pl.col("kind").is_in(said.errors)).select("stream", number=number)
     return found.unique().with_columns(error=pl.lit(value=True))
@@ -196,14 +196,14 @@ def _numbered_requests(
 
 
 def _ends() -> pl.Expr:
-    """Returns the two ends of a message as a text, the client's first."""
+    """Returns the two ends of a message as one text, the client's end first."""
     one = pl.format("{} {}", "src", "src_port")
     other = pl.format("{} {}", "dst", "dst_port")
     return pl.when("client").then(pl.format("{} {}", one, other)).otherwise(pl.format("{} {}", other, one))
 
 
 def _asks(said: Numbered) -> pl.Expr:
-    """Returns whether a client's message wants an answer."""
+    """Returns whether a client's message is a request that expects an answer."""
     if said.pairs is None:
         return ~pl.col("kind").is_in([*said.others, "RST_STREAM"])
     numbered = (pl.col("id") > 0) | pl.col("kind").is_in(said.unnumbered)
@@ -227,8 +227,8 @@ def _marked(messages: pl.DataFrame, said: Numbered) -> pl.DataFrame:
 
 
 def _paired(asks: pl.DataFrame, ends: pl.DataFrame, wrong: pl.DataFrame, said: Numbered) -> pl.DataFrame:
-    """Returns each request once, though it was sent again, with the first answer after it; answers without a
-    request are left out.
+    """Returns each request once, even if it was retransmitted, with the first answer after it; answers
+    without a request are left out.
     """
     key = ("stream", "between", "family", "id")
     columns = ["place", "t_ns", "kind", "client", *key]

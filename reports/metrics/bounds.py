@@ -13,7 +13,7 @@ from reports.metrics.messages import held_messages
 from reports.rundir import Run
 
 CHANGES = ("impair", "link-down", "link-up")  # timeline actions that bounds do not cover
-MOST_NAMED = 3  # links that failed their checks
+MOST_NAMED = 3  # largest number of links named that failed their checks
 KNOWN = {"name": pl.String, "receiver": pl.String, "worst_ns": pl.Int64}
 TAKEN = {"class": pl.String, "took_ns": pl.Int64, "worst_ns": pl.Int64, "after_ns": pl.Int64}
 
@@ -24,12 +24,12 @@ class Bounded:
 
     traffic_class: str
     least_ns: int
-    worst_ns: int | None  # the largest of its flows; None: no bound, for the reason `why`
+    worst_ns: int | None  # the largest bound of the class's flows; None: there is none, for the reason `why`
     why: str
     count: int  # messages of flows with a bound
     largest_ns: int | None  # largest time of a message; for a request, until its reply
-    over: int  # messages above their own flow's bound
-    doubt: str  # if some are above: the part of the model that may be wrong; else empty
+    over: int  # number of messages that took longer than their own flow's bound
+    doubt: str  # if some took longer: the part of the model that may be wrong; else empty
 
 
 def bounded(run: Run) -> list[Bounded]:

@@ -12,7 +12,7 @@ from reports.metrics.stats import percentile
 from reports.roles import SECOND
 from reports.rundir import Run
 
-SHORTEST_NS = SECOND // 1000  # a rate over a shorter time is not meaningful
+SHORTEST_NS = SECOND // 1000  # ns; a rate over a shorter time is not meaningful
 
 
 def connections(table: pl.DataFrame) -> pl.DataFrame:

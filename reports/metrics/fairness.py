@@ -14,7 +14,7 @@ from reports.metrics.transfers import arrived
 from reports.roles import SECOND
 from reports.rundir import Run
 
-FEWEST = 2  # transfers that can share a bottleneck
+FEWEST = 2  # least number of transfers that can share a bottleneck
 Rates = npt.NDArray[np.float64]
 
 

@@ -16,7 +16,7 @@ from reports.cell import Cell
 from reports.metrics.metric import Of
 
 SIGNIFICANT = 0.01  # probability of a false alarm in any figure (Bonferroni)
-FEWEST = 4  # residual degrees of freedom
+FEWEST = 4  # least number of residual degrees of freedom
 NOTHING = 1e-9  # differences below this share of the mean are rounding errors
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 

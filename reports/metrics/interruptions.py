@@ -17,9 +17,9 @@ ACTIONS = ("link-down", "link-up", "impair", "stop", "kill", "restart", "freeze"
 UP, OVER = (
     "link-up",
     ": over",
-)  # events with this action, or this end of their label, repair and lose no message
+)  # events with such an action, or such an end of their label, repair something and lose no message
 MOST = 40  # events with metrics of their own in summary.json: the first ones of the hold
-TIMES = 2.0  # a pause this many times the longest one before any event is an interruption
+TIMES = 2.0  # a pause that is this many times as long as the longest one before any event is an interruption
 PAIR = ("flow", "receiver")
 _SENT = pl.when(pl.col("sent_ns") > 0).then("sent_ns").otherwise("scheduled_ns")
 
@@ -184,7 +184,8 @@ def _of_event(
     of: Of, event: Happened, sent: pl.DataFrame, pauses: pl.DataFrame, usual: Usual
 ) -> list[Metric]:
     gone = sent.filter(pl.col("there_ns").is_null() & (pl.col("sent_ns") > 0))
-    lost = gone.filter(pl.col("received_ns").is_null()).height  # neither arrived nor answered
+    # messages that neither arrived nor were answered
+    lost = gone.filter(pl.col("received_ns").is_null()).height
     near = _near(event, pauses, usual)
     found = [count("interruption_lost", of, lost, "messages", sent.height, "sent until the next event")]
     if (requests := sent.filter(pl.col("pattern") == "request").height) > 0:

@@ -15,7 +15,7 @@ from reports.metrics.stats import Estimate, batch_means
 from reports.roles import phases
 from reports.rundir import Run
 
-MOST = 12  # links with figures of their own: those that carried most; links.parquet has all
+MOST = 12  # largest number of links with figures of their own: those that carried most; links.parquet has all
 QUANTILE = "nearest rank of the samples, one a second"
 
 

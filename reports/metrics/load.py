@@ -107,7 +107,8 @@ def host_metrics(run: Run) -> list[Metric]:
         return [metric("core_busy", of, "% of a core", batch_means(shares), 100.0)] if shares else []
     found = []
     places = held.get_column("where").unique().sort().to_list()
-    for where in sorted(places, key=lambda name: {"lab": 0, "outer": 1}.get(name, 2)):  # hosts by their names
+    # first the lab and the outer machine, then hosts in the order of their names
+    for where in sorted(places, key=lambda name: {"lab": 0, "outer": 1}.get(name, 2)):
         rows = held.filter(pl.col("where") == where).sort("t_ns")
         for column, name in (("busy_share", "host_busy"), ("steal_share", "host_steal")):
             values = rows.get_column(column).drop_nulls().to_list()

@@ -20,9 +20,10 @@ class Of:
     """
 
     nodes: str | None = (
-        None  # set of nodes by what they do: broker, server, sender, receiver, client (see reports.roles)
+        None  # set of nodes by function: broker, server, sender, receiver or client (see reports.roles)
     )
-    machine: str | None = None  # lab: its kernel; outer: around it; model: the modelled core; or a host
+    # lab: the lab's kernel; outer: the machine around it; model: the modelled core; or the name of a host
+    machine: str | None = None
     traffic_class: str | None = None  # name of the traffic class of flows
     guarantee: str | None = None  # the delivery guarantee of those flows
     capture: str | None = None  # capture point

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import polars as pl
 
-MOST = 500_000  # different times in all curves together; counting twice as many takes 0.3 GB
+# largest number of different times in all curves together; counting twice as many takes 0.3 GB
+MOST = 500_000
 DIGITS = 4  # significant digits of a time if there are more different times; no curve shows the rounding
 SCHEMA = {"curve": pl.UInt32, "time_ns": pl.Int64, "count": pl.UInt32}
 

@@ -19,7 +19,7 @@ from reports.programs.reading import Figure, UnreadError
 from reports.rundir import Run
 
 LOGS = "raw/logs"
-MOST_BYTES = 64 << 20  # the agent ends a program's log there
+MOST_BYTES = 64 << 20  # bytes; the agent writes no more into a program's log
 REMEDY = "write the `format` that the program prints (docs/topology.md), or read the log"
 
 

@@ -13,8 +13,8 @@ from reports.metrics.metric import Of, find
 from reports.roles import client_endpoints, node_of_endpoint, phases, roles
 from reports.rundir import Run
 
-MOST_STEPS = 24  # points of a curve: enough for its shape, few enough to average the noise
-SAMPLES_A_STEP = 3  # so that every repetition of a short ramp has a sample in every step
+MOST_STEPS = 24  # largest number of points of a curve: enough for its shape, few enough to average the noise
+SAMPLES_A_STEP = 3  # samples in each step, so that every repetition of a short ramp has one in every step
 SCHEMA = {
     "step": pl.Int64,
     "clients": pl.Float64,

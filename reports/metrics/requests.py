@@ -41,7 +41,7 @@ def _of_protocol(of: Of, path: Path, connections: pl.DataFrame, span: Span | Non
     assert of.protocol is not None
     said = PROTOCOLS[of.protocol]
     needed = {"stream"} if isinstance(said, Ordered) else {"stream", NUMBERS}
-    if not needed <= set(pl.read_parquet_schema(path)):  # a table that another program or version wrote
+    if not needed <= set(pl.read_parquet_schema(path)):  # another program or version wrote the table
         return []
     if of.protocol not in connections.get_column("app") and not _in_datagrams(path, of.protocol):
         return []

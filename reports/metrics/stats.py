@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, bdtrik, chdtrc, chdtri, stdtrit  # scipy.stats takes a second to load
+from scipy.special import bdtr, bdtrik, chdtrc, chdtri, stdtrit  # scipy.stats would take a second to load
 
 BATCHES = 10  # batches of a hold; ten give t(9) = 2.26, and each stays long compared with the correlation
 FEWEST_BATCHES = 5
@@ -40,7 +40,8 @@ def binomial_quantile(p: float, n: int, chance: float) -> int:
     """Returns the smallest number k for which n trials, each with success probability `chance`, give at most
     k successes with probability p or more.
     """
-    near = max(0, math.ceil(bdtrik(p, n, chance)))  # quantile of the continuous distribution, at most one off
+    # quantile of the continuous distribution, which differs by at most one
+    near = max(0, math.ceil(bdtrik(p, n, chance)))
     if bdtr(near, n, chance) < p:
         return near + 1
     return near - 1 if near and bdtr(near - 1, n, chance) >= p else near

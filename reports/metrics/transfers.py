@@ -12,8 +12,9 @@ from reports.metrics.stats import batch_means
 from reports.roles import SECOND
 from reports.rundir import Run
 
-MOST = 20  # flows with figures of their own: those that carried most; transfers.parquet has all
-SENDER, RECEIVER = 0, 1  # values of `leg`: where bytes were counted
+# largest number of flows with figures of their own: those that carried most; transfers.parquet has all
+MOST = 20
+SENDER, RECEIVER = 0, 1  # values of `leg`, the end at which bytes were counted
 COUNTERS = {"retransmits": ("transfer_retransmits", "segments"), "lost": ("transfer_lost", "packets")}
 
 

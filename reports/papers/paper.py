@@ -24,11 +24,12 @@ class Table:
     itself if that is empty.
     """
 
-    figure: str  # key of a Spec, or "" for a table alone
+    figure: str  # key of a Spec; "" for a table without a figure
     caption: str
     head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]  # the first cell names the row; "" where nothing was measured
-    printed: tuple[int, ...] = ()  # columns whose values are the paper's
+    # the first cell is the row's name; "" stands where nothing was measured
+    rows: tuple[tuple[str, ...], ...]
+    printed: tuple[int, ...] = ()  # numbers of the columns with the paper's values
 
 
 def nothing_more(run: Run) -> list[Metric]:
@@ -47,7 +48,7 @@ class Paper:
     from a study.
     """
 
-    name: str  # name of its directory, which a topology's `reference: {name: ...}` states
+    name: str  # name of its directory, which a topology states as `reference: {name: ...}`
     title: str
     source: str  # short citation, such as "vNET paper, 2014"
     intro: str  # a paragraph above the figures, on the possible and impossible comparisons

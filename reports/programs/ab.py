@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from reports.programs.percentiles import printed
 from reports.programs.reading import Figure, find, need
 
-ROUNDED_MS = 0.5  # ab prints whole ms
+ROUNDED_MS = 0.5  # half of the last digit in ms, because ab prints whole ms
 _COMPLETE = re.compile(r"^Complete requests:\s+([0-9]+)")
 _COUNTS = {
     "failed": re.compile(r"^Failed requests:\s+([0-9]+)"),

@@ -32,7 +32,7 @@ def read(lines: Sequence[str]) -> list[Figure]:
     if sent:
         figures.append(Figure("loss", 100 * (sent - received) / sent, at, sent))
     replies = [(line, float(found[1]) * TIME_MS[found[2]]) for line, found in find(lines, _REPLY)]
-    if len(replies) == received and replies:  # `ping -q` and a flood print none
+    if len(replies) == received and replies:  # `ping -q` and a flood do not print single replies
         return [*figures, *measured([time for _, time in replies], replies[-1][0])]
     for line, found in find(lines, _SPREAD):
         for i, name in enumerate(("min", "mean", "max", "deviation"), 1):

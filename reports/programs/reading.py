@@ -26,11 +26,13 @@ class Figure:
     low: float | None = None
     high: float | None = None
     part: str = ""
-    method: str = ""  # the reader's method of computation; empty for a printed value
+    method: str = ""  # how the reader computed the value; empty for a printed value
 
 
 class UnreadError(ValueError):
-    """Raised for a log that is not of its format: `line` is where that shows, `rule` what is missing."""
+    """Raised for a log that does not have its stated format. line: the first line that shows it; rule: what
+    is missing.
+    """
 
     def __init__(self, line: int, rule: str) -> None:
         self.line, self.rule = line, rule

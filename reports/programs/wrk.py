@@ -18,7 +18,8 @@ _PERCENTILE = re.compile(rf"^\s*([0-9.]+)%\s+{_TIME}\s*$")
 _TOTAL = re.compile(r"^\s*([0-9]+) requests in ([0-9.]+(?:us|ms|s|m|h)), ([0-9.]+[KMGT]?B) read")
 _BAD = re.compile(r"^\s*Non-2xx or 3xx responses: ([0-9]+)")
 _ERRORS = re.compile(r"^\s*Socket errors: connect ([0-9]+), read ([0-9]+), write ([0-9]+), timeout ([0-9]+)")
-_COUNTED = re.compile(r"Total count\s+=\s+([0-9]+)\]")  # wrk2 leaves the first 10 s out of its percentiles
+# wrk2 does not count the first 10 s in its percentiles
+_COUNTED = re.compile(r"Total count\s+=\s+([0-9]+)\]")
 _RATE = re.compile(r"^Requests/sec:\s+([0-9.]+)")
 
 

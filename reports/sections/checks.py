@@ -12,8 +12,8 @@ from reports.proofs import WORDS, failures_first, proof_rows, proven
 from reports.sections.section import Page, Part
 
 ORDER = {"fails": 0, "cannot tell": 1, "holds": 2}
-NAMED = 3  # most runs that are named; if there are more, only their number is shown
-MOST = 30  # rows in the page; the CSV has all
+NAMED = 3  # largest number of runs that are named; for more, only their number is shown
+MOST = 30  # largest number of rows on the page; the CSV has all
 
 
 def section(page: Page) -> Part | None:

@@ -49,7 +49,7 @@ def section(page: Page) -> Part | None:
     waiting = by_subject(page.study, SUBJECT, WAITING, "Drops and queues")
     classes = by_subject(page.study, CLASS, CLASSES, "Bands and classes of queues", SUBJECT)
     figures = page.figures(registry.LINKS)
-    goodput = any(column.title == CARRIED["link_goodput"] for column in carried.columns)
+    shown = {column.title for column in carried.columns}
     many = any(len(cell.run.plan.links) > MOST for cell in page.study.cells)
     return page.part(
         "links",
@@ -57,7 +57,8 @@ def section(page: Page) -> Part | None:
         entries(figures),
         tables=[table.cut() for table in (carried, waiting, classes) if table is not None],
         figures=figures,
-        goodput=goodput,
+        goodput=CARRIED["link_goodput"] in shown,
+        utilisation=CARRIED["link_utilisation"] in shown,
         most=MOST if many else 0,
     )
 

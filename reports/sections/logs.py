@@ -14,14 +14,14 @@ from reports.roles import SECOND, phases
 from reports.rundir import Run
 from reports.sections.section import Page, Part
 
-MOST = 200  # logs in one page
-FEW = 12  # logs that need no folding
-MOST_LINES = 2000  # of all logs together
+MOST = 200  # largest number of logs on one page
+FEW = 12  # up to this number, the logs are not folded
+MOST_LINES = 2000  # largest number of lines of all logs together
 MOST_OF_ONE = 200
-READ_BYTES = 1 << 17  # from the end of a log
-LONGEST = 300  # characters of a line
+READ_BYTES = 1 << 17  # bytes that are read from the end of a log
+LONGEST = 300  # characters shown of a line
 FOLDER = Path("raw/logs")
-_ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # colours
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # escape sequences for colours
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from reports.metrics.messages import held_messages
 from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import by_subject
 
-MOST_BEHIND = 10  # classes
+MOST_BEHIND = 10  # largest number of classes for which the packets of the slowest message are listed
 SUBJECT = {"traffic_class": "class", "guarantee": "guarantee"}
 ACCOUNT = {
     "messages_scheduled": "scheduled",

@@ -46,7 +46,7 @@ def repeat(page: Page) -> Part:
     tables of all figures and of node means.
     """
     page.write("metrics", "All figures with their intervals", page.study.compared)
-    if page.study.single:  # each run of several has its own page with this table
+    if page.study.single:  # each run of several has a page of its own with this table
         page.write("nodes", "Means of each node over the hold", node_means(page.study.cells[0].run))
     return page.part("repeat", "Repeat it", cells=_cells(page), tables=page.tables)
 

@@ -62,9 +62,10 @@ class Page:
 
     study: Study
     folder: Path  # report/
-    links: dict[str, str] = field(default_factory=dict)  # cell name -> its own page, relative
-    tables: dict[str, str] = field(default_factory=dict)  # file -> title, of the tables written so far
-    placed: set[str] = field(default_factory=set)  # keys of figures that `first` drew; `figures` skips them
+    links: dict[str, str] = field(default_factory=dict)  # name of a cell -> the relative path of its own page
+    tables: dict[str, str] = field(default_factory=dict)  # file -> title, for each table written so far
+    # keys of figures that `first` has drawn; `figures` skips these
+    placed: set[str] = field(default_factory=set)
     _written: set[str] = field(default_factory=set)  # files of tables, also those of figures
 
     @cached_property
@@ -94,7 +95,8 @@ class Page:
             return {}
         known = {one.name: one for one in written(self.study.root, "claim") or ()}
         claims = {claim.key: (claim, known.get(claim.title)) for claim in self.paper.claims().claims}
-        if any(one is None for _, one in claims.values()):  # judged by an earlier version, or never
+        # an earlier version judged the claims, or nobody did
+        if any(one is None for _, one in claims.values()):
             return self.paper.judged(self.study)
         return {key: (c, Judgement(one.verdict, one.reason)) for key, (c, one) in claims.items() if one}
 

@@ -13,7 +13,7 @@ import polars as pl
 from reports.numbers import measured
 from reports.study import Study
 
-MOST_ROWS = 40  # rows of one table in the page; its CSV has all
+MOST_ROWS = 40  # largest number of rows of a table on the page; its CSV has all
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ def by_subject(
             if any(cells):
                 rows.append((*(str(v or "") for v in one), study.named(scenario, series), *cells))
     if keys[0] == "capture" and len(keys) > 1 and order.get_column("capture").n_unique() == 1:
-        caption = f"{caption}, at {order.item(0, 'capture')}"  # not in every row
+        # the name of the only capture stands in the caption, not in every row
+        caption = f"{caption}, at {order.item(0, 'capture')}"
         rows = [("", *row[1:]) for row in rows]
     columns = [Column(title, text=True) for title in (*subject.values(), "condition")]
     columns += [Column(title) for title in measures.values()]

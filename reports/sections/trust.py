@@ -11,7 +11,7 @@ from reports.sections.section import Page, Part
 from reports.trials import of_trials
 from reports.warnings import Notice
 
-SHOWN = 2  # notes that are not folded; reasons to suspect a run are never folded
+SHOWN = 2  # number of notes that are not folded; reasons to suspect a run are never folded
 # Subject of verdicts.json -> its title, in the order of the page.
 SUBJECTS: dict[str, str] = {
     "expectation": "Expectations",

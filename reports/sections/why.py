@@ -12,8 +12,8 @@ from reports.metrics.messages import held_messages
 from reports.sections.section import Page, Part
 
 MOST_CLASSES = 10
-MOST_BYTES = 20_000_000  # most bytes of captures that are read, which takes some 2 s
-WIDTH = 1000  # width of a bar for the whole time
+MOST_BYTES = 20_000_000  # largest size of the captures that are read, which takes some 2 s
+WIDTH = 1000  # width of a bar that stands for the whole time
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""Tests the accounting helpers of all languages against files as vNET writes them: each line that they write,
-how they wait for the start, and how they refuse what they cannot do.
+"""Tests the accounting helpers of all languages against files as vNET writes them: each line that a helper
+writes, how it waits for the start, and how it refuses requests that it cannot carry out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def free_port() -> int:
 
 
 def told(t0_ns: int | None, times: list[int] | None) -> dict[str, Any]:
-    """Returns what vNET states to a program that sends two flows to a receiver each, and receives."""
+    """Returns vNET's statement to a program that sends two flows, each to its own receiver, and receives
+    messages.
+    """
     offset = time.time_ns() - time.monotonic_ns()
     flows = [
         {

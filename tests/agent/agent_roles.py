@@ -1,4 +1,6 @@
-"""Makes items of a workload and reads the records that they cause, for the tests of the agent's roles."""
+"""Makes items of a workload and reads the records that the roles then write, for the tests of the agent's
+roles.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gives each test a launcher of its own, and checks that nothing of it is left afterwards."""
+"""Gives each test a launcher of its own, and checks that it leaves no process, namespace or file behind."""
 
 from __future__ import annotations
 

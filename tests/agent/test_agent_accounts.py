@@ -81,7 +81,7 @@ def test_the_file_has_the_times_of_the_schedule_and_t0_once_it_is_known(one: Lau
 
 def test_good_lines_pass_in_order_and_those_of_an_account_that_goes_on(one: Launcher) -> None:
     one.do("go", t0_ns=1000)
-    began = time.time_ns() + SECOND // 10  # when the program runs at the earliest
+    began = time.time_ns() + SECOND // 10  # the earliest time at which the program may run
     good = [
         f"C,n,connected,{began},",
         "S,5,0,10,1000,1001,1009,1,settled",
@@ -140,7 +140,9 @@ def test_a_line_that_breaks_off_is_told(one: Launcher) -> None:
 
 
 def test_a_program_that_runs_owes_what_was_due_and_one_that_ended_owes_nothing(one: Launcher) -> None:
-    """Shows that messages due count as pending, for which the drain waits, only while the program runs."""
+    """Shows that messages that are due count as pending only while the program runs; the drain waits for
+    pending messages.
+    """
     one.do("go", t0_ns=1000)
     line = "S,5,0,10,1000,1001,1009,1,settled"
     script = f"echo {line} > $VNET_RECORDS; echo written; read REST < there; exit 0"

@@ -31,7 +31,7 @@ def test_pika_takes_and_gives_every_message_and_tshark_knows_every_frame(
     launcher: Launcher, tmp_path: Path
 ) -> None:
     launcher.lab_up(["b", "p", "c", "relay"])
-    launcher.socket.settimeout(150)  # a busy machine starts it slowly
+    launcher.socket.settimeout(150)  # a busy machine starts the broker slowly
     launcher.do("start", node="b", software=rabbit())
     pcap = tmp_path / "b.pcap"
     inside = ["ip", "netns", "exec"]
@@ -60,7 +60,7 @@ def test_pika_takes_and_gives_every_message_and_tshark_knows_every_frame(
         deadline = time.monotonic() + 60
         while launcher.do("pending")["totals"]["received"] < COUNT and time.monotonic() < deadline:
             time.sleep(0.1)
-        time.sleep(2.5)  # silence, in which heartbeats of 2 s show
+        time.sleep(2.5)  # both sides are silent here, so heartbeats are sent, one every 2 s
         totals = launcher.do("finish")["totals"]
         capture.terminate()
     assert (totals["scheduled"], totals["settled"], totals["received"]) == (COUNT, COUNT, COUNT)
@@ -72,8 +72,8 @@ def test_pika_takes_and_gives_every_message_and_tshark_knows_every_frame(
 
 
 def _agree(pcap: Path) -> None:
-    """Asserts that the reducer and tshark count the same methods, that the content has the right bytes, and
-    that both sides sent heartbeats.
+    """Asserts that the reducer and tshark count the same methods, that the content has the expected number of
+    bytes, and that both sides sent heartbeats.
     """
     said = ["tshark", "-r", str(pcap), "-T", "fields", "-e", "amqp.method.method", "-e", "_ws.malformed"]
     lines = subprocess.run(said, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -86,5 +86,5 @@ def _agree(pcap: Path) -> None:
     assert sum(ours.values()) == sum(methods.values())
     assert ours["Basic.Publish"] == ours["Basic.Deliver"] == types["Content-Header"] / 2 == 2 * COUNT
     assert types["Heartbeat"] > 0 and "UNKNOWN" not in types
-    new = table.filter(pl.col("analysis").is_null())  # a busy machine sends some bytes twice
+    new = table.filter(pl.col("analysis").is_null())  # on a busy machine TCP retransmits some bytes
     assert new["data_bytes"].sum() == 4 * COUNT * 100

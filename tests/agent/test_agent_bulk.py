@@ -66,6 +66,6 @@ def test_datagrams_beyond_the_rate_are_counted_as_lost(launcher: Launcher) -> No
     sent, got = ([r for r in rows if r[3] == leg][-1] for leg in "01")
     assert int(sent[6]) == pytest.approx(40_000_000 / 8000 * SECONDS, rel=0.01)
     share = int(got[7]) / (int(got[6]) + int(got[7]))
-    # 1,042 bytes of each frame count at the bucket: 19.2 Mbit/s of 40 get through.
+    # The token bucket counts 1,042 bytes for each frame, so 19.2 Mbit/s of the 40 Mbit/s of payload pass.
     assert 0.45 < share < 0.6
     assert int(got[6]) + int(got[7]) == pytest.approx(int(sent[6]), rel=0.01)

@@ -97,7 +97,7 @@ def test_single_nodes_come_and_go(launcher: Launcher) -> None:
     assert leftovers(launcher.lab).count(launcher.netns("a")) == 0
     again = launcher.create(["a"])
     assert again["a"] != pids["a"]
-    # A node made later must not keep the namespaces of the others alive.
+    # A node that is created later must not keep the namespaces of removed nodes alive.
     mounts = Path(f"/proc/{again['a']}/mounts").read_text()
     assert "vnet-" not in mounts
 
@@ -141,7 +141,7 @@ def test_counters_are_as_seen_from_the_node(launcher: Launcher) -> None:
     narrow(launcher, "p0", "burst", "20k", "limit", "30k")
     launcher.do("sample", interval_ns=100_000_000, dir=str(launcher.directory), nodes=nodes, links=links)
     time.sleep(0.15)
-    # 40 datagrams of 1,042 bytes on the wire from b to a; 50 KB of room, so none is lost.
+    # Node b sends a 40 datagrams of 1,042 bytes on the wire; the queue has room for 50 KB, so none is lost.
     code = "import socket; s=socket.socket(2,2); [s.sendto(b'x'*1000,('10.77.0.1',9)) for _ in range(40)]"
     done = launcher.do("exec", node="b", argv=["python3", "-c", code], env={}, tty=None)
     assert done["status"] == 0
@@ -208,7 +208,7 @@ def test_wires_between_nodes_count_at_both(launcher: Launcher) -> None:
     ]
     links = [{"link": "l", "direction": "forward", "netns": a, "device": "eth1"}]
     launcher.do("sample", interval_ns=100_000_000, dir=str(launcher.directory), nodes=nodes, links=links)
-    for address in ("10.78.0.2", "10.77.0.2"):  # 20 datagrams over the wire, 20 over the segment
+    for address in ("10.78.0.2", "10.77.0.2"):  # 20 datagrams over the link, 20 over the segment
         code = (
             f"import socket; s=socket.socket(2,2); [s.sendto(b'x'*1000,('{address}',9)) for _ in range(20)]"
         )
@@ -235,7 +235,8 @@ def test_frames_prove_a_link_in_both_directions(launcher: Launcher) -> None:
     launcher.lab_up(["a", "b"])
     node, port = (launcher.netns("a"), "eth0"), (launcher.core, "p0")
     other, other_port = (launcher.netns("b"), "eth0"), (launcher.core, "p1")
-    # 100 frames of 1,000 bytes at once, at 1 Mbit/s with room for 10: most are lost, the others come late.
+    # The test sends 100 frames of 1,000 bytes at once over a link of 1 Mbit/s whose queue holds 10: most are
+    # lost, the others arrive late.
     narrow(launcher, "p1", "burst", "2k", "limit", "10k")
     probes = [
         probe(launcher, "forward", node, port),

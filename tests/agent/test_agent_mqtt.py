@@ -31,7 +31,7 @@ def broker(persistence: bool = False) -> dict[str, Any]:
 def publish(
     qos: int, rate: float, stop_s: float, index: int = 0, count: int = 1, kind: str = "own"
 ) -> dict[str, Any]:
-    """Returns the part of a client's specification about publishing, and its flow."""
+    """Returns the `publish` part of a client's specification, and its flow."""
     schedule = {
         "kind": kind,
         "rates": [{"from_ns": 0, "per_s": rate}],
@@ -99,7 +99,8 @@ def test_every_message_arrives_once_on_a_quiet_network(launcher: Launcher, qos: 
     run(launcher, [*pubs, client("s", version, sub=qos)], 1.7)
     totals = drain(launcher)["totals"]
     sent, got = records(launcher.directory, "S"), records(launcher.directory, "R")
-    assert totals["scheduled"] == len(sent) == 60  # 50/s from 0.3 s to 1.5 s, both publishers together
+    # 50 messages/s from 0.3 s to 1.5 s after the start, of both publishers together
+    assert totals["scheduled"] == len(sent) == 60
     assert {row[8] for row in sent} == {"sent" if qos == 0 else "settled"}
     expected = {(row[1], row[2]) for row in sent}
     for subscriber in ("a", "s"):

@@ -57,7 +57,7 @@ def items(plan: Plan) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("tls", ["", "tls: {mutual: true}, "])
 def test_every_message_arrives_once_over_a_websocket(launcher: Launcher, tls: str) -> None:
-    """Shows that each payload arrives once, in frames with lengths of 7 and of 16 bits."""
+    """Shows that each payload arrives once over a WebSocket, whose frames have lengths of 7 or of 16 bits."""
     text = FILE.replace("tls: {mutual: true}, ", f"websocket: true, {tls}")
     text = text.replace("LOGIN", f"version: 5, password: secret, websocket: true, {tls}".rstrip(", "))
     play(launcher, make_plan(parse("ws.yaml", text.replace("PAYLOAD", "payload_size: 717 B").encode())))

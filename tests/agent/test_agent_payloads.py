@@ -17,7 +17,7 @@ from orchestrator.software.encodings import LENGTHS, encoded_bytes
 
 SCHEMA = ROOT / "images" / "agent" / "src" / "payload" / "villas.proto"
 MESSAGES = 20
-# Takes so many datagrams and says each as a line of hexadecimal digits.
+# The program receives a given number of datagrams and prints each as a line of hexadecimal digits.
 TAKER = f"""
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

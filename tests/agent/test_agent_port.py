@@ -1,5 +1,5 @@
-"""Tests the launcher as it runs in a VM: one peer at a port (here a terminal), and one node in its own
-namespaces.
+"""Tests the launcher as it runs in a VM: it serves one peer at a serial port (here a terminal), and one node
+in namespaces of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from agent_launcher import BINARY, Launcher
 
-# The machine's own network, host name and /run stay as they are.
+# The machine's own network, host name and /run must stay unchanged.
 SETTLE = """
 mount -t tmpfs tmpfs /run
 ip link add eth0 address 02:00:00:00:00:02 type veth peer eth1 address 02:00:00:00:00:01

@@ -15,7 +15,7 @@ from agent_ethernet import armed, captured, clock_ns, ended, peer, shown
 from agent_launcher import Launcher
 from agent_roles import SECOND, item, records
 
-RATE, COUNT = 400, 100  # slow enough for a peer in Python
+RATE, COUNT = 400, 100  # samples/s and number; slow enough for a peer in Python
 STREAM = {
     "to": {"group": [1, 12, 205, 4, 0, 1], "appid": 0x4001, "tag": [5, 6]},
     "sv_id": "MU01", "conf_rev": 1, "rate": RATE, "asdus": 1, "interface": "eth0",
@@ -75,7 +75,7 @@ def test_tshark_and_libiec61850_read_what_the_publisher_sends(launcher: Launcher
     counts = [m["smp_cnt"] for m in messages]
     assert counts == sorted(set(counts)) and counts[-1] == COUNT - 1 and len(counts) > COUNT // 2
     assert {(m["sv_id"], m["conf_rev"]) for m in messages} == {("MU01", 1)}
-    # It reads qualities as numbers, too; values and qualities alternate.
+    # libiec61850 reads qualities as numbers, so values and qualities alternate in its output.
     assert [m["values"][0] for m in messages] == pytest.approx([sine(141_421, n, 0) for n in counts], abs=1)
 
 
@@ -85,7 +85,7 @@ def test_frames_of_libiec61850_are_taken(launcher: Launcher) -> None:
     sender = peer(launcher, "a", "send-sv", "eth0", str(COUNT))
     launcher.do(
         "go", t0_ns=clock_ns(launcher) - time.monotonic_ns()
-    )  # t0 is the machine's boot, so that the second of smpCnt begins as the peer's does
+    )  # t0 is the time of the machine's boot, so the agent's smpCnt begins a second when the peer's does
     said, _ = sender.communicate("", timeout=30)
     assert json.loads(said) == {"sent": COUNT}
     assert launcher.do("finish")["totals"]["received"] == COUNT

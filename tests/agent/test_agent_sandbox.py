@@ -52,7 +52,7 @@ def test_nothing_is_writable_before_the_first_program(launcher: Launcher, tmp_pa
 
 
 def test_the_first_program_finds_the_nodes_own_file_systems(launcher: Launcher, tmp_path: Path) -> None:
-    shown = tmp_path / "shown"  # below /tmp, which each node mounts for itself
+    shown = tmp_path / "shown"  # below /tmp, over which each node mounts a directory of its own
     shown.write_text("as it is")
     pid = contained(launcher, "a", write=[str(shown)])
     tried = f'touch {" ".join(f"{own}/x" for own in OWN)} "$HOME/x" && cat {shown} && test -c /dev/pts/ptmx'

@@ -102,7 +102,7 @@ def test_restarts_back_off(one: Launcher) -> None:
     one.do("start", node="n", software=program("sh", "-c", "sleep .05; exit 1", restart="on-failure"))
     began = time.monotonic()
     one.until(lambda e: e.get("event") == "restarted" and e["restarts"] == 3)
-    # 100 + 200 + 400 ms of waiting, and three runs of 50 ms.
+    # The program waits 100, 200 and 400 ms between its starts, and its three runs take 50 ms each.
     assert time.monotonic() - began > 0.8
     one.do("stop", node="n", software="prog", signal="SIGTERM", timeout_ns=SECOND)
     assert state(one)["state"] in ("exited", "failed")

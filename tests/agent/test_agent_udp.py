@@ -40,7 +40,7 @@ def test_requests_and_fan_out_are_accounted_for_receiver_by_receiver(launcher: L
 
 
 def test_what_is_lost_was_sent(launcher: Launcher) -> None:
-    """Shows that messages count as sent although nobody receives them, because the server's port is on no
+    """Shows that messages count as sent although nobody receives them: the server's port is connected to no
     bridge.
     """
     launcher.lab_up(["a", "c"])
@@ -48,7 +48,7 @@ def test_what_is_lost_was_sent(launcher: Launcher) -> None:
     subprocess.run(shut, check=True)
     totals = play(launcher, [server("a"), client("c", {"a": 0}, flow(0, "push", 50, 1))], 1.1)
     assert totals["received"] == 0
-    # ARP finds no absent peer: the kernel accepts the datagrams and drops them.
+    # ARP does not find the absent receiver, so the kernel accepts the datagrams and drops them.
     assert {row[8] for row in records(launcher.directory, "S")} <= {"sent", "unsent"}
 
 

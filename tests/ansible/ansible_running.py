@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-SITE_LAB = f"site-{os.getpid()}"  # so that two runs of this suite do not meet
+SITE_LAB = f"site-{os.getpid()}"  # the process number in the name keeps two runs of this suite apart
 PROJECT = Path(__file__).resolve().parents[2]
 AGENT = PROJECT / "target/release/vnet-agent"
 PLAYBOOKS = PROJECT / "playbooks"

@@ -9,7 +9,7 @@ mkdir "$place/upper" "$place/work" "$place/root"
 mount -t overlay -o "lowerdir=/,upperdir=$place/upper,workdir=$place/work" none "$place/root"
 cd "$place/root"
 mount -t proc none proc
-# The kernel's settings are those of this machine, so no program in the copy may write them.
+# The copy has this machine's kernel and so its settings, so no program in the copy may change them.
 mount --bind proc/sys proc/sys
 mount -o remount,bind,ro proc/sys
 mount -t tmpfs none run
@@ -26,8 +26,9 @@ rm -f etc/sysctl.d/60-vnet.conf etc/security/limits.d/60-vnet.conf etc/modules-l
 rm -rf etc/default/grub.d
 mkdir -p etc/default
 printf 'GRUB_CMDLINE_LINUX="quiet"\n' >etc/default/grub
-# One of two daemons is installed, and starts with the server.
+# Of the two daemons that a time service may have, one is installed and starts with the server.
 chroot . dpkg --purge mosquitto >/dev/null 2>&1
 chroot . systemctl --quiet enable frr
-# Reports ready only when the root is this copy: before that, /proc/PID/root is the machine's root.
+# The script prints "ready" only when its root directory is the copy: before that, /proc/PID/root is the machine's
+# root.
 exec chroot . sh -c 'echo ready; exec sleep infinity'

@@ -35,7 +35,8 @@ def test_groups_by_role_group_kind_and_segment(pair: Controller) -> None:
 
 
 def test_variables_of_the_lab_and_of_a_node(pair: Controller) -> None:
-    found = json.loads(pair.vnet("inventory", "--list").stdout)  # the only lab needs no name
+    # no name is needed, because only one lab runs
+    found = json.loads(pair.vnet("inventory", "--list").stdout)
     common = found["all"]["vars"]
     assert (common["ansible_connection"], common["vnet_lab"], common["vnet_kernel"]) == (
         "vnet",

@@ -1,4 +1,6 @@
-"""Tests deploy and collect on a machine from a user's own disk, whose only network is the lab's."""
+"""Tests the playbooks deploy and collect on a VM that boots a user's own disk and has no network except the
+lab's.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from lab_running import vm_missing
 from orchestrator.images import locate
 
 MISSING = vm_missing("debian")
-# A copy of `debian` is a disk that boots itself. It has mosquitto, masked; mosquitto-clients and bc it lacks.
+# A copy of the image `debian` serves as the user's disk. It has mosquitto, whose unit is masked, and lacks
+# mosquitto-clients and bc.
 LAB = f"cloud-{os.getpid()}"
 SITE = """\
 name: LAB
@@ -68,7 +71,8 @@ def test_deploy_and_collect_on_a_machine_twice(controller: Controller) -> None:
     said("sh", "-c", "! command -v mosquitto_pub && ! command -v bc")
 
     first = play("deploy.yml")
-    assert first.changed() >= 6, first.text  # two sets of packages, the broker's file and state, own file
+    # changes: two sets of packages, the broker's file and state, a file of the test
+    assert first.changed() >= 6, first.text
     again = play("deploy.yml")
     assert again.changed() == 0, again.text
     assert said("sh", "-c", "echo 6*7 | bc").strip() == "42"

@@ -25,11 +25,12 @@ def test_deploy_and_collect_twice(controller: Controller) -> None:
     arguments = [word for pattern in PATTERNS for word in ("-e", pattern)] + ["-e", json.dumps(extra)]
     controller.vnet("up", "site.yaml", "--kernel", "host")
     first = controller.play(PLAYBOOKS / "deploy.yml", *arguments, lab=SITE_LAB)
-    assert first.changed() >= 5, first.text  # the broker's settings and start, a directory and a file a node
+    # changes: the broker's settings and start, and on each node a directory and a file
+    assert first.changed() >= 5, first.text
     again = controller.play(PLAYBOOKS / "deploy.yml", *arguments, lab=SITE_LAB)
     assert again.changed() == 0, again.text
     said = controller.vnet("exec", SITE_LAB, "server", "--", "cat", "/proc/net/tcp").stdout
-    assert f":{1883:04X} " in said  # it listens in the node, not on this machine
+    assert f":{1883:04X} " in said  # the broker listens in the node, not on this machine
 
     into = ["-e", f"collect_to={controller.cwd}/collected"]
     assert controller.play(PLAYBOOKS / "collect.yml", *into, lab=SITE_LAB).changed() >= 1
@@ -38,7 +39,7 @@ def test_deploy_and_collect_twice(controller: Controller) -> None:
     assert "New client connected from 10.31.0." in log
 
     controller.vnet("down", SITE_LAB)
-    assert str(controller.state) not in _command_lines()  # programs end with their node
+    assert str(controller.state) not in _command_lines()  # a node's programs have ended with it
 
 
 @pytest.mark.parametrize("playbook", ["deploy.yml", "collect.yml"])
@@ -101,7 +102,8 @@ def test_a_server_is_made_ready_once(controller: Controller, bare_server: int) -
     assert "mosquitto" not in {comm.read_text().strip() for comm in inside.glob("proc/[0-9]*/comm")}
     again = play(lab_host_users=["games", "news"])
     assert again.changed() == 0, again.text
-    assert _settings_of(Path("/")) == settings_here  # this machine, a lab host or not, has stayed as it was
+    # this machine's settings are unchanged, whether it is a lab host or not
+    assert _settings_of(Path("/")) == settings_here
 
 
 def _settings_of(root: Path) -> list[str | None]:

@@ -18,8 +18,8 @@ UPDATES = 5
 
 
 def in_time(model: str, place: Place, deadline_s: float) -> float:
-    """Returns the true share in time: "plain" loses what the link loses; "sure" delivers everything, later
-    the higher the loss is.
+    """Returns the true share of updates that arrive in time: model "plain" loses what the link loses; "sure"
+    delivers everything, later the more the link loses.
     """
     if model == "plain":
         return (1 - place.loss) * float(np.clip(deadline_s / (deadline_s + place.delay_s), 0, 1))
@@ -28,8 +28,8 @@ def in_time(model: str, place: Place, deadline_s: float) -> float:
 
 
 def price(model: str, place: Place) -> float:
-    """Returns the true bytes for one update to one receiver, which are smooth in the logarithms
-    of the axes.
+    """Returns the true number of bytes for one update to one receiver, a smooth function of the logarithms of
+    the axes.
     """
     return place.size_bytes * (1.0 if model == "plain" else 1.5 + 4 * place.loss)
 

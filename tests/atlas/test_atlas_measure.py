@@ -36,12 +36,12 @@ def frame(t_s: float, src: str | None, dst: str | None, wire_bytes: int, **more:
 
 
 CENTRE = [
-    frame(1, UTILITY, METER, 74),  # before the first update: counts as setup
-    frame(10, UTILITY, BROKER, 500),  # both ends are on this side, so it does not cross the link
+    frame(1, UTILITY, METER, 74),  # sent before the first update, so it counts as setup
+    frame(10, UTILITY, BROKER, 500),  # both ends are on this side of the link, so the frame does not cross it
     frame(10, BROKER, METER, 1000),
     frame(11, BROKER, METER, 1000, retransmission=True),
     frame(12, UTILITY, "239.192.0.1", 300, app_types=["RDATA"]),  # a multicast counts once; RDATA is a repair
-    frame(12, METER, UTILITY, 60),  # a packet from the other side, whose capture counts it
+    frame(12, METER, UTILITY, 60),  # from the other side, whose own capture counts it
     frame(12, None, None, 60),  # no IP packet
 ]
 FIELD = [frame(10.5, METER, BROKER, 66), frame(12, METER, UTILITY, 60), frame(12, BROKER, METER, 1000)]

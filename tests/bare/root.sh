@@ -78,7 +78,7 @@ clone() { # DIR
   git -C "$here/../.." -c safe.directory='*' archive HEAD | tar -C "$1$project" -xm
 }
 
-# ---- inside the root's namespaces
+# ---- the following runs inside the root's namespaces
 mounts() { # DIR
   local device path
   mount --bind "$1" "$1"
@@ -92,7 +92,8 @@ mounts() { # DIR
     touch "$1/dev/$device"
     mount --bind "/dev/$device" "$1/dev/$device"
   done
-  # Loop devices, by which a file is a disk (mount -o loop): the kernel makes as many as are in use at a time.
+  # Makes loop devices, which let a file serve as a disk (mount -o loop): the kernel makes more of them as they are
+  # used.
   mknod "$1/dev/loop-control" c 10 237
   for device in {0..15}; do mknod -m 660 "$1/dev/loop$device" b 7 "$device"; done
   mkdir "$1/dev/pts" "$1/dev/shm"

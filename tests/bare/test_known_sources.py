@@ -26,7 +26,8 @@ def ages(place: Path, call_s: int, **sources: str) -> dict[str, int]:
 def test_a_source_is_as_old_as_its_content_at_its_path(tmp_path: Path) -> None:
     assert ages(tmp_path, 100, a="1", b="1") == {"a": 100, "b": 100}
     assert ages(tmp_path, 200, a="1", b="2") == {"a": 100, "b": 200}
-    # cargo's last build has b's second content, so the first one counts as new; c has it at another path.
+    # cargo last built b with its second content, so the first content counts as new; c is stored under
+    # another path.
     assert ages(tmp_path, 300, a="1", b="1", c="2") == {"a": 100, "b": 300, "c": 300}
     assert ages(tmp_path, 400, b="1") == {"b": 300}
     assert ages(tmp_path, 500, a="1", b="1") == {"a": 500, "b": 300}

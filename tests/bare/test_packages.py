@@ -15,7 +15,8 @@ import pytest
 
 SCRIPT = Path(__file__).parents[2] / "images" / "packages.sh"
 
-# To apt two packages are installed, and there are no newer ones: it has nothing to do, on any machine.
+# The two packages are already installed, and apt knows no newer ones, so apt has nothing to do on any
+# machine.
 INSTALLED = """\
 Package: {}
 Status: install ok installed

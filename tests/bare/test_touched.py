@@ -48,7 +48,7 @@ def asked(place: Path, *seen: str) -> tuple[int, str]:
 
 
 def test_the_last_commit_decides(place: Path) -> None:
-    assert asked(place)[0] == UNKNOWN  # it has no parent
+    assert asked(place)[0] == UNKNOWN  # the commit has no parent
     commit(place, "playbooks/host.yml", "docs/a.md")
     assert asked(place) == (0, f"changed since {git(place, 'rev-parse', 'HEAD^')[:12]}: playbooks/host.yml\n")
     commit(place, "docs/a.md")

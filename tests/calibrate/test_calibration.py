@@ -54,8 +54,8 @@ def test_a_ladder_is_a_lab_whose_flows_rise_to_the_rates(ladder: Ladder, tmp_pat
 
 
 def climbed(late_ms: tuple[float, ...], slow_ms: tuple[float, ...], lost: tuple[int, ...]) -> list[Step]:
-    """Returns the steps of SMALL of which 5 of 100 messages leave and arrive so much later, and some do not
-    arrive.
+    """Returns the steps of SMALL in which 5 of 100 messages are sent and received late by the given times,
+    and some do not arrive.
     """
     rows = []
     for step, values in enumerate(zip(late_ms, slow_ms, lost, strict=True)):
@@ -74,7 +74,8 @@ def climbed(late_ms: tuple[float, ...], slow_ms: tuple[float, ...], lost: tuple[
     [
         ((0.1, 0.1, 0.1), (0.1, 0.1, 0.1), (0, 0, 0), 225.0, 225.0),
         ((0.1, 0.1, 1.1), (0.1, 0.1, 0.1), (0, 0, 0), 150.0, 150.0),
-        ((0.1, 1.1, 0.1), (0.1, 0.1, 0.1), (0, 0, 0), 100.0, 100.0),  # steps after a late one do not count
+        # steps after the first late one do not count
+        ((0.1, 1.1, 0.1), (0.1, 0.1, 0.1), (0, 0, 0), 100.0, 100.0),
         ((0.1, 0.1, 0.1), (0.1, 1.1, 0.1), (0, 0, 0), 100.0, 225.0),
         ((0.1, 0.1, 0.1), (0.1, 0.1, 0.1), (0, 0, 1), 150.0, 225.0),
         ((1.1, 0.1, 0.1), (0.1, 0.1, 0.1), (0, 0, 0), 0.0, 0.0),
@@ -148,8 +149,8 @@ def test_check_and_plan_warn_of_it_in_real_time_only(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     file = flooding(tmp_path, "80000 /s")
     plan = make_plan(load(file, {}, ()), None, None)
-    assert of_calibration(plan, "real") == []  # without a calibration
-    for kernel in ("host", "uml"):  # whichever this machine has
+    assert of_calibration(plan, "real") == []  # no warning without a calibration
+    for kernel in ("host", "uml"):  # one of the two kernels that this machine has
         store.save(replace(KNOWN, kernel=kernel, machine=machine()))
     assert of_calibration(plan, "virtual") == []
     for command in ("check", "plan"):

@@ -107,8 +107,8 @@ def test_one_that_was_stopped_goes_on(
 def test_only_the_machine_makes_a_run_be_made_again(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that a run with a full queue is not repeated: the campaign measures it, and repeating would
-    flatter.
+    """Shows that a run with a full queue is not repeated: the full queue is a result of the campaign, and a
+    repetition would make the results better than they are.
     """
     ran: list[str] = []
     ends = {"1 s": ["dropping", "good"], "2 s": ["suspect", "dropping", "good"]}
@@ -142,8 +142,8 @@ def test_a_resumed_campaign_ends_its_order_before_it_runs_a_suspect_cell_again(
 def test_a_campaign_that_grows_keeps_its_order_and_how_often_it_repeats(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
-    """Shows that a longer campaign repeats each cell as often as before; else finished runs could decide how
-    many follow.
+    """Shows that a campaign with more repetitions than before repeats a suspect cell as often as before;
+    otherwise the number of finished runs would decide about further ones.
     """
     monkeypatch.setattr(cells, "execute", doubtful({}, []))
     run(settings, tmp_path)

@@ -1,4 +1,6 @@
-"""Tests random blocks in the journal: their order is recorded first, and a resumed campaign keeps it."""
+"""Tests blocks of cells in random order: the journal records the order first, and a resumed campaign keeps
+it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ campaign:
 
 
 def execute(_prepared: Any, run_dir: Path, _observe: Any, **_: Any) -> Outcome:
-    """Writes a run that ends at once."""
+    """Writes a complete run at once, in place of a lab."""
     manifest.write(run_dir, {"state": "complete", "warnings": []})
     return Outcome(run_dir, "complete", False, None, (), None)
 

@@ -52,7 +52,7 @@ class Place:
         return process
 
     def end(self) -> None:
-        """Interrupts each process that a failed test left running, so that the process takes down its lab."""
+        """Interrupts the processes that a failed test left running; each then takes down its lab."""
         for process in self.started:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
@@ -75,11 +75,11 @@ class Place:
     def in_flight(self) -> str | None:
         try:
             return str(json.loads((self.dir / "running.json").read_text())["cell"])
-        except FileNotFoundError:  # between two cells
+        except FileNotFoundError:  # no cell runs at the moment
             return None
 
     def until(self, condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-        """Waits while the process runs; a test that hangs is ended by pytest's timeout."""
+        """Waits while the process runs, without a time limit of its own; pytest's ends a test that hangs."""
         while not condition():
             assert process.poll() is None, process.communicate()
             time.sleep(0.002)
@@ -115,7 +115,7 @@ def test_killed_and_resumed_loses_only_the_cell_in_flight(place: Place) -> None:
     assert kept["state"] in (
         "interrupted",
         "complete",
-    )  # complete where the lab itself had ended before the kill
+    )  # the run is complete if the lab had ended before the kill
     assert (place.dir / "report" / "index.html").exists()
     assert not (place.dir / "running.json").exists()
     for line in ended.values():

@@ -15,7 +15,7 @@ from orchestrator.campaign.engines.worker import pack
 
 
 class Sparse(_Spread):
-    """Runs cells with one worker, which leaves after `stays` cells; a further worker never comes."""
+    """Runs cells with one worker, which leaves after `stays` cells; no other worker comes."""
 
     def __init__(self, stays: int) -> None:
         self._client: Any = SimpleNamespace(subscribe_topic=lambda *_: None)
@@ -30,7 +30,7 @@ class Sparse(_Spread):
     def _hear(self) -> None:
         if not self._flights:
             self.waited += 1
-            self._stopped = self.waited == 3  # stopped as by Ctrl-C
+            self._stopped = self.waited == 3  # the campaign is stopped as by Ctrl-C
             return
         number, _ = self._flights.popitem()
         self.ran.append(number)

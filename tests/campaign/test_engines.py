@@ -1,5 +1,5 @@
-"""Tests campaigns on an engine: the values of `--on`, the admission of workers, lost cells and
-refused ones.
+"""Tests campaigns on an engine: the values of `--on`, the admission of workers, lost cells and rejected
+cells.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def test_what_is_no_engine_is_refused(text: str, said: str) -> None:
 
 
 def ran(cwd: Path, *arguments: str, absent: str = "") -> subprocess.CompletedProcess[str]:
-    """Runs the real command line and returns its result; it cannot import the package `absent`."""
+    """Runs the real command line, for which the package `absent` cannot be imported, and returns its
+    result.
+    """
     code = f"import sys; sys.modules.update(dict.fromkeys({absent.split()!r}))\n"
     code += "from orchestrator.cli.main import main\nsys.exit(main())"
     agent = {} if (PROJECT / "target/release/vnet-agent").exists() else {"VNET_AGENT": "/bin/true"}
@@ -149,7 +151,7 @@ def test_why_jobs_wait_is_said_once_and_lost_ones_are_submitted_again(
     (tmp_path / "w-11.err").write_text("one\nno such account\n")
     states.clear()
     now[0] = 18.0
-    jobs.look()  # one worker is connected, so the campaign goes on without the other
+    jobs.look()  # one worker is connected, so the campaign begins without the other
     assert said[1:] == [
         "job 11 of Slurm ended before its worker came; its log ends with\none\nno such account"
     ]
@@ -300,7 +302,7 @@ def test_a_straggler_is_named_once() -> None:
     for wall_s in (10.0, 12.0):
         stragglers.took(result(wall_s))
     now[0] = 1000.0
-    assert stragglers.late(flight) is None  # two complete cells are too few for a median
+    assert stragglers.late(flight) is None  # with two complete cells there are too few for a median
     stragglers.took(result(11.0))
     now[0] = 132.0
     assert stragglers.late(flight) is None
@@ -321,7 +323,7 @@ def test_a_cell_that_has_ended_in_this_sitting_does_not_run_again_and_its_captur
     runs: list[dict[str, Any]] = []
 
     class Job:
-        """A cell that is measured as soon as it is created."""
+        """A cell whose duration is taken when it is created."""
 
         owned = owned("cell", os.getpid())
 

@@ -59,7 +59,7 @@ class Machines:
         return first, self._begin("distributed.cli.dask_worker", *worker, cwd=self.place / "worker")
 
     def trust(self, place: Path) -> None:
-        """Uses from now on a new certificate authority, which is made in `place`, and its keys."""
+        """Uses new keys from now on, of a new certificate authority that is made in `place`."""
         self._env |= _keys(place)
 
     def command(self) -> subprocess.Popen[str]:
@@ -74,7 +74,7 @@ class Machines:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self._stack.enter_context(process)  # waits for it
+        self._stack.enter_context(process)  # leaving the context waits for the process
         self._stack.callback(process.kill)
         return process
 
@@ -143,8 +143,8 @@ def test_a_scheduler_of_another_authority_is_refused(machines: Machines, tmp_pat
 
 
 def begun(process: subprocess.Popen[str], campaign: Path, known: str = "") -> str:
-    """Waits until a cell has begun and its worker has noted it on disk; returns the attempt, which differs
-    from `known`.
+    """Waits until a cell has begun and its worker has noted it on disk; returns the attempt, which must
+    differ from `known`.
     """
     found: list[str] = []
 
@@ -168,10 +168,9 @@ def until(deadline_s: float, probe: Callable[[], bool]) -> None:
 @pytest.mark.skipif(not find_binaries(), reason="no User-Mode Linux kernel: apt-get install user-mode-linux")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_campaign_is_told_to_end_while_its_workers_go(tmp_path: Path, number: int) -> None:
-    """Shows that a campaign ends as interrupted, and leaves no lab, although all its processes are ended just
-    before and new workers start in their place.
-
-    The shell ignores Ctrl-C, as for a script in the background.
+    """Shows that a campaign that is told to end ends as interrupted and leaves no lab, even if all its
+    workers are ended just before and new ones start in their place. The shell ignores Ctrl-C, as for a script
+    in the background.
     """
     (tmp_path / "c.yaml").write_text(CAMPAIGN.replace("hold: 1 s", "hold: 1 h"))
     agent = {} if (PROJECT / "target/release/vnet-agent").exists() else {"VNET_AGENT": "/bin/true"}

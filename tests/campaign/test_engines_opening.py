@@ -1,5 +1,5 @@
-"""Tests how engines are opened: a slow one (behind a relay that delays connections), and Dask's behaviour
-next to labs.
+"""Tests how engines are opened: a slow one (behind a relay that delays connections), and Dask's processes
+beside running labs.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tests that a campaign refuses its own files if they were cut or changed, with place and remedy, and
-touches nothing else.
+"""Tests that a campaign whose files were cut or changed is refused with place and remedy, and that the
+refusal changes no file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Tests that any bytes in a campaign's journal are read as lines of its cells or refused with their place."""
+"""Tests that a journal with arbitrary bytes is read as lines of the campaign's cells, or refused with the
+place of the error.
+"""
 
 from __future__ import annotations
 

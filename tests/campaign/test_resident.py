@@ -39,7 +39,7 @@ def test_each_cell_is_a_session_of_its_own(resident: Resident, tmp_path: Path) -
     children = [forked(resident, tmp_path) for _ in range(2)]
     assert len({child.pid for child in children}) == 2
     for child in children:
-        child.stdin.write(b"\n")  # the cell has begun when it has read this and failed
+        child.stdin.write(b"\n")  # the cell has begun once it has read this line and failed
         child.stdin.close()
         assert child.wait() == 1 and child.poll() == 1
 
@@ -49,7 +49,7 @@ def test_a_signal_ends_a_cell_that_waits(resident: Resident, tmp_path: Path) -> 
     assert child.poll() is None
     child.send_signal(signal.SIGKILL)
     assert child.wait() == -signal.SIGKILL
-    child.send_signal(signal.SIGKILL)  # nothing lives there any more
+    child.send_signal(signal.SIGKILL)  # no cell runs in the process any more
 
 
 def test_a_plan_that_is_none_fails_its_cell_alone(resident: Resident, tmp_path: Path) -> None:

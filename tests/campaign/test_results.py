@@ -213,7 +213,9 @@ def test_a_file_that_changes_while_it_is_packed_is_noticed(top: Path, tmp_path: 
 
 
 def packed_while(monkeypatch: pytest.MonkeyPatch, act: Any) -> None:
-    """Makes `archive` call `act` between writing the archive and comparing it."""
+    """Makes `archive` call `act` after it has written the archive and before it compares the archive with the
+    run.
+    """
     compare = archiving._compare
 
     def acting(directory: Path, written: dict[str, str], part: Path) -> None:
@@ -257,7 +259,9 @@ def test_ctrl_c_leaves_the_run_and_no_unfinished_archive(
 def test_two_archives_of_one_run_do_not_meet(
     top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that the second archive reports the first as under way, and leaves its file."""
+    """Shows that a second archiving of the same run reports that the first is under way, and leaves the first
+    one's file.
+    """
     (one,) = held.chosen(top, held.Choice(larger_bytes=2_000_000))
     said: list[str] = []
 

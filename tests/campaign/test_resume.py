@@ -1,5 +1,5 @@
-"""Tests that a failed cell is recorded and the campaign continues; a killed cell's run is kept, marked,
-and repeated.
+"""Tests that a failed cell is recorded and the campaign continues, and that the run of a killed cell is kept,
+marked and repeated.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def test_a_killed_cells_run_is_kept_and_marked(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
-        """Stands for SIGKILL: nothing of ours runs after it."""
+        """An exception that stands for SIGKILL: no code of vNET handles it."""
 
     def killed(_prepared: Any, run_dir: Path, *_: Any, **__: Any) -> Outcome:
         (run_dir / "manifest.json").write_text(json.dumps({"state": "running", "seed": 1}))
@@ -139,8 +139,8 @@ def test_other_parameters_are_another_campaign(
 def test_what_could_not_be_loaded_beside_a_lab_is_told_and_not_what_it_breaks_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Shows that a library that could not be loaded beside a lab is named; polars stays half loaded, and its
-    next error misleads.
+    """Shows that the error names a library that could not be loaded beside a lab, not the errors that this
+    causes later: polars stays half loaded.
     """
 
     def short(_: str) -> None:

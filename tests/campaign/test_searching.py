@@ -38,7 +38,7 @@ WANTED = {
     "bounds": "holds: [{metric: messages_unsent, classes: [up], at_most: 5}]",
     "expectations": 'expect: ["messages_unsent[class=up] <= 5"]',
 }
-LIMITS = {"1 s": 15, "2 s": 1000}  # highest rate at which a run keeps the bounds, by hold
+LIMITS = {"1 s": 15, "2 s": 1000}  # the highest rate (messages/s) at which a run keeps the bounds, by hold
 
 
 def late(value: float) -> Metric:

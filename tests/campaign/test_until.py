@@ -51,8 +51,8 @@ def test_the_looks_grow_by_a_third_and_share_the_error() -> None:
 
 
 def stopped(rng: np.random.Generator, scatter: float, rule: Enough) -> tuple[float, float, bool]:
-    """Returns the mean, half the interval and the answer at the look that ends a setting with a true mean of
-    100.
+    """Returns what a setting has when it ends, if its true mean is 100: the mean, half the interval, and the
+    answer.
     """
     drawn = rng.normal(100, scatter, rule.at_most)
     for look in rule.looks:
@@ -98,14 +98,16 @@ def run(tmp_path: Path, stop_after: int = 100) -> Summary:
 
 
 def execute(prepared: Any, run_dir: Path, _observe: Any, **_: Any) -> Outcome:
-    """Writes a run that ends at once; hold and seed determine its value."""
+    """Writes a run that ends at once; `study` computes its value from hold and seed."""
     hold, seed = prepared.plan.parameters["hold"], prepared.plan.seed
     manifest.write(run_dir, {"state": "complete", "seed": seed, "parameters": {"hold": hold}, "warnings": []})
     return Outcome(run_dir, "complete", False, None, (), None)
 
 
 def study(run_dir: Path) -> Any:
-    """Returns a study of one cell of `execute`; values of the second hold scatter far."""
+    """Returns a study of the cell that `execute` wrote, whose value for the hold of 1 s is near 100, and for
+    the hold of 2 s 60 above or below it.
+    """
     found = manifest.read(run_dir)
     value = 100 + {"1 s": 0.1, "2 s": 60.0}[found["parameters"]["hold"]] * (-1.0) ** found["seed"]
     metric = Metric("latency_p99", Of(traffic_class="up"), value, "ms", 9, None, None, "nearest rank")

@@ -26,14 +26,16 @@ class Counts:
     """
 
     nodes: dict[tuple[str, int], list[int]]  # cpu_ns, rx_bytes, rx_packets, tx_bytes, tx_packets, memory
-    links: dict[tuple[str, int], list[int]]  # bytes, packets, dropped, overlimits, backlog bytes, packets
-    arrived: list[int] = field(default_factory=list)  # numbers of messages
+    # links: bytes, packets, dropped, overlimits, backlog bytes, packets
+    links: dict[tuple[str, int], list[int]]
+    arrived: list[int] = field(default_factory=list)  # numbers of the messages that arrived
     captured: list[int] = field(default_factory=list)
     totals: dict[str, int] = field(default_factory=dict)
     received: int = RATE * SECONDS  # packets that the kernel's filter passed to the capture
     processes_ns: dict[str, int] = field(default_factory=lambda: {"a": 40_000, "b": 90_000})
     forwarded: int = 0
-    captured_late: dict[int, float] = field(default_factory=dict)  # seconds, by number
+    # how many seconds late each message was captured, by its number
+    captured_late: dict[int, float] = field(default_factory=dict)
 
 
 def agreeing() -> Counts:
@@ -99,8 +101,8 @@ def written(path: Path, counts: Counts, time: str = "virtual", wanted: str = "",
 
 
 def frame(number: int, late: float) -> Frame:
-    """Returns the frame of a message with the header of the agent's payload, captured `late` seconds after it
-    was due.
+    """Returns the frame of a message, with the header of the agent's payload; it is captured `late` seconds
+    after the message was due.
     """
     due = T0 + round(at(number) * S)
     header = b"vNET" + struct.pack(">BxxxIIqI", 2, 0, number, due, 0)
@@ -108,8 +110,8 @@ def frame(number: int, late: float) -> Frame:
 
 
 def at(number: int) -> float:
-    """Returns the time in s at which a message is sent and its frame captured, which is between
-    two samples.
+    """Returns the time in s at which a message is sent and its frame captured, halfway between two
+    samples.
     """
     return (number + 0.5) / RATE
 

@@ -25,7 +25,9 @@ class Frame:
 
 
 def write(path: Path, frames: Iterable[Frame], order: str = "<", nano: bool = True, link: int = 1) -> Path:
-    """Writes a pcap file with that byte order (of struct) and with ns or µs."""
+    """Writes a pcap file in the given byte order (a character of the module `struct`) with times in
+    ns or µs.
+    """
     magic, unit = (0xA1B23C4D, 1) if nano else (0xA1B2C3D4, 1000)
     with path.open("wb") as sink:
         sink.write(struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 262_144, link))

@@ -94,7 +94,7 @@ def samples(asdus: int = 1) -> bytes:
 
 
 def event(sq_num: int = 0) -> bytes:
-    """Returns a GOOSE message with a state and its quality: 8 bytes of data."""
+    """Returns a GOOSE message whose data (8 bytes) are a state and the state's quality."""
     names = tlv(0x80, b"IED/LLN0$GO$g"), tlv(0x81, b"\x07\xd0"), tlv(0x82, b"IED/LLN0$d"), tlv(0x83, b"g")
     numbers = tlv(0x84, bytes(8)), tlv(0x85, b"\2"), tlv(0x86, bytes([sq_num])), tlv(0x87, b"\0")
     more = tlv(0x88, b"\1"), tlv(0x89, b"\0"), tlv(0x8A, b"\2")
@@ -127,7 +127,8 @@ def _configuration() -> bytes:
     return station + channels + struct.pack("!8IHHh", *units, 0, 22, 30)
 
 
-# Examples of annex D; what other programs read as the checksum stands in the test of the reducer.
+# The examples are those of annex D; the test of the reducer has the checksums that other programs compute for
+# them.
 PHASORS = synphasor(0, _phasors())
 CONFIGURATION = synphasor(3, _configuration(), 1_149_577_200, 0x5607_1098)
 SENDING_ON = synphasor(4, b"\0\2", 1_149_591_600, 0x0F0B_BFD0)

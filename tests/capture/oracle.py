@@ -61,7 +61,7 @@ NAMES = (
     "DISCONNECT",
     "AUTH",
 )
-# Fragments are left as they are in both: a packet of the table is a packet of the wire.
+# Neither program reassembles IP fragments: a row of the table is a packet of the wire.
 OPTIONS = ("-o", "ip.defragment:FALSE", "-o", "ipv6.defragment:FALSE")
 IN_ORDER = ("-o", "tcp.reassemble_out_of_order:TRUE")
 SIZES = ("wire_bytes", "captured_bytes", "payload_bytes")

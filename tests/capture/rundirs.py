@@ -36,7 +36,7 @@ def node(
 
 
 def guarantee(name: str = "all", rule: str = "nothing is lost or doubled", **kept: bool) -> dict[str, Any]:
-    """Returns a guarantee: MOST, with the changes of `kept`."""
+    """Returns a delivery guarantee: MOST, changed by the arguments `kept`."""
     return {"name": name, "rule": rule} | MOST | kept
 
 
@@ -91,5 +91,7 @@ def session(endpoint: str, what: str, at: float, detail: str = "", peer: str = "
 
 
 def progress(flow: int, endpoint: str, leg: int, at: float, carried: int, rest: str = ",,,") -> str:
-    """Returns a B record (progress of a transfer); `rest` is packets, lost, retransmits and rtt_ns."""
+    """Returns a B record, which states a transfer's progress; `rest` is packets, lost, retransmits and
+    rtt_ns.
+    """
     return f"B,{flow},{endpoint},{leg},{T0 + round(at * S)},{carried},{rest}\n"

@@ -1,4 +1,6 @@
-"""Receivers that unsubscribe: what is sent meanwhile is not expected of them, everything else is."""
+"""Tests receivers that unsubscribe for a while: messages sent meanwhile are not expected of them, all others
+are.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def fields(pcap: Path, *names: str) -> list[list[str]]:
 
 
 def smoothed(samples: list[int]) -> int | None:
-    """Returns the smoothed round trip by RFC 6298 in whole ns, with quotients rounded towards zero; None
+    """Returns the smoothed round-trip time by RFC 6298 in whole ns, with quotients rounded towards zero; None
     without samples.
     """
     value = samples[0] if samples else None
@@ -144,7 +144,7 @@ def test_what_was_in_flight_when_something_was_sent_again_is_no_sample(tmp_path:
         write(tmp_path / "a.pcap", talk([*OPENED, one, answers[0], two, two, three, *answers[1:]]))
     )
     assert row["forward_retransmissions"] == 1
-    assert row["forward_rtt_samples"] == 3  # samples of SYN, one and three
+    assert row["forward_rtt_samples"] == 3  # samples: of the SYN, of one segment and of three segments
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -189,8 +189,8 @@ def test_conversations_are_tsharks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("apart_ns", [1, 3 * MS])
 def test_samples_are_tsharks(tmp_path: Path, apart_ns: int) -> None:
-    """Shows that samples agree for a window of segments without loss, acknowledged one by one and two at a
-    time.
+    """Shows that round-trip samples agree for a window of segments without loss, acknowledged one by one or
+    two at a time.
     """
     frames = talk(OPENED)
     now = frames[-1].t_ns

@@ -1,4 +1,6 @@
-"""Tests the conservation checks: each holds while counts agree, and fails after one of them is changed."""
+"""Tests the conservation checks: each check holds while the counts agree, and fails after one count is
+changed.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,14 @@ def failing(run: Path) -> set[str]:
 def test_nothing_is_found_where_counts_agree(tmp_path: Path) -> None:
     found = checked(written(tmp_path, agreeing()))
     verdicts = {name: check["verdict"] for name, check in found.items()}
-    # These checks need stacks, peaks or phases, which the run lacks; tests/chaos/test_liars.py covers them.
+    # These checks need counters of stacks, peaks of memory or phases, which the run lacks;
+    # tests/chaos/test_liars.py tests them.
     untold = {"memory-sampled", "node-memory", "link-drops", "link-stack", "phases-planned"}
     assert verdicts == {name: "cannot tell" if name in untold else "holds" for name in verdicts}
-    # Not in this run: a node with an uncounted interface, a segment of more than two ports, a capture filter.
+    # The run has no node with an uncounted interface, no segment of more than two ports and no capture
+    # filter.
     without = {"node-some-links", "link-most-frames", "capture-filtered", "capture-matches"}
-    # Nor has the plan an impairment, a stream or a UDP role, and no stack retransmitted a segment.
+    # The plan has no impairment, no stream and no UDP role, and no stack retransmitted a segment.
     without |= {"link-full", "proof-planned", "proof-words", "link-backlog", "link-loss", "message-delay"}
     without |= {"datagrams-sent", "datagrams-received", "stack-repeats"}
     without |= {"transfer-ends", "transfer-times", "transfer-nodes"}
@@ -98,11 +102,12 @@ def more_cpu_than_there_is(counts: Counts) -> None:
 
 
 def link_took_more_than_came(counts: Counts) -> None:
-    counts.links["reverse", SECONDS][2] = 3  # the link claims three drops, but nobody sent a frame
+    # the link claims to have dropped three frames, but nobody sent any
+    counts.links["reverse", SECONDS][2] = 3
 
 
 def dropped_by_a_link_uncounted(counts: Counts) -> None:
-    """Loses messages that the first link counted neither as sent nor as dropped."""
+    """Makes messages disappear that the first link counted neither as sent nor as dropped."""
     for (way, second), row in counts.links.items():
         if way == "forward" and second > 2:
             row[:2] = [row[0] - 3 * FRAME, row[1] - 3]
@@ -240,8 +245,8 @@ def test_in_real_time_one_sample_may_differ_but_not_all(tmp_path: Path) -> None:
 def test_in_virtual_time_a_wake_is_a_tick_of_idle_time(
     tmp_path: Path, time: str, quiet_s: int, busy_s: int, suspect: bool
 ) -> None:
-    """Shows that two idle cores that wake often after the quiet second count one tick of idle time for each
-    wake.
+    """Shows that in virtual time the kernel counts one tick of idle time for each wake-up, so that two idle
+    cores that wake often have too much idle time.
     """
     run = written(tmp_path, agreeing(), time)
     idle_s = [2 * at + 4 * max(0, at - quiet_s) for at in range(SECONDS + 1)]
@@ -254,7 +259,7 @@ def test_in_virtual_time_a_wake_is_a_tick_of_idle_time(
 
 
 def test_counters_that_begin_anew_are_left_out(tmp_path: Path) -> None:
-    """Shows that counters are left out after a reset, as after a qdisc was replaced."""
+    """Shows that counters are not compared after they were reset, as when a qdisc is replaced."""
     counts = agreeing()
     for second in (4, 5):
         counts.links["forward", second][:2] = [(second - 3) * RATE * FRAME, (second - 3) * RATE]
@@ -262,8 +267,8 @@ def test_counters_that_begin_anew_are_left_out(tmp_path: Path) -> None:
 
 
 def test_while_a_link_is_down_frames_to_it_are_not_looked_for(tmp_path: Path) -> None:
-    """Shows that frames to a link that is down are not missed: a bridge discards them, and nobody counts
-    that.
+    """Shows that frames to a link that is down are not counted as missing: a bridge discards them
+    uncounted.
     """
     counts = agreeing()
     for (name, second), row in counts.nodes.items():
@@ -309,7 +314,7 @@ def test_a_cut_table_and_a_cut_pcap_are_found(tmp_path: Path) -> None:
 
 
 def with_link(run: Path, **impairment: float) -> Path:
-    """Returns the run with an impairment of the link from a."""
+    """Returns the run, in whose plan the link from a has the impairment."""
     plan = json.loads((run / "plan.json").read_text())
     plan["links"][0]["forward"]["impairment"] = impairment
     (run / "plan.json").write_text(json.dumps(plan))
@@ -322,11 +327,11 @@ def test_a_capture_sees_a_message_when_the_delays_before_it_are_over(tmp_path: P
     assert failing(with_link(written(tmp_path / "good", late), delay_ns=500_000)) == set()
     found = checked(with_link(written(tmp_path / "early", late), delay_ns=700_000))["capture-times"]
     assert found["verdict"] == "fails"
-    assert "b, a.meter until its capture: 500,000 against 700,000 ns" in found["text"]
-    # One message in a hundred may be captured only after its receipt; with 50 messages, none may.
+    assert "b, a.meter until its capture: 500 us against 700 us" in found["text"]
+    # The check allows one message in a hundred to be captured after its receipt, so of 50 messages none.
     late.captured_late[7] = 0.02
     found = checked(with_link(written(tmp_path / "one", late), delay_ns=500_000))["capture-times"]
-    assert "b, a.meter after its capture: -19,000,000 against 0 ns" in found["text"]
+    assert "b, a.meter after its capture: -19 ms against 0 ns" in found["text"]
 
 
 def test_in_real_time_the_clock_of_a_capture_may_be_off_by_10_ms(tmp_path: Path) -> None:
@@ -383,7 +388,7 @@ def test_figures_of_the_summary_are_held_against_the_tables(
     page = report(run).read_text()
     bad = {c["name"]: c for c in manifest.read(run)["checks"]}
     assert bad["summary-counts"]["verdict"] == "fails" and manifest.read(run)["suspect"]
-    assert "messages_sent: 49 against 50 messages" in page and len(bad) == len(good)
+    assert "messages_sent: 49 messages against 50 messages" in page and len(bad) == len(good)
     monkeypatch.undo()
     report(run)
     assert not manifest.read(run)["suspect"]

@@ -47,7 +47,9 @@ def judged(
 def test_each_guarantee_forbids_what_it_excludes(
     tmp_path: Path, kept: dict[str, bool], lost: bool, twice: bool, overtaken: bool
 ) -> None:
-    """Shows whether a guarantee holds after a loss, after a duplicate and after a message out of order."""
+    """Shows whether each guarantee still holds after a loss, after a duplicate, and after a message out of
+    order.
+    """
     outcome = "settled" if kept["lossless"] else "sent"
     what = guarantee("it", **kept)
     whole = [sent(0, n, n, outcome) for n in (1, 2, 3)] + [received(0, n, "s", n + 0.1) for n in (1, 3)]
@@ -104,7 +106,7 @@ def test_a_request_is_kept_when_its_reply_is_back(tmp_path: Path) -> None:
     verdict = judged(tmp_path / "a", lines, pattern="request")
     assert verdict.holds is True and (verdict.expected, verdict.lost, verdict.unsettled) == (2, 0, 1)
     lossy = judged(tmp_path / "b", [*lines, sent(0, 3, 3, "unsettled")], NOTHING, pattern="request")
-    # Nothing sends these two again: of message 3 the request is lost, of message 2 only the reply.
+    # Nobody retransmits these two: of message 3 the request is lost, of message 2 the reply.
     assert (lossy.expected, lossy.lost, lossy.unanswered, lossy.unsettled) == (3, 1, 2, 2)
     wrong = judged(tmp_path / "c", [sent(0, 1, 1), received(0, 1, "s", 1.1)], pattern="request")
     assert wrong.holds is False and wrong.offending == (("p.meter", 1, "s", "unanswered"),)
@@ -123,8 +125,8 @@ def test_a_deadline_is_missed_by_coming_late_or_not_at_all(tmp_path: Path) -> No
 
 
 def test_a_deadline_is_missed_also_by_what_no_promise_is_judged_of(tmp_path: Path) -> None:
-    """Shows that unsettled and unsent messages count as late too, so that guarantees and message counts
-    agree.
+    """Shows that messages whose guarantee is not judged (unsettled or unsent) still count as late, so that
+    guarantees and message counts agree.
     """
     lines = [sent(0, 1, 1, "unsettled"), sent(0, 2, 2, "unsent"), sent(0, 3, 3), received(0, 3, "s", 3.1)]
     verdict = judged(tmp_path, lines, deadline_s=0.25)
@@ -145,8 +147,8 @@ def test_a_flow_that_goes_round_owes_each_message_to_one(tmp_path: Path) -> None
 
 
 def outage(at: float) -> list[str]:
-    """Returns the records of a message lost at 10 s, the session's end at `at`, a later message, and a
-    disconnection at the end.
+    """Returns the records of an outage: a message lost at 10 s, the end of the session at `at`, a later
+    message, and a disconnection at the end.
     """
     lines = [
         sent(0, 1, 10),
@@ -157,7 +159,7 @@ def outage(at: float) -> list[str]:
 
 
 def test_a_session_that_broke_soon_after_does_not_cover_the_message(tmp_path: Path) -> None:
-    soon = judged(tmp_path / "a", outage(12))  # 3 s of patience
+    soon = judged(tmp_path / "a", outage(12))  # the sender's patience is 3 s
     assert (soon.holds, soon.lost, soon.uncovered) == (True, 1, 1) and "session broke" in soon.reason
     late = judged(tmp_path / "b", outage(14))
     assert (late.holds, late.lost, late.uncovered) == (False, 1, 0)
@@ -168,8 +170,8 @@ def test_a_session_that_broke_soon_after_does_not_cover_the_message(tmp_path: Pa
 
 
 def test_what_was_lost_with_its_session_is_lost_though_nobody_settled_it(tmp_path: Path) -> None:
-    """Shows that a message lost with its session counts as lost without a settlement, as with QoS 2 over a
-    clean session.
+    """Shows that a message lost with its session counts as lost although no record settles it, as with QoS 2
+    over a clean session.
     """
     lines = [sent(0, 1, 10, "unsettled"), *outage(12)[1:]]
     found = judged(tmp_path, lines)
@@ -187,8 +189,8 @@ def test_what_was_lost_with_its_session_is_lost_though_nobody_settled_it(tmp_pat
 def test_a_connection_breaks_at_either_end_and_its_patience_is_the_senders(
     tmp_path: Path, who: str, what: str
 ) -> None:
-    """Shows that a break at either end excuses a loss within the sender's patience, as for messages over TCP:
-    a listening receiver has no session of its own.
+    """Shows that a break of the connection at either end excuses a loss within the sender's patience, as for
+    messages over TCP, where a listening receiver has no session of its own.
     """
     lines = [sent(0, 1, 10, "sent"), session(who, what, 12, "reset")]
     lines += [sent(0, 2, 90, "sent"), received(0, 2, "s", 90.1), session("p", "disconnected", 99)]

@@ -1,4 +1,4 @@
-"""Tests that each rule on disturbances warns above its threshold and not below, and reports when it cannot
+"""Tests that each rule on disturbances warns above its threshold and not below it, and reports when it cannot
 tell.
 """
 
@@ -21,7 +21,7 @@ MS = 1_000_000
 PLAN = plan([node("p"), node("s", listens=True)], [flow("p", ("s", guarantee()))], {"s": ["s"]})
 SECONDS = 20
 NAMES = list(disturbance.COLUMNS)
-QUIET = {  # a second of a lab on an idle machine of two cores
+QUIET = {  # the counters of one second of a lab on an idle machine of two cores
     "beats": 20, "late_ns": 2 * MS, "worst_ns": MS, "stalled_ns": 0, "suspended_ns": 0, "set_ns": 0,
     "periods": 10, "throttled": 0, "throttled_ns": 0, "ran_ns": 200 * MS, "waited_ns": 12 * MS,
     "slices": 1000, "pressure_ns": 20 * MS, "cores": 2, "cores_ns": 2 * S, "idle_ns": 1.6 * S,
@@ -34,7 +34,7 @@ ONCE = (
     "stalled_ns",
     "cores",
     "stopped",
-)  # these are values of one second; the others are counters
+)  # these are values of one second; the other counters grow from second to second
 
 
 def judged(
@@ -90,7 +90,8 @@ def test_a_quiet_run_has_nothing_against_it(tmp_path: Path) -> None:
     ("code", "below", "beyond"),
     [
         ("stalls", {"worst_ns": 150 * MS, "stalled_ns": 150 * MS}, {"worst_ns": 700 * MS}),
-        ("stalls", {}, {"worst_ns": 120 * MS, "stalled_ns": 220 * MS}),  # many short ones: above 1 % of 20 s
+        # many short stalls, together more than 1 % of 20 s
+        ("stalls", {}, {"worst_ns": 120 * MS, "stalled_ns": 220 * MS}),
         ("stopped", {}, {"stopped": 1}),
         ("suspended", {"suspended_ns": 5 * MS}, {"suspended_ns": 3 * S}),
         ("clock-steps", {"set_ns": -20 * MS}, {"set_ns": -S}),
@@ -160,8 +161,8 @@ UNREADABLE = {
 def test_a_check_that_cannot_be_made_says_so_in_manifest_and_page(
     tmp_path: Path, names: tuple[str, ...], file: str, kind: str, where: str
 ) -> None:
-    """Shows that the verdict is "cannot tell", that the other checks are made, and that the run is not
-    suspect for this reason.
+    """Shows that a check that cannot be made has the verdict "cannot tell" in manifest and page, that the
+    other checks are made, and that the run is not suspect for this reason.
     """
     if "stopped" in names and where == "outer":
         pytest.skip("nobody looks at processes outside of a lab's kernel")

@@ -1,4 +1,4 @@
-"""Tests which segments a link that goes down disturbs: there bridges discard frames that nobody counts."""
+"""Tests which segments are affected by a link that goes down: the bridges there discard frames uncounted."""
 
 from __future__ import annotations
 

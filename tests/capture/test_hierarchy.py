@@ -28,7 +28,7 @@ from oracle import need
 from capture.hierarchy import hierarchy
 from capture.pcap import reduce_pcap
 
-# Protocols below these are not compared here.
+# The test does not compare protocols above these.
 LEAVES = (
     *("arp", "icmp", "icmpv6", "igmp", "llc", "data", "dns", "mdns", "http", "tls", "mqtt", "amqp"),
     *("vxlan", "geneve", "gre", "mpls", "sv", "goose", "synphasor"),
@@ -47,7 +47,7 @@ def theirs(pcap: Path) -> Found:
     """
     options = ("ip.defragment", "ipv6.defragment", "tcp.desegment_tcp_streams")
     off = [part for option in options for part in ("-o", f"{option}:FALSE")]
-    # tshark's dissector `tapa` accepts any payload of zeros.
+    # The dissector `tapa` of tshark accepts any payload of zeros, so random payloads must not be zero.
     argv = ["tshark", "-n", "-r", str(pcap), *off, "--disable-protocol", "tapa", "-q", "-z", "io,phs"]
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     found: Found = {}
@@ -111,7 +111,7 @@ def of_each_kind(port: int = 40_000) -> list[bytes]:
         ethernet(samples(), 0x88BA),
         ethernet(samples(2), 0x88BA, (0x8100, 0x8000)),
         ethernet(event(), 0x88B8, (0x8100, 0x8005)),
-        ethernet(samples()[:-9], 0x88BA),  # its length fields exceed the frame
+        ethernet(samples()[:-9], 0x88BA),  # the length field states more bytes than the frame has
         ethernet(event()[:30], 0x88B8),
         ethernet(ipv4(udp(PHASORS, (5000, 4713)), 17)),
         ethernet(ipv4(udp(CONFIGURATION, (4713, 5000)), 17)),
@@ -130,8 +130,8 @@ def test_a_capture_with_something_of_each(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_captures(tmp_path: Path, seed: int) -> None:
-    """Shows that random captures agree; each TCP packet has a connection of its own, because tshark does not
-    dissect retransmissions.
+    """Shows that both agree on random captures. Each TCP packet has a connection of its own, because tshark
+    does not dissect retransmissions.
     """
     rng = random.Random(seed)
     frames = []

@@ -1,5 +1,5 @@
-"""Tests that a packet is recognised at two capture points by its bytes: delays, losses, and packets that
-cannot be told apart.
+"""Tests that a packet is recognised at two capture points by its bytes: delays, losses, and packets with
+equal bytes.
 """
 
 from __future__ import annotations

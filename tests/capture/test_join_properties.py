@@ -100,7 +100,7 @@ def runs(draw: st.DrawFn) -> Run:
     for message in sent:
         for receiver in sorted(RECEIVERS):
             for leg in draw(legs):
-                # all arrivals have different times, so the order of the file decides nothing
+                # all times of arrival differ, so the order of lines in the file decides nothing
                 at_ns = message.scheduled_ns + draw(st.integers(1, 40)) * MS + len(arrived) + 10
                 arrived.append(Arrived(message.flow, message.seq, receiver, leg, at_ns))
     ready = draw(st.dictionaries(st.sampled_from(sorted(RECEIVERS)), times))
@@ -118,7 +118,7 @@ times = st.integers(0, 130).map(lambda ms: ms * MS + 5)
 
 
 def modelled(run: Run) -> dict[tuple[int, int, str | None], dict[str, Any]]:
-    """Rows of messages.parquet, message by message."""
+    """Returns the expected rows of messages.parquet, message by message."""
     rows: dict[tuple[int, int, str | None], dict[str, Any]] = {}
     for message in run.sent:
         planned = run.plan["flows"][message.flow]
@@ -206,7 +206,8 @@ def test_verdicts_count_what_the_model_counts(run: Run) -> None:
     assert counted == {key: tuple(tally[1:]) for key, tally in wanted.items()}
     for key, (kept, judged, lost, twice, disordered, unanswered) in wanted.items():
         broken = (
-            # A class is of one pattern here: of requests the lost ones are among those without a reply.
+            # Each class has messages of one pattern only: of requests, the lost ones are among those without
+            # a reply.
             (kept["lossless"] and max(lost, unanswered) > found[key].uncovered)
             or (kept["single"] and twice)
             or (kept["ordered"] and disordered)

@@ -37,8 +37,8 @@ def run(
     every: bool = False,
     **known: Any,
 ) -> list[str]:
-    """Returns the codes of the warnings that make a run of 10 s suspect, whose sender stood still for
-    `stopped_s` from `at` on, or in `every` second.
+    """Returns the codes of the warnings that make a run of 10 s suspect, whose sender stopped for `stopped_s`
+    seconds at `at`, or in each second if `every`.
     """
     directory = run_dir(path, of)
     lines = []

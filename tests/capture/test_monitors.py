@@ -173,8 +173,8 @@ def test_a_broker_says_in_its_log_that_it_reached_a_limit(tmp_path: Path, line: 
 
 
 def arrivals(every_ms: int, hold_ms: int, count: int = 200, least_ms: float = 0.1) -> pl.DataFrame:
-    """Returns messages that are due every so many ms and arrive together, each `hold_ms` after the burst
-    before; hold_ms 0: at once.
+    """Returns messages that are due at equal intervals and arrive in bursts, each burst `hold_ms` after the
+    one before; hold_ms 0: each message arrives at once.
     """
     rows = []
     for number in range(count):
@@ -192,13 +192,13 @@ def arrivals(every_ms: int, hold_ms: int, count: int = 200, least_ms: float = 0.
     ("every_ms", "hold_ms", "least_ms", "delayed", "state"),
     [
         (10, 40, 0.1, 50, "reached"),
-        (10, 50, 0.1, 50, "reached"),  # where the kernel's tick is 10 ms
-        (10, 44, 2.0, 50, "reached"),  # with a round trip of 4 ms
+        (10, 50, 0.1, 50, "reached"),  # on a kernel whose tick is 10 ms
+        (10, 44, 2.0, 50, "reached"),  # with a round-trip time of 4 ms
         (10, 40, 0.1, 0, "below"),  # no stack delayed an acknowledgement: something else made the bursts
         (10, 0, 0.1, 50, "below"),
         (10, 20, 0.1, 50, "below"),
         (10, 100, 0.1, 50, "below"),
-        (40, 0, 0.1, 50, "below"),  # messages that are 40 ms apart anyhow, and wait for nothing
+        (40, 0, 0.1, 50, "below"),  # messages at intervals of 40 ms, which wait for nothing
         (10, 40, 30.0, 50, "cannot tell"),  # held for a round trip of 60 ms, as Nagle's algorithm does alone
     ],
 )
@@ -212,8 +212,8 @@ def test_bursts_forty_milliseconds_apart_are_delayed_acknowledgements(
 
 
 def delayed(run: Path, due_ms: list[float], came_ms: list[float]) -> Reading:
-    """Returns the reading of messages that are due and arrive at these times, beside one that arrives at
-    once.
+    """Returns the monitor's reading of messages that are due and arrive at these times, besides one that
+    arrives at once.
     """
     table = arrivals(1, 0, count=len(due_ms) + 1).with_columns(
         scheduled_ns=pl.Series([T0, *(T0 + round(ms * MS) for ms in due_ms)]),
@@ -251,7 +251,7 @@ def test_datagrams_in_bursts_have_no_acknowledgements(tmp_path: Path) -> None:
     ("times", "state"), [((1, 2, 3), "below"), ((1,), "cannot tell"), ((), "cannot tell")]
 )
 def test_a_share_needs_samples(monkeypatch: pytest.MonkeyPatch, times: tuple[int, ...], state: str) -> None:
-    """Shows that one sample alone gives no share: the first sample of a direction has no beginning."""
+    """Shows that a single sample gives no share: the interval before the first sample is unknown."""
     monkeypatch.setattr(queues.requested, "rates", lambda *_: {("wan", "forward"): [(0, 10**6)]})
     rows = [
         {"t_ns": t * S, "link": "wan", "direction": "forward", "bps": 1000.0, "backlog_packets": 0}

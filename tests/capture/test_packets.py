@@ -58,7 +58,7 @@ def test_mistakes_are_explained(run: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_pcap_that_was_not_kept_is_gone_after_reduction(run: Path) -> None:
     done = reduce_run(run)
     assert done.captures["lan"].app_messages == 600 and not (run / "pcap" / "lan.pcap").exists()
-    assert not [w for w in reduce_run(run).warnings if "lan" in w.text]  # the first reduction's table stays
+    assert not [w for w in reduce_run(run).warnings if "lan" in w.text]  # the first reduction's table is kept
     with pytest.raises(CaptureError, match=r"packets/lan\.parquet; set `keep: true`"):
         list(packets(run, "lan"))
 

@@ -1,5 +1,5 @@
-"""Compares the reading of pcapng files with tshark: sections, byte orders, interfaces, resolutions, blocks;
-and of damaged files.
+"""Compares the reading of pcapng files with tshark's (sections, byte orders, interfaces, resolutions,
+blocks), and tests damaged files.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def simple(order: str, data: bytes, wire: int) -> bytes:
 
 
 def names(order: str) -> bytes:
-    """Returns blocks without packets: names, statistics, secrets, and one of an unknown type."""
+    """Returns blocks that hold no packets: names, statistics, secrets, and a block of an unknown type."""
     sizes = {4: 4, 5: 12, 10: 8, 0x7777: 20}
     return b"".join(block(order, kind, bytes(size)) for kind, size in sizes.items())
 

@@ -92,8 +92,8 @@ WRONG = {
 
 
 def test_a_sender_that_lost_its_core_stamps_late(tmp_path: Path) -> None:
-    """Shows that a late stamp is no contradiction if the sender lost its core: a role reads the clock after
-    the call that sends.
+    """Shows that a late time stamp is no contradiction if the sender had no CPU time: a role reads the clock
+    after the call that sends.
     """
     late = said(sent=T0 + S + 7 * MS)
     assert reduced(tmp_path / "slice", [late, received(0, 1, "b", 1.005)], time="virtual") == []
@@ -151,7 +151,9 @@ def test_a_send_without_a_record_a_refused_record_and_a_missing_one_are_told_apa
 def test_a_drain_that_was_too_short_is_named_before_the_program(
     tmp_path: Path, drain_s: int, blamed: bool
 ) -> None:
-    """Shows that the check names a drain that ended too early, not the program that had no time to write."""
+    """Shows that a drain that ended too early is named as the cause, not the program, which had no time to
+    write.
+    """
     (one,) = reduced(tmp_path, [said(1), "D,0,2,5,missing\n"], plan={"drain_ns": drain_s * S})
     assert one["remedy"].startswith("correct the program") == blamed
     assert ("write a longer `run.drain`" in one["remedy"]) != blamed

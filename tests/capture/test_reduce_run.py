@@ -71,8 +71,8 @@ def test_replies_are_counted_by_who_answered(tmp_path: Path) -> None:
 
 
 def test_who_has_to_come_first_is_owed_nothing_before(tmp_path: Path) -> None:
-    """Shows that listening ends and programs expect messages from the start, except programs that report
-    later that they listen.
+    """Shows that receivers that state when they listen are expected to get messages only from then on; all
+    others from the start.
     """
     nodes = [node("p1"), node("role"), node("server", listens=True)]
     nodes += [node(name, program=True) for name in ("silent", "telling")]
@@ -123,7 +123,7 @@ def test_congestion_windows_are_a_table_where_some_were_recorded(tmp_path: Path)
     (run / "raw" / "messages.csv").write_text(progress(0, "p1", 0, 1, 1000))
     reduce_run(run)
     assert not (run / "windows.parquet").exists()
-    (run / "seal.json").unlink()  # another run's records from here on
+    (run / "seal.json").unlink()  # the following records belong to another run
     lines = [f"W,0,p1,0,{T0 + S},10,,1448,40000000", f"W,0,p1,1,{T0 + S},12,6,1000,41000000"]
     (run / "raw" / "messages.csv").write_text("\n".join([*lines, "W,9,p1,0,1,1,,1,1", ""]))
     assert [w.code for w in reduce_run(run).warnings if "absent" not in w.code] == ["reduce-unknown-flow"]
@@ -150,7 +150,7 @@ def test_spans_are_a_table_where_programs_said_some(tmp_path: Path) -> None:
 def test_a_cut_last_line_is_left_out_and_said(tmp_path: Path) -> None:
     run = run_dir(tmp_path / "run", PAIR)
     whole = session("s", "subscribed", 0) + sent(0, 1, 1)
-    cut = "R,0,1,s,0,17900"  # the cut time would still parse as a number
+    cut = "R,0,1,s,0,17900"  # the cut time would still be a valid number
     (run / "raw" / "messages.csv").write_text(whole + cut)
     done = reduce_run(run)
     assert pl.read_parquet(run / "messages.parquet")["received_ns"].to_list() == [None]

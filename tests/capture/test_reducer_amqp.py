@@ -68,7 +68,7 @@ CONTENT = 500 + 900 + 1200 + 1
 
 
 def theirs(pcap: Path) -> list[list[str]]:
-    """Returns tshark's names of the frames that end in each packet."""
+    """Returns the names that tshark gives to the frames that end in each packet."""
     argv = ["tshark", "-n", "-r", str(pcap), "-T", "fields", "-E", "separator=|"]
     argv += [part for field in FIELDS for part in ("-e", field)]
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
@@ -121,7 +121,9 @@ def test_what_is_not_amqp_is_unknown(tmp_path: Path, data: bytes) -> None:
 
 
 def test_a_stream_is_taken_up_in_its_middle(tmp_path: Path) -> None:
-    """Shows that a stream without TCP handshake is dissected if it begins at the start of a frame."""
+    """Shows that a stream without TCP handshake is dissected if its first captured byte is the start of an
+    AMQP frame.
+    """
     data = method((60, 80), bytes(9)) + message((60, 60), DELIVER, b"x" * 300)
     reduce_pcap(write(tmp_path / "a.pcap", stream([(False, 0, data)], port=PORT)[3:]), tmp_path / "a.parquet")
     (types,) = pl.read_parquet(tmp_path / "a.parquet")["app_types"].to_list()

@@ -89,7 +89,7 @@ def types(table: pl.DataFrame) -> list[str]:
 
 
 def segments(steps: Steps, rng: random.Random, most: int) -> list[tuple[bool, int, bytes]]:
-    """Cuts the bytes of the steps into segments of random size, in order."""
+    """Cuts the bytes of the steps into segments of random size, in the order of the steps."""
     cut, at = [], {True: 0, False: 0}
     for up, data in steps:
         while data:
@@ -141,14 +141,14 @@ def test_streams_agree_with_tshark(tmp_path: Path, app: str, most: int) -> None:
     table = ours(write(tmp_path / "a.pcap", frames), app)
     assert types(table) == expected and table["data_bytes"].sum() == payload
     if app == "http" and most == 2:
-        return  # tshark misses the end of a chunk that comes byte by byte
+        return  # tshark misses the end of a chunk that arrives byte by byte
     found = [set(row or ()) - {"ENCRYPTED_HANDSHAKE"} for row in table["app_types"].to_list()]
     assert found == tshark(tmp_path / "a.pcap")
 
 
 def test_bodies_whose_length_is_not_in_the_head(tmp_path: Path) -> None:
-    """Tests empty bodies of HEAD and tunnels in segments against fixed values, because tshark dissects
-    neither.
+    """Tests responses to HEAD, which have no body, and tunnels (CONNECT), in segments, against fixed values,
+    because tshark dissects neither.
     """
     head = [
         (True, request("/", "HEAD")),
@@ -182,7 +182,7 @@ def test_what_is_not_the_ports_protocol_is_unknown(tmp_path: Path, port: int, da
 def test_a_gap_in_a_body_is_skipped_and_one_in_a_head_is_not(tmp_path: Path) -> None:
     first, last = response(b"x" * 3000), response(b"y")
     steps = [(False, at, first[at : at + 1000]) for at in range(0, len(first), 1000)]
-    # The request acknowledges the bytes that the capture lacks, so the receiver has them.
+    # The request acknowledges bytes that are not in the capture, so the receiver has them.
     frames = stream([*steps, (True, 0, request()), (False, len(first), last)], port=80)
     table = ours(write(tmp_path / "a.pcap", frames[:4] + frames[5:]), "http")
     assert table["app_types"].to_list()[-2:] == [["GET"], ["200", "200"]]
@@ -249,7 +249,9 @@ def test_payload_of_mqtt_is_what_was_published(tmp_path: Path, most: int) -> Non
 
 
 def test_bytes_sent_again_or_early_count_as_payload(tmp_path: Path) -> None:
-    """Shows that only new bytes in order belong to a known message (docs/contracts.md)."""
+    """Shows that only new bytes in order count for a message; retransmitted and early bytes do not
+    (docs/contracts.md).
+    """
     hello, made = mqtt(1, b"\0\4MQTT\4\2\0\x3c\0\1c"), publish(100)
     steps = [
         (True, 0, hello),

@@ -1,4 +1,4 @@
-"""Compares vnet-reduce with tshark on crafted frames: links, VLANs, fragments, IPv6, cut frames, MQTT
+"""Compares vnet-reduce with tshark on crafted frames: link types, VLANs, fragments, IPv6, cut frames, MQTT
 streams.
 """
 
@@ -94,7 +94,7 @@ def test_vlan_arp_icmp_options_and_padding(tmp_path: Path) -> None:
     pcap = write(tmp_path / "a.pcap", [Frame(data, START_NS + n * MS) for n, data in enumerate(frames)])
     ours, counts = assert_agree(
         pcap, tmp_path / "a.parquet", without=("app_types",)
-    )  # these streams lack their beginning; the next tests compare app_types
+    )  # the beginning of these streams is not captured; the next tests compare app_types
     assert [row["vlan"] for row in ours[:3]] == [100, 300, 5] and counts.unknown == 2
 
 
@@ -102,7 +102,7 @@ def test_ipv6_and_its_extension_headers(tmp_path: Path) -> None:
     plain = tcp(b"data", ACK | PSH)
     hop = bytes([6, 0, 1, 4, 0, 0, 0, 0])
     routed = bytes([60, 2, 4, 0]) + bytes(20) + bytes([6, 0, 1, 4, 0, 0, 0, 0])
-    whole = struct.pack("!BBHI", 6, 0, 0, 9)  # a whole packet with a fragment header ("atomic")
+    whole = struct.pack("!BBHI", 6, 0, 0, 9)  # a whole packet that has a fragment header ("atomic fragment")
     frames = [
         ethernet(ipv6(plain), 0x86DD),
         ethernet(ipv6(hop + plain, 0), 0x86DD),
@@ -154,7 +154,8 @@ def test_an_unknown_link_keeps_times_and_lengths(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [13, 20, 36, 40, 47, 49, 50, 54, 60, 96])
 def test_frames_cut_by_the_snap_length(tmp_path: Path, size: int) -> None:
     frames = [frame.cut(size) for frame in stream([(True, 0, CONNECT), (True, len(CONNECT), publish(700))])]
-    # tshark does not reassemble cut segments, and shows what it can of their MQTT headers.
+    # tshark does not reassemble segments that the snaplen cut; it shows the MQTT headers that are in the
+    # captured part.
     assert_agree(write(tmp_path / "a.pcap", frames), tmp_path / "a.parquet", without=("app_types",))
 
 

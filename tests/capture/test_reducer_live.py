@@ -81,7 +81,7 @@ def test_a_broker_behind_a_narrow_link(
     pair: tuple[str, str], tmp_path: Path, rate: str, snaplen: int, messages: int, size: int
 ) -> None:
     client, server = pair
-    for space in pair:  # a short queue loses packets, so that TCP has to send again
+    for space in pair:  # a short queue loses packets, so that TCP retransmits
         shape = [
             "tc",
             "-n",
@@ -116,19 +116,19 @@ def test_a_broker_behind_a_narrow_link(
         until("the broker listens", 10, lambda: subprocess.run(probe, capture_output=True, check=True).stdout)
         load = [sys.executable, str(HERE / "mqttclient.py"), "10.99.0.2", str(messages), str(size)]
         subprocess.run(["ip", "netns", "exec", client, *load], check=True, timeout=60)
-        time.sleep(SETTLE_NS / 1e9)  # tcpdump gives no sign that it has everything
+        time.sleep(SETTLE_NS / 1e9)  # nothing shows when tcpdump has received every packet
     finally:
         stop(tcpdump, signal.SIGINT)
         stop(broker, signal.SIGTERM)
         log.close()
     counted = statistics(said.read_text())
-    # tshark does not reassemble cut segments, and loses its place in some that overlap others sent before:
-    # there the types are held against what the client is known to have sent.
+    # tshark does not reassemble segments that the snaplen cut, and loses its position in some that overlap
+    # earlier ones: for these the types are compared with those that the client sent.
     without = ("app_types",) if snaplen or rate == NARROW else ()
     ours, counts = assert_agree(pcap, tmp_path / "live.parquet", *IN_ORDER, without=without)
     assert counts.packets == counted.packets and counted.dropped_kernel == 0 and counts.nanosecond
     assert rate != NARROW or counts.retransmissions > 0
-    if snaplen:  # several packets stand in one segment, so that some headers are in the cut part
+    if snaplen:  # several MQTT packets share a segment, so some headers are in the cut part
         assert counts.app_unknown > 0 and counts.snapped > 0
         return
     kinds = [kind for row in ours if row["dst_port"] == 1883 for kind in row["app_types"] or []]

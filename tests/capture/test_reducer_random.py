@@ -172,7 +172,8 @@ def test_files_that_other_programs_wrote(tmp_path: Path) -> None:
         made = subprocess.run([str(part) for part in argv], capture_output=True, text=True, check=False)
         assert made.returncode == 0, made.stderr
     for path in sorted(tmp_path.glob("*.pcap")):
-        # randpkt's TCP options and lengths are noise, of which tshark shows what it reached before it gave up
+        # TCP options and lengths that randpkt makes are random; tshark shows the fields before the first
+        # invalid one
         if path.name != "random.pcap":
             assert_agree(
                 path, tmp_path / "a.parquet", without=("app_types",) if path.name == "snapped.pcap" else ()
@@ -297,7 +298,8 @@ def test_memory_is_bounded_whatever_the_connections(tmp_path: Path) -> None:
                 sink.write(struct.pack("<IIII", 1, number, len(frame), len(frame)) + frame)
     tables = [str(tmp_path / "a.parquet"), "--connections", str(tmp_path / "c.parquet")]
     argv = [str(reducer()), str(tmp_path / "a.pcap"), *tables]
-    # A small process in between: a child's peak begins with the memory of what it was forked from.
+    # The test starts a small process in between, because the peak of a child's memory begins with the memory
+    # of its parent.
     peak = (
         "import resource, subprocess, sys\n"
         "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)\n"

@@ -21,7 +21,7 @@ CFG_1 = synphasor(2, CONFIGURATION[14:-2])
 FRAMES = (CONFIGURATION, PHASORS, SENDING_ON, HEADER, CFG_1, PHASORS)
 TYPES = ["CFG-2", "DATA", "COMMAND", "HEADER", "CFG-1", "DATA"]
 UDP, TCP = 4713, 4712
-MEASURED = 36  # bytes of the example's data
+MEASURED = 36  # number of data bytes in the example
 
 
 def changed(frame: bytes, place: int = -5) -> bytes:
@@ -58,8 +58,8 @@ def datagrams(*payloads: bytes) -> list[Frame]:
 
 
 def test_the_frames_are_the_published_ones() -> None:
-    """Shows that the test frames have the sizes and checksums that annex D, or a program that quotes it,
-    prints.
+    """Shows that the test frames have the sizes and checksums that annex D prints, or a program that quotes
+    annex D.
     """
     found = [(len(one), one[-2:].hex()) for one in (PHASORS, CONFIGURATION, SENDING_ON, HEADER)]
     assert found == [(52, "d43f"), (454, "d5d1"), (18, "ce00"), (39, "17cc")]

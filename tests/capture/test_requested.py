@@ -1,5 +1,5 @@
-"""Tests the values that a trace requests beside each sample: the mean of a step function, on any
-two grids.
+"""Tests the requested value that stands beside each sample of a link that plays a trace: the mean of the
+trace's step function over the sample's interval.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Groups of receivers of which each message reaches one: lost if no member got it, duplicated if two did."""
+"""Tests groups of receivers of which one member gets each message: a message is lost if no member got it,
+duplicated if two did.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Frames that a bridge floods to nodes that they are not for: interfaces count them, and stacks do not."""
+"""Tests frames that a bridge floods to nodes to which they are not addressed: interfaces count them, network
+stacks do not.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,9 @@ def test_a_flooded_frame_may_be_as_long_as_the_mtu_permits(
 @pytest.mark.parametrize(
     ("frame_bytes", "mtu", "stack"),
     [
-        (2000, 1500, (0, 0)),  # longer than the interface takes
-        (9014, 9000, (FRAMES, FRAMES * 7000)),  # all are the stack's own, and 2,000 bytes of each are missing
+        (2000, 1500, (0, 0)),  # longer than the interface's MTU
+        # the stack received all frames, but counted 2,000 bytes too few for each
+        (9014, 9000, (FRAMES, FRAMES * 7000)),
         (9014, 9000, (FRAMES - 1, (FRAMES - 1) * 7000)),  # one flooded frame explains one missing frame only
     ],
 )

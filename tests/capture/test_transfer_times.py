@@ -1,4 +1,6 @@
-"""Tests that the records of a transfer are compared with a second only where its pace fills each second."""
+"""Tests that the intervals between a transfer's records are compared with one second only if the transfer is
+fast enough to have data in each second.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ SECOND = 1_000_000_000
 
 
 def evidence(bps: float | None, step_ns: int) -> Evidence:
-    """Returns a transfer of datagrams of 1400 B at a pace, with six records at its receiver."""
+    """Returns a transfer of datagrams of 1400 B at the rate `bps` with six records at its receiver."""
     session = SimpleNamespace(endpoint="a.out")
     role = SimpleNamespace(kind="bulk", spec={"protocol": "udp", "rate_bps": bps}, session=session)
     flow = SimpleNamespace(name="a.out", sender="a.out", payload=SimpleNamespace(bytes=1400))

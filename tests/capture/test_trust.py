@@ -1,4 +1,4 @@
-"""Tests the single judgement of a run: the reasons that make it suspect, and their entry in the manifest."""
+"""Tests the judgement of a run: the reasons that make it suspect, and their entry in the manifest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def judged(path: Path, of: dict[str, Any] | None = None, **known: Any) -> dict[s
 def host(
     path: Path, busy: float, stolen: float, of: dict[str, Any] | None = None, file: str = "host"
 ) -> Path:
-    """Writes raw samples of a host with 2 cores, of whose time the shares `busy` and `stolen` were used."""
+    """Writes samples of a host with 2 cores, whose time was used (share `busy`) and stolen (share
+    `stolen`).
+    """
     run = path if path.exists() else run_dir(path, of or PLAN)
     rows = []
     for second in range(21):
@@ -141,7 +143,7 @@ def test_what_a_reduction_says_is_taken_back_by_the_next(tmp_path: Path) -> None
     lab = {"code": "late", "text": "came late", "remedy": "repeat", "suspect": False}
     run = host(tmp_path / "run", 0.95, 0.0)
     assert judged(run, warnings=[lab])["suspect"] is True
-    (run / "seal.json").unlink()  # another run's records from here on
+    (run / "seal.json").unlink()  # the following records belong to another run
     host(run, 0.5, 0.0)
     found = judged(run)
     assert found["suspect"] is False and found["warnings"][0] == lab

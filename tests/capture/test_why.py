@@ -1,4 +1,4 @@
-"""Tests that the parts of a message's time are the known ones, add up to it, and leave nothing unsaid."""
+"""Tests that the parts of a message's time are as expected, and that their sum is the whole time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from capture.why.select import select
 from capture.why.streams import Stream
 from capture.why.summary import sums
 
-FRAME = 142  # us at the link's rate: 14 + 20 + 8 + 100 bytes
+FRAME = 142  # us to send the frame at the link's rate: 14 + 20 + 8 + 100 bytes
 
 
 def answer(run: Path) -> Answer:

@@ -1,4 +1,6 @@
-"""Tests that a lost message has the owner of its drop, and that none is certain where two are possible."""
+"""Tests that a lost message is assigned to what dropped it, and that the verdict is "cannot tell" if two
+causes are possible.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 
 from why_runs import Seen, at, counted, lookup, message, planned, why_run
 
-from capture.why.answer import Run
+from capture.why.answer import NO_PATH, Run
 from capture.why.lost import Counter, Lost
 from capture.why.summary import by_class
 
@@ -119,3 +121,22 @@ def test_captures_that_may_have_missed_frames_prove_nothing(tmp_path: Path) -> N
     about = json.loads((path / "manifest.json").read_text()) | {"captures": {"c": {"dropped_kernel": 2}}}
     (path / "manifest.json").write_text(json.dumps(about))
     assert fate(path).verdict == "cannot tell" and fate(path).text.endswith("missed it: c lost frames")
+
+
+def test_frames_on_a_path_that_the_plan_does_not_give_are_not_denied(tmp_path: Path) -> None:
+    """The plan has a second link between the segments, so it does not say which of the two links a packet
+    takes.
+    """
+    of = planned("request")
+    of["links"].append(of["links"][0] | {"name": "other"})
+    lost = why_run(tmp_path / "lost", {"a": [at(0, "ac", message())]}, [GONE], of)
+    found = fate(lost)
+    assert (found.verdict, found.owners, found.last_seen) == ("cannot tell", (), "capture a")
+    assert "the plan does not give its path" in found.text
+    answered = {"sent": 0, "received": 10_500, "replied": 21_000}
+    path = why_run(tmp_path / "late", {"a": [at(0, "ac", message())]}, [answered], of)
+    (answer,) = Run(path).answers(Run(path).messages)
+    assert [note for note in answer.notes if "frame" in note] == [NO_PATH.format(points="a")]
+    hidden = why_run(tmp_path / "hidden", {"a": []}, [answered], of)
+    (answer,) = Run(hidden).answers(Run(hidden).messages)
+    assert any(note.startswith("no capture saw a frame") for note in answer.notes)

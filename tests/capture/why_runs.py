@@ -28,7 +28,9 @@ def message(seq: int = 0, number: int = 0, size: int = 100, purpose: int = 2) ->
 
 
 def at(us: float, way: str, payload: bytes, *, seq: int | None = None, flags: int = 16) -> Frame:
-    """Returns a frame from a node to another (`way`: "ac"), a datagram or a segment that begins at `seq`."""
+    """Returns a frame from one node to another (`way`: "ac" for a to c): a datagram, or a TCP segment that
+    begins at `seq`.
+    """
     source, to = (ADDRESS[name] for name in way)
     inside = udp(payload) if seq is None else tcp(payload, seq=seq, flags=flags)
     packet = ipv4(inside, 17 if seq is None else 6, source, to)

@@ -21,18 +21,19 @@ from faults import CUT, POWER, Disk, Fault
 from orchestrator.lab import cleanup
 
 ROOT = Path(__file__).resolve().parents[2]
-WITHIN_S = 90.0  # time limit of a run that takes 4 s: each wait of vNET ends by then, also on a busy machine
-MARK = "VNET_CHAOS"  # in the environment of everything that a case starts
+# time limit of a run that takes 4 s: all time limits of vNET are shorter, also on a busy machine
+WITHIN_S = 90.0
+MARK = "VNET_CHAOS"  # an environment variable of all processes that a case starts
 BROKEN = "BROKEN"
-NO_FAULT = "no fault"  # the injected fault is one that no kernel makes
-# Texts of interrupted calls that never wait in reality: tokio's write to its eventfd (in the tables'
-# library), Python's reading of a directory of modules
+NO_FAULT = "no fault"  # for cases in which the injected error is one that no kernel returns for this call
+# Texts of interrupted calls that never wait outside these tests: tokio's write to its eventfd (in the tables'
+# library), and Python's reading of a directory of modules.
 NEVER = (("failed to wake I/O driver",), ("in _fill_cache", "InterruptedError"))
 TRACEBACK = "Traceback (most recent call last)"
-# Errors while Python starts, before vNET's first line, have Python's texts, whether it continues or ends
+# Errors during Python's own start have Python's texts, whether Python continues or ends.
 SITE = re.compile(r"Error processing line \d+ of .*?Remainder of file ignored", re.DOTALL)
 START = re.compile(r"<frozen |.*/lib/python3\.\d+/encodings/__init__\.py$").match
-KEPT_AT = {POWER: "safe"}  # where a disk's files are afterwards; all others: kept
+KEPT_AT = {POWER: "safe"}  # the directory whose files are kept on the disk; "kept" for all other faults
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Case:
             end()
 
     def left(self) -> list[int]:
-        """Processes that this case started and that still run."""
+        """Returns the processes that this case started and that still run."""
         wanted = f"{MARK}={self.base}".encode()
         found = []
         for entry in Path("/proc").iterdir():
@@ -100,14 +101,17 @@ class Case:
 
 @dataclass(frozen=True)
 class Scene:
-    """One command; `prepare` makes its files, `holds` says what is wrong of its results ("": nothing)."""
+    """One command: `prepare` makes its files, `holds` returns what is wrong with its results ("":
+    nothing).
+    """
 
     name: str
     prepare: Callable[[Case], None]
     arguments: tuple[str, ...]
     holds: Callable[[Case, Path], str]
-    bears: Callable[[Fault], bool] = lambda fault: fault.name != CUT  # whether it can run under the fault
-    why_not: Callable[[], str] = lambda: ""  # why this machine cannot run it; "": it can
+    # whether the scene can run under the fault
+    bears: Callable[[Fault], bool] = lambda fault: fault.name != CUT
+    why_not: Callable[[], str] = lambda: ""  # why this machine cannot run the scene; "": it can
     more: tuple[tuple[str, str], ...] = ()  # further environment variables
 
 
@@ -171,7 +175,9 @@ def _campaign(case: Case) -> None:
 
 
 def _resumes(case: Case, results: Path) -> str:
-    """Checks that both cells are complete and count once, with everything that was measured before."""
+    """Checks that both cells are complete and count once, and that nothing measured before the fault was
+    lost.
+    """
     words = (*CELLS_RUN[:-1], str(results / "c"), "--retry-failed")
     status, said = case.vnet(*words)
     if status != 0:
@@ -242,7 +248,8 @@ def harmed(text: str) -> str:
 
 
 def tried(scene: Scene, fault: Fault, folder: Path, within_s: float = WITHIN_S) -> str:
-    """`done`, `failed` or `killed`, with nothing left and what was measured readable; else what was wrong.
+    """`done`, `failed` or `killed`, if nothing of the lab is left and all measured data are readable; else
+    what was wrong.
 
     `within_s`: when each command has to have ended. NO_FAULT: nothing that may be asked of it.
     """

@@ -18,13 +18,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 from cases import SCENES, Case, Scene, tried
 from faults import CLOCK_MS, HOUR_S, Clock
 
-BEFORE_MS, AFTER_MS = 5000, 10_000  # a run's packets are this near to its phases, or the run is marked
+BEFORE_MS, AFTER_MS = 5000, 10_000  # ms; packets farther from the phases than this make a run suspect
 MARK = "clock-set"
 
 
 def marked(case: Case, results: Path) -> str:
-    """Returns a text about a run with packets outside its phases that has no mark for it; empty if there is
-    none.
+    """Returns an error text if a run has packets outside its phases and is not marked for it; empty
+    otherwise.
     """
     for file in results.rglob("manifest.json"):
         manifest = json.loads(file.read_text())
@@ -65,7 +65,7 @@ def main() -> None:
     file, rng, count = Path(sys.argv[1]), random.Random(int(sys.argv[2])), int(sys.argv[3])
     scenes = [
         also_marked(scene) for name, scene in SCENES.items() if name != "run"
-    ]  # the fake one has no clock
+    ]  # the fake driver has no clock
     with tempfile.TemporaryDirectory(prefix="vc") as folder, file.open("w") as out:
         for number in range(count):
             scene = scenes[number % len(scenes)]

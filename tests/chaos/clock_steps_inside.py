@@ -1,6 +1,6 @@
-"""Steps and slews the clock of a guest (for test_clock.py) and records what a lab's watch says of each.
-
-Argument: the file that gets a line of JSON for each change: the change, and the texts of the warnings.
+"""Steps and slews the clock of a guest (for test_clock.py), and records which warnings a lab's heartbeat
+thread gives for each change. Argument: the file that gets a line of JSON for each change: the change, and the
+texts of the warnings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from orchestrator.lab.clock import MILLISECOND, wall_offset_ns
 from orchestrator.lab.evidence import WallClock
 
 STEPS_MS = (5, -5, 10, -10, 20, -20, 50, -50)
-SLEW_PPM, SLEW_S = 500, 3.0  # the most that NTP makes the rate differ; 1.5 ms in all
+SLEW_PPM, SLEW_S = 500, 3.0  # 500 ppm is NTP's largest change of the rate; it makes 1.5 ms in 3 s
 ADJ_FREQUENCY, ADJ_SETOFFSET, ADJ_NANO = 0x0002, 0x0100, 0x2000
 SECOND = 1_000_000_000
 
@@ -32,7 +32,7 @@ class Timex(ctypes.Structure):
 
 
 def adjust(asked: Timex) -> None:
-    """Passes the request to the kernel; OSError if it refuses."""
+    """Passes the request to the kernel (adjtimex); raises OSError if the kernel refuses it."""
     if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(asked)) < 0:
         raise OSError(ctypes.get_errno(), "adjtimex")
 
@@ -43,12 +43,12 @@ def step(by_ms: int) -> None:
 
 
 def rate(ppm: int) -> None:
-    """Sets how much faster the clock runs, as NTP does."""
+    """Sets by how many ppm the clock runs faster, as NTP does."""
     adjust(Timex(modes=ADJ_FREQUENCY, freq=ppm << 16))
 
 
 def main() -> None:
-    wall_offset_ns()  # the first reading of a process waits for its pages
+    wall_offset_ns()  # the first reading in a process is slow, because its memory pages are loaded then
     with Path(sys.argv[1]).open("w") as out:
         for by_ms in STEPS_MS:
             watch = WallClock(wall_offset_ns())

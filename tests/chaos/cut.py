@@ -1,5 +1,5 @@
-"""Passes on VNET_CUT messages, of both directions together, and ends; ssh runs it as ProxyCommand for HOST
-PORT.
+"""Passes VNET_CUT messages on, counting both directions together, and then ends; ssh runs it as ProxyCommand
+for HOST PORT.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Defines the scene of a lab on another machine, whose ssh connection is cut at a message."""
+"""Defines the scene of a lab on another machine whose ssh connection is cut after a number of messages."""
 
 from __future__ import annotations
 

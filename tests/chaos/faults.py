@@ -1,4 +1,6 @@
-"""Defines the faults that the tests inject into a command of vNET, and draws an order of them from a seed."""
+"""Defines the faults that the tests inject into a command of vNET, and draws a sequence of them from
+a seed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from typing import Protocol
 
 from orchestrator.lab import cgroup
 
-# For each system call: the errors to inject, and about how often a process makes the call.
+# For each system call: the errors that are injected, and about how often a process makes the call.
 FAILING: dict[str, tuple[tuple[str, ...], int]] = {
     "mkdir": (("ENOSPC", "EPERM"), 24), "rename": (("EROFS", "EIO"), 10),
     "openat": (("EMFILE", "EINTR", "ENOMEM"), 900), "vfork": (("EAGAIN", "ENOMEM"), 3),
@@ -30,28 +32,29 @@ FAILING: dict[str, tuple[tuple[str, ...], int]] = {
 KILLED = {"write": 200, "read": 700, "openat": 900, "mkdir": 24, "rename": 10, "close": 700, "poll": 30}
 FAILS, STAYS, KILLS = "fails", "fails from here on", "kills its process"
 FULL, READ_ONLY, POWER = "disk full", "disk read only in the middle", "power cut"
-DISK_KIB = {FULL: 900, READ_ONLY: 1 << 16, POWER: 1 << 15}  # at most; a run writes 900 KiB
+# KiB, the largest size of the disk for each fault; a run writes 900 KiB
+DISK_KIB = {FULL: 900, READ_ONLY: 1 << 16, POWER: 1 << 15}
 STOPS, ENDS = "a process stopped for 30 s", "a process killed"
 STOPPED_S = 30.0
 CUT = "ssh connection cut"
 SHORT = "short reads and writes"
 CLOCK, HOUR_S = "the clock set by an hour", 3600
-CLOCK_MS = (500, 5000)  # time after which the clock is set in a guest, whose kernel is slower
+CLOCK_MS = (500, 5000)  # ms until the clock is set: on the machine, and in a guest, whose kernel is slower
 MESSAGES = 70  # messages of a run's longest connection
 MEMORY = "memory of a control group used up"
-MEMORY_MIB = (16, 320)  # with the first nothing starts, the second is enough for all
+MEMORY_MIB = (16, 320)  # MiB; with 16 no command starts, 320 are enough for all
 LONG_MS = 4000  # duration of a run
 
 
 class Found(Protocol):
-    """Returns the pids of the processes that run."""
+    """Returns the pids of the command's running processes."""
 
     def __call__(self) -> list[int]: ...
 
 
 class Fault(Protocol):
-    """A fault: the words before the command, and an action while it runs; `out` is where its results go
-    meanwhile.
+    """A fault: the words that stand before the command, and an action while the command runs; `out` is the
+    directory for its results meanwhile.
     """
 
     @property
@@ -59,7 +62,7 @@ class Fault(Protocol):
     @property
     def under(self) -> tuple[str, ...]: ...
     def meanwhile(self, processes: Found) -> Callable[[], None]:
-        """Begins the action, and returns a function that ends it."""
+        """Starts the action, and returns a function that ends it."""
         ...
 
 
@@ -100,8 +103,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Disk:
-    """Puts the results on a file system of its own, which is full after so many KiB, or read only or without
-    power after so many ms.
+    """Puts the results on a file system of its own, which is full after a number of KiB, or becomes read-only
+    or loses its power after a number of ms.
 
     Power cut: the journalled file system, as its device was at that moment, is mounted anew at the end.
     """
@@ -121,7 +124,8 @@ class Disk:
         size, ms = self.number if self.kind == FULL else DISK_KIB[self.kind], self.number / 1000
         run = 's=0; "$@" || s=$?; wait'
         made = f"mount -t tmpfs -o size={size}k none out"
-        # If two copies are equal, nothing was written in between, so the copy shows one moment.
+        # If two successive copies are equal, nothing was written in between, so the copy shows a single
+        # moment.
         once = "cp kept/now kept/then"
         copy = f"sleep {ms}; {once}; until cmp -s kept/now kept/then; do {once}; done"
         script = {
@@ -139,7 +143,9 @@ class Disk:
 
 @dataclass(frozen=True)
 class Signal:
-    """Kills or stops for a while, after so many ms, one of the running processes, chosen by `draw`."""
+    """Kills one of the running processes, or stops it for a while, after a number of ms; `draw` chooses the
+    process.
+    """
 
     kind: str
     number: int
@@ -179,14 +185,14 @@ class Signal:
             over.wait(STOPPED_S)
             signal.pidfd_send_signal(victim, signal.SIGCONT)
         except ProcessLookupError:
-            pass  # it had ended by itself
+            pass  # the process had ended by itself
         finally:
             os.close(victim)
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Ends each connection to another machine after so many messages (cut.py)."""
+    """Ends each connection to another machine after a number of messages (cut.py)."""
 
     number: int
     name = CUT
@@ -204,7 +210,9 @@ class Cut:
 
 @dataclass(frozen=True)
 class Short:
-    """Makes reads and writes of every process transfer only a part, by draws from a seed (short.c)."""
+    """Makes reads and writes of every process transfer only a part of the bytes; a seed determines which
+    (short.c).
+    """
 
     number: int
     name = SHORT
@@ -214,7 +222,7 @@ class Short:
 
     @property
     def under(self) -> tuple[str, ...]:
-        # Python itself loses what a text stream without a buffer does not write at once.
+        # Python loses the rest if an unbuffered text stream writes only a part.
         whole = ("-u", "PYTHONUNBUFFERED")
         return ("env", *whole, f"LD_PRELOAD={preloaded()}", f"VNET_SHORT={self.number}")
 
@@ -234,7 +242,9 @@ def preloaded() -> Path:
 
 @dataclass(frozen=True)
 class Clock:
-    """Sets the machine's clock an hour forward or back after so many ms; only in a guest (test_clock.py)."""
+    """Sets the machine's clock an hour forward or back after a number of ms; only in a guest
+    (test_clock.py).
+    """
 
     number: int
     by_s: int = HOUR_S
@@ -270,8 +280,8 @@ def is_guest() -> bool:
 
 @dataclass(frozen=True)
 class Memory:
-    """Limits all processes that the command starts, except nodes, to so many MiB; the kernel kills a process
-    that exceeds them.
+    """Limits the memory of all processes that the command starts, except nodes, to a number of MiB; the
+    kernel kills a process that exceeds it.
     """
 
     number: int
@@ -295,9 +305,7 @@ class Memory:
         return self._end
 
     def _end(self) -> None:
-        """Removes the control group once the last process has left it: a lab ends by itself when its owner
-        was killed.
-        """
+        """Removes the control group once it is empty: a lab ends by itself when its owner was killed."""
         until = time.monotonic() + STOPPED_S
         while self.group.is_dir():
             try:
@@ -309,12 +317,13 @@ class Memory:
 
 
 def faults(seed: int) -> Iterator[Fault]:
-    """Yields every kind of fault in turn, without an end, with numbers drawn from the seed."""
+    """Yields faults without end, every kind in turn, with numbers drawn from the seed."""
     rng = random.Random(seed)
     while True:
         for call, (errors, most) in FAILING.items():
             error = rng.choice(errors)
-            kind = FAILS if error == "EINTR" else rng.choice((FAILS, STAYS))  # callers repeat it
+            # callers repeat a call that returned EINTR
+            kind = FAILS if error == "EINTR" else rng.choice((FAILS, STAYS))
             yield Call(call, kind, rng.randint(1, most), error)
         for call, most in KILLED.items():
             yield Call(call, KILLS, rng.randint(1, most))

@@ -1,4 +1,6 @@
-"""Runs commands on a disk that is full from their n-th call on, or for that call only, in any process."""
+"""Runs commands on a disk that is full from the n-th writing call on, or for that call only, in any of their
+processes.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ def library() -> Path:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of one command. status: None if it did not end in time. calls: the paths of the calls that took
-    room, in order.
+    """The end of one command. status: None if it did not end in time. calls: the paths of the calls that used
+    disk space, in order.
     """
 
     status: int | None
@@ -59,7 +61,7 @@ class FullDisk:
         )  # fmt: skip
 
     def vnet(self, *argv: str, at: int = 0, stays: bool = False) -> Outcome:
-        """Runs one command. at: the number of the call that fails, from 1; 0: none."""
+        """Runs one command. at: the number of the call that fails, from 1; 0 lets all succeed."""
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(json.dumps({"argv": argv, "at": at, "stays": stays}) + "\n")
         self._process.stdin.flush()
@@ -86,6 +88,6 @@ def full_disk(folder: Path) -> Iterator[FullDisk]:
 
 
 def fresh(source: Path, target: Path) -> None:
-    """Replaces `target` by a copy of `source`."""
+    """Replaces the directory `target` by a copy of `source`."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)

@@ -20,7 +20,7 @@ from typing import Any
 
 from orchestrator.cli.main import main
 
-# Not what loads polars: its threads would be missing in a fork.
+# polars is not loaded before the fork, because its threads would be missing in the child.
 LOADED = (
     "pydantic",
     "jinja2",
@@ -35,7 +35,7 @@ HEAD = struct.Struct("=QQQ")  # header of full.c: the count, the call that fails
 
 
 class Inheriting(subprocess.Popen[bytes]):
-    """Passes full.c on to processes that get an environment of their own, as the lab process does."""
+    """Passes full.c on to child processes that get an environment of their own, as the lab process does."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         if more.get("env") is not None:

@@ -77,14 +77,14 @@ def original(folder: Path, campaign: bool) -> Path:
 
 
 def all_of(folder: Path) -> list[Path]:
-    """Makes a run, a campaign, and a run with its records; each is changed equally often."""
+    """Makes a run, a campaign, and a run with raw records; each is changed equally often."""
     made = [original(folder / kind, kind == "campaign") for kind in ("run", "campaign")]
     return [*made, recorded(folder / "recorded")]
 
 
 def tried(whole: Path, seed: int, folder: Path) -> tuple[str, str]:
     """Changes a copy, reports it and returns (the change, the outcome): refused, marked, unchanged, or a
-    forbidden one.
+    forbidden outcome.
 
     Records are reduced again, for half of the seeds twice, because the first reduction seals what a second
     one finds.
@@ -119,7 +119,7 @@ def _figures(page: str) -> list[str]:
 
 
 def sweep(seeds: Iterator[int], seconds: float) -> Counter[str]:
-    """Tries the seeds for so many seconds, prints the forbidden outcomes, and returns the number of each
+    """Tries seeds for a number of seconds, prints the forbidden outcomes, and returns the number of each
     outcome.
     """
     found: Counter[str] = Counter()

@@ -1,5 +1,5 @@
-"""Changes parts of shipped topologies and plans them with the real command, which must give a plan or state
-the problems.
+"""Changes parts of shipped topologies at random and plans them with the real command, which must print a plan
+or the errors in the file.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def corpus() -> dict[str, Any]:
 
 
 class Mutator:
-    """Changes documents so that most of their structure stays; inserted branches come from all documents of
-    the corpus.
+    """Changes documents so that most of their structure stays; inserted parts come from all documents of the
+    corpus.
     """
 
     def __init__(self, documents: dict[str, Any]) -> None:
@@ -114,8 +114,8 @@ def tried(name: str, document: Any, folder: Path) -> str:
 
 
 def sweep(seeds: Iterator[int], seconds: float) -> Counter[str]:
-    """Tries the seeds for so many seconds, prints forbidden outcomes and cases that take more than 20 s, and
-    returns the number of each outcome.
+    """Tries the seeds for a number of seconds, prints forbidden outcomes and cases that take more than 20 s,
+    and returns the number of each outcome.
     """
     found: Counter[str] = Counter()
     until = time.monotonic() + seconds

@@ -1,5 +1,5 @@
-"""Starts, changes, kills and ends labs at random for `make soak`, as long as asked, and tests that nothing
-grows.
+"""Starts, changes, kills and ends labs at random for `make soak`, for the requested time, and tests that
+nothing grows.
 
 Up to four labs run at once, each of three nodes on the machine's own kernel (root). The earlier steps
 determine the expected outcome of each step, which is compared with the command's output. Every 60 steps all
@@ -40,7 +40,8 @@ run: {connect_interval: 100 ms, hold: 1 s, drain: 1 s}
 """
 LABS = 4
 GROWN_KIB = (
-    4096  # of a lab process, beyond its size after its first ten steps: the allocator's own noise is below
+    # KiB by which a lab process may grow after its first ten steps; the allocator's own variation is smaller
+    4096
 )
 SETTLED = 10
 ALL_DOWN = 60  # steps
@@ -48,11 +49,11 @@ ALL_DOWN = 60  # steps
 
 @dataclass
 class Lab:
-    """The expected state of a lab."""
+    """The expected state of a lab; `vnet` must report the same."""
 
     name: str
     up: bool = False
-    dead: bool = False  # its process was killed: only `down` helps
+    dead: bool = False  # its process was killed, so only `down` works
     stopped: set[str] = field(default_factory=set)
     steps: int = 0
     first: tuple[int, int] | None = None  # (KiB, descriptors) of its process after SETTLED steps
@@ -103,7 +104,7 @@ class Soak:
         lab.up, lab.stopped, lab.steps, lab.first = True, set(), 0, None
 
     def up_again(self, lab: Lab) -> None:
-        """Insists that a second `vnet up` of the same name fails with a message that names the lab."""
+        """Asserts that a second `vnet up` of the same name fails with a message that names the lab."""
         said = self.ask(None, "up", f"{lab.name}.yaml", "--kernel", "host", "--results", "out")
         self.insist(lab.name in said, f"the second of a name was told: {said}")
 
@@ -139,7 +140,7 @@ class Soak:
         lab.up, lab.dead = False, True
 
     def refused(self, lab: Lab) -> None:
-        """Insists that a command on a dead lab fails."""
+        """Asserts that a command on a lab whose process is dead fails."""
         self.ask(None, "exec", lab.name, "client", "--", "true")
 
     def down(self, lab: Lab) -> None:
@@ -151,8 +152,8 @@ class Soak:
     # ---- checks
 
     def ask(self, wanted: int | None, *arguments: str) -> str:
-        """Returns the output of the command; insists on the status `wanted`, or on any other than
-        0 if None.
+        """Returns the output of the command; asserts that its status is `wanted`, or not 0 if `wanted` is
+        None.
         """
         status, said = self.case.vnet(*arguments)
         right = status == wanted if wanted is not None else status not in (0, None)
@@ -169,8 +170,8 @@ class Soak:
         return int(pid)
 
     def grown(self, lab: Lab) -> None:
-        """Insists that a lab's process has grown by at most GROWN_KIB and two descriptors since
-        step SETTLED.
+        """Asserts that a lab's process has grown by at most GROWN_KIB and two descriptors since step
+        SETTLED.
         """
         if not lab.up:
             return
@@ -189,8 +190,8 @@ class Soak:
         self.insist(more[1] <= 2, f"{lab.name} holds {more[1]} more descriptors after {lab.steps} steps")
 
     def count(self) -> None:
-        """Counts, while no lab is up, this soak's processes, namespaces, groups, mounts and files, and
-        insists that none is more than the first time.
+        """Counts this soak's processes, namespaces, groups, mounts and files while no lab is up, and asserts
+        that no count exceeds the first one.
         """
         for run in (self.case.base / "out").glob("*/*"):
             shutil.rmtree(run)

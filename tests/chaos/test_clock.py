@@ -56,8 +56,8 @@ def of_guest(folder: Path, script: Path, *arguments: str) -> list[dict[str, Any]
 @pytest.mark.skipif(not find_binaries(), reason="no User-Mode Linux kernel: apt-get install user-mode-linux")
 def test_small_steps_are_found_and_slews_are_none(tmp_path: Path) -> None:
     """Shows that a step of 5 ms or more marks a run, and that NTP's change of the rate does not, since it
-    moves the lab's clock and the captures' alike. In a guest on a busy machine a reading of both clocks may
-    take so long that a step of 1 or 2 ms hides in it.
+    changes the lab's clock and the clock of captures equally. In a guest on a busy machine a reading of both
+    clocks may take so long that a step of 1 or 2 ms hides in it.
     """
     *steps, slewed = of_guest(tmp_path, STEPS_INSIDE)
     assert {abs(line["step_ms"]) for line in steps} == {5, 10, 20, 50}
@@ -72,8 +72,8 @@ def test_small_steps_are_found_and_slews_are_none(tmp_path: Path) -> None:
 @pytest.mark.timeout(0 if "VNET_CLOCK_CASES" in os.environ else 300)
 @pytest.mark.skipif(not find_binaries(), reason="no User-Mode Linux kernel: apt-get install user-mode-linux")
 def test_what_a_clock_that_is_set_does_to_commands(tmp_path: Path) -> None:
-    """Shows that each command ends in time and leaves and loses nothing, and that a run with misdated packets
-    is marked.
+    """Shows that each command ends in time, leaves nothing behind and loses no data while the clock is set,
+    and that a run with misdated packets is marked.
     """
     lines = of_guest(tmp_path, INSIDE, SEED, str(CASES))
     assert len(lines) == CASES

@@ -1,4 +1,6 @@
-"""Tests that objects which only look like a lab's stay unchanged while labs start, are killed and end."""
+"""Tests that objects with names or properties similar to a lab's stay unchanged while labs start, are killed
+and end.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from cases import ROOT, WITHIN_S, Case
 
 from orchestrator.lab import cgroup
 
-LABS = int(os.environ.get("VNET_DECOY_LABS", "1"))  # rounds of two: up and down, up and killed
+# number of rounds of two labs: one goes up and down, one goes up and is killed
+LABS = int(os.environ.get("VNET_DECOY_LABS", "1"))
 TOPOLOGY = """\
 name: LAB
 segments: {lan: {subnet: 10.79.0.0/24}}
@@ -78,7 +81,8 @@ class Decoys:
             sh("ip", "-n", namespace, "address", "add", "10.79.1.1/24", "dev", "eth0")
             queue = ("qdisc", "add", "dev", "eth0", "root", "handle", "1:", "pfifo", "limit", "7")
             sh("tc", "-n", namespace, *queue)
-            for device in ("lo", "eth0", "eth1"):  # without IPv6 the kernel itself sends nothing later
+            # the kernel sends packets of its own later only with IPv6, which is off
+            for device in ("lo", "eth0", "eth1"):
                 sh("ip", "-n", namespace, "link", "set", device, "addrgenmode", "none", "up")
             sh("ip", "netns", "exec", namespace, "ping", "-c", "1", "-q", "10.79.1.1")
         self.state.mkdir(parents=True, exist_ok=True)
@@ -127,7 +131,7 @@ def case() -> Iterator[Case]:
 
 def test_who_has_exactly_our_names_without_our_marks_is_let_be(case: Case) -> None:
     """Shows that a lab is refused, and everything stays as it was, if others own a namespace, a control group
-    or a directory with the lab's exact names.
+    or a directory with exactly the lab's names but without vNET's mark.
     """
     lab = f"decoy{os.getpid()}"
     (case.base / "lab.yaml").write_text(TOPOLOGY.replace("LAB", lab))

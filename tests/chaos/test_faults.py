@@ -29,7 +29,7 @@ mounts = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file syste
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Yields a directory with a short path, because sockets are below it."""
+    """Yields a directory with a short path, because sockets, whose paths are limited, are below it."""
     with tempfile.TemporaryDirectory(prefix="vc") as name:
         yield Path(name)
 
@@ -38,8 +38,8 @@ def folder() -> Iterator[Path]:
     ("scene", "fault", "outcomes"),
     [
         ("run", Call("rename", FAILS, 1), "failed"),
-        # The call writes the manifest at the scenario's start, or binds a socket; both fail like the case
-        # above.
+        # The call that fails writes the manifest at the scenario's start, or binds a socket; the command must
+        # fail as in the case above.
         pytest.param("run", Call("rename", FAILS, 4), "failed", marks=pytest.mark.sweep),
         pytest.param("run", Call("bind", FAILS, 1), "failed", marks=pytest.mark.sweep),
         ("run", Call("rename", KILLS, 1), "failed killed"),
@@ -48,8 +48,8 @@ def folder() -> Iterator[Path]:
         pytest.param("run", Memory(60), "killed", marks=mounts),
         pytest.param("real run", Short(1), "done", marks=compiles),
         ("campaign", Call("rename", KILLS, 6), "done failed killed"),
-        # On a busy machine this moment falls elsewhere in the run; the case above always kills at the same
-        # place.
+        # On a busy machine the fault falls into another part of the run; the case above always kills at the
+        # same place.
         pytest.param("campaign", Signal(ENDS, 1200, 1), "done failed killed", marks=pytest.mark.sweep),
         ("report", Call("mkdir", FAILS, 1), "done failed"),
         ("real run", Call("sendto", FAILS, 3), "done failed"),
@@ -83,7 +83,7 @@ def test_what_a_case_has_started_is_found(folder: Path) -> None:
     [
         ("<frozen importlib._bootstrap>", False),
         ("/usr/lib/python3.11/encodings/__init__.py", False),
-        ("/usr/lib/python3.11/threading.py", True),  # at its end
+        ("/usr/lib/python3.11/threading.py", True),  # as the command ends
         ("/venv/lib/python3.11/site-packages/polars/__init__.py", True),
         ("/here/orchestrator/lab/loop.py", True),
     ],

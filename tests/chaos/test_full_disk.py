@@ -1,6 +1,6 @@
-"""Tests that a disk which gets full at any write of a run, a report or a campaign loses nothing and is named.
-
-Every call that takes room is tried, one after the other: it fails alone, or it and all calls after it.
+"""Tests that a disk that becomes full at any write of a run, a report or a campaign loses no data, and that
+the error names the file. Every call that uses disk space is tried, one after the other: it fails alone, or it
+and all calls after it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SOURCES = (
     "topology.yaml",
     "topology.svg",
     "proof.json",
-)  # no command makes them again
+)  # no command makes these files again
 CELLS = """\
 name: cells
 seed: 1
@@ -67,7 +67,7 @@ def sources(run: Path) -> dict[str, bytes]:
 
 
 def told(outcome: Outcome, at: int, stays: bool) -> str:
-    """Returns what is wrong of a command's end after call `at` failed; empty if nothing is."""
+    """Returns what is wrong with a command's end after call `at` failed; empty if nothing is."""
     failed = outcome.calls[at - 1]
     all_failed = outcome.calls[at - 1 :] if stays else [failed]
     if outcome.status is None:
@@ -80,8 +80,8 @@ def told(outcome: Outcome, at: int, stays: bool) -> str:
 
 
 def names(said: str, failed: Path) -> bool:
-    """Returns whether an error names the file or the file that it would have become, by its path or as in a
-    run.
+    """Returns whether an error names the file, or the file to which it would have been renamed, by its path
+    or its name in the run directory.
     """
     whole = failed.with_name(failed.name.partition(".part")[0].removesuffix(".new"))
     return any(
@@ -226,7 +226,7 @@ def test_at_each_write_of_a_campaign(disk: FullDisk) -> None:
 
 
 def test_a_file_that_the_disk_does_not_hold_is_no_matter(disk: FullDisk, base: Path, tmp_path: Path) -> None:
-    """Shows that the layer counts only calls below its directory."""
+    """Shows that the preloaded library (full.c) counts only calls on files below its directory."""
     run = tmp_path / "run"
     fresh(base, run)
     assert disk.vnet("report", str(run), "--reduce", at=1, stays=True).status == 0

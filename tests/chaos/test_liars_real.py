@@ -44,7 +44,7 @@ def ran(line: CommandLine, group: Path, real: Real) -> dict[str, Any]:
     progress, deadline = line.cwd / "results" / LAB, time.monotonic() + 90
     while '"hold"' not in "".join(f.read_text() for f in progress.glob("*/raw/progress.jsonl")):
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-        time.sleep(0.05)  # the subject is the hold, the deadline stands above
+        time.sleep(0.05)  # what follows must act in the hold; the deadline is above
     time.sleep(0.5)
     real.disturb(line, group)
     process.communicate(timeout=90)

@@ -15,7 +15,7 @@ from contract import manifest, seal
 from orchestrator.cli.main import main
 from reports.rundir import read_run
 
-SEEDS = range(9)  # the rest: make mutate
+SEEDS = range(9)  # further seeds: make mutate
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_a_changed_directory_gives_no_wrong_figure_unmarked(
 def test_what_was_not_changed_has_no_mark(wholes: list[Path]) -> None:
     run = wholes[0]
     assert seal.altered(run) == ()
-    manifest.hashed(run, {"x": "y"})  # its one writer keeps the seal whole
+    manifest.hashed(run, {"x": "y"})  # the only function that writes it, so that the seal stays valid
     assert seal.altered(run) == ()
     assert read_run(run).altered == ()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mutated_topologies import FOLDER, Mutator, corpus, tried
 
-SEEDS = range(250)  # the rest: make mutate
+SEEDS = range(250)  # further seeds: make mutate
 
 
 def test_a_changed_topology_is_planned_or_refused(tmp_path: Path) -> None:

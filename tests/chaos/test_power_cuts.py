@@ -24,7 +24,7 @@ from orchestrator.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIR = str(ROOT / "topologies/pair.yaml")
-AGAIN = (20, 60, 100)  # numbers of the cuts of a second report after which the figures are made again
+AGAIN = (20, 60, 100)  # numbers of cuts in a second report, after which the figures are computed again
 REFUSED, MARKED, GOOD = "refused", "marked", "good"
 FAKE = ("--kernel", "fake", "-p", "hold=1 s")
 
@@ -130,8 +130,8 @@ def _remade(run: Path, copy: Path) -> pl.DataFrame:
 
 
 def _existing(steps: Sequence[Step], top: Path) -> list[Step]:
-    """Returns the steps without the creation of files that exist already, because the recorder does not know
-    the state before.
+    """Returns the steps without the creation of files that exist already: the recorder does not know which
+    files existed before.
     """
     return [step for step in steps if not (step.name in ("create", "mkdir") and (top / step.path).exists())]
 

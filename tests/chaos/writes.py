@@ -17,7 +17,7 @@ CALLS = (
     "openat,open,creat,write,pwrite64,writev,lseek,ftruncate,truncate,rename,renameat,renameat2,unlink,unlinkat,"
     "mkdir,mkdirat,rmdir,link,linkat,symlink,symlinkat,fsync,fdatasync,syncfs,sendfile,copy_file_range,fallocate"
 )
-ALL = ""  # the path of a sync of the whole file system
+ALL = ""  # the path that stands for the whole file system in a sync
 LINE = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)(?:<([^>]*)>)?")
 UNFINISHED = re.compile(r"^(\d+) +(.*) <unfinished \.\.\.>$")
 RESUMED = re.compile(r"^(\d+) +<\.\.\. \w+ resumed>(.*)$")
@@ -27,7 +27,7 @@ DESCRIPTOR = re.compile(r"^(\d+|AT_FDCWD)<([^>]*)>")
 
 @dataclass(frozen=True)
 class Step:
-    """One change of the directory: `name` is what is done to `path`, which is relative to it."""
+    """One change of the directory: `name` is the operation, `path` is relative to the directory."""
 
     name: str
     path: str
@@ -48,7 +48,7 @@ class Recorder:
     places: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     appends: set[str] = field(default_factory=set)
-    reading: set[tuple[int, str]] = field(default_factory=set)  # descriptors by which nothing is written
+    reading: set[tuple[int, str]] = field(default_factory=set)  # descriptors that are open only for reading
 
     def take(self, call: str, arguments: str, result: int, opened: str | None) -> None:
         if result < 0:
@@ -80,7 +80,7 @@ class Recorder:
             self.sizes[name] = self.places[name] = 0
         if "O_WRONLY" in arguments or "O_RDWR" in arguments:
             self.reading.discard((descriptor, name))
-            self.places.setdefault(name, 0)  # the place of the file's only writer
+            self.places.setdefault(name, 0)  # the position of the file's only writer
             self.appends |= {name} if "O_APPEND" in arguments else set()
         else:
             self.reading.add((descriptor, name))
@@ -117,8 +117,8 @@ class Recorder:
             known.update({target + name[len(source) :]: value for name, value in moved.items()})
 
     def _paths(self, arguments: str) -> list[str]:
-        """Returns the absolute paths of a call; a relative name begins at the directory of the descriptor
-        before it.
+        """Returns the absolute paths in a call; a relative path begins at the directory of the descriptor
+        that stands before it.
         """
         found, base = [], ""
         for part in re.split(r", ", arguments):
@@ -138,7 +138,7 @@ def inside(name: str, top: str) -> bool:
 
 
 def plain(hexadecimal: str) -> str:
-    """Returns a path that strace -xx writes between angle brackets, without the escapes."""
+    """Returns a path that `strace -xx` writes between angle brackets, without its escape sequences."""
     return re.sub(
         r"(?:\\x[0-9a-f]{2})+", lambda run: bytes.fromhex(run[0].replace("\\x", "")).decode(), hexadecimal
     )
@@ -149,7 +149,9 @@ def text(found: re.Match[str] | None) -> bytes:
 
 
 def recorded(argv: Sequence[str], top: Path, log: Path, environment: Mapping[str, str]) -> list[Step]:
-    """Runs a command and gives what it changed below `top`; CalledProcessError where it fails."""
+    """Runs a command and returns the changes that it made below `top`; raises CalledProcessError if
+    it fails.
+    """
     traced = ("strace", "-f", "-qqq", "-y", "-xx", "-s", "100000000", "--seccomp-bpf", "-o", str(log))
     subprocess.run([*traced, "-e", f"trace={CALLS}", *argv], check=True, env=environment, capture_output=True)
     recorder, pending = Recorder(top), dict[str, str]()
@@ -165,7 +167,9 @@ def recorded(argv: Sequence[str], top: Path, log: Path, environment: Mapping[str
 
 
 def replayed(steps: Sequence[Step], top: Path) -> Iterator[Step]:
-    """Does the steps in an empty directory; stops after each for the caller to look."""
+    """Carries out the steps in an empty directory and yields after each, so that the caller can examine the
+    directory.
+    """
     for step in steps:
         path = top / step.path
         if step.name == "mkdir":
@@ -186,10 +190,9 @@ def replayed(steps: Sequence[Step], top: Path) -> Iterator[Step]:
 
 
 def unsynced(steps: Sequence[Step]) -> list[Step]:
-    """The same steps with each content as late as a disk may have it: at the fsync of its file, else never.
-
-    Every prefix is a directory that a power cut can leave: names are there, and contents only as far as an
-    fsync had ended.
+    """Returns the same steps, with each content as late as a disk may have it: at the fsync of its file, or
+    never. After every prefix the directory is one that a power cut can leave: the names are there, and the
+    contents only of files that were synced.
     """
     kept, waiting = list[Step](), dict[str, list[Step]]()
     for step in steps:

@@ -52,6 +52,18 @@ def test_frames_follow_the_counters(lab: StandIn, client: TestClient) -> None:
         }
 
 
+def test_a_drawing_is_refused_until_the_lab_has_described_its_network(lab: StandIn) -> None:
+    client, watches = served(lab.run_dir.parents[1])
+    address = "/api/lab/shown/drawing"
+    with client, client.websocket_connect(WS + "/ws/lab/shown", headers=ORIGIN) as socket:
+        until(socket, "network")
+        watch = watches.of("shown")
+        assert watch is not None and client.get(address).status_code == 200
+        watch._found = None
+        early = client.get(address)
+    assert early.status_code == 409 and "not yet described its network" in early.text
+
+
 def test_groups_are_unfolded_for_who_looks(lab: StandIn, client: TestClient) -> None:
     address = "/api/lab/shown/drawing"
     assert "no page watches" in client.get(address).text

@@ -22,7 +22,7 @@ from orchestrator.kernel.virtual.kernel import VirtualKernel
 PROJECT = Path(__file__).resolve().parents[2]
 RATE, QUEUE, LOSS, COPIES = 10_000_000, 200, 0.05, 0.1
 VIRTUAL = VirtualKernel().binary is not None
-# In real time a guest that the machine delays really carries less than its link could.
+# In real time, a guest that the machine delays really carries less than its link allows.
 SLOWER = 0.02 if VIRTUAL else 0.1
 
 pytestmark = [
@@ -61,7 +61,7 @@ run: {{ramp: 0 s, hold: 1 s, drain: 1 s}}
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the run directory of the topology above, complete, with its report."""
+    """Returns the directory of a complete run of the topology above, with its report."""
     base = tmp_path_factory.mktemp("frames")
     (base / "known.yaml").write_text(TOPOLOGY)
     argv = [sys.executable, "-m", "orchestrator.cli.main", "run", str(base / "known.yaml")]
@@ -87,8 +87,8 @@ def findings(run_dir: Path) -> dict[str, float]:
 
 
 def test_throughput_is_the_rate_of_the_link(findings: dict[str, float]) -> None:
-    """Shows that throughput is within the search's 1 % and the 1 % that a growing queue needs to be seen, and
-    not above except by jitter.
+    """Shows that the throughput found is at most 2 % below the link's rate (1 % is the search's resolution,
+    and 1 % is needed to see a growing queue), and above it only by jitter.
     """
     true = shaped_fps(512, RATE)
     assert (1 - SLOWER) * true <= findings["throughput"] <= 1.005 * true
@@ -101,7 +101,8 @@ def test_the_longest_burst_is_the_queue_and_what_left_meanwhile(
     passed = trials.filter((pl.col("test") == "back-to-back") & (pl.col("verdict") == "passed"))
     best = passed.sort("sent").row(-1, named=True)
     meanwhile = shaped_fps(512, RATE) * (best["tx_last_ns"] - best["tx_first_ns"]) / 1e9
-    assert best["sent"] <= QUEUE + meanwhile + 3  # 1 frame in transmission, 1 for rounding at each end
+    # 3: one frame in transmission, and one for rounding at each end
+    assert best["sent"] <= QUEUE + meanwhile + 3
 
 
 def test_an_overload_comes_out_at_the_rate_of_the_link(trials: pl.DataFrame) -> None:
@@ -122,7 +123,8 @@ def test_loss_and_copies_are_those_of_the_link(trials: pl.DataFrame) -> None:
     )
     assert sent >= 5_000 and lossy.get_column("ring_dropped").sum() == 0
     assert sent == received + lost
-    # sch_netem.c draws the copy before the loss and then loses one of the two, so that nothing is missing.
+    # sch_netem.c decides about the copy before the loss, and then loses one of the two frames, so that no
+    # frame is missing.
     share = LOSS * (1 - COPIES)
     assert abs(lost - sent * share) < 4 * (sent * share * (1 - share)) ** 0.5
     twice = COPIES * (1 - LOSS)

@@ -50,7 +50,8 @@ def test_every_size_has_its_row(run: tuple[Path, str]) -> None:
     _, said = run
     for size in (64, 128, 256, 512, 1024, 1280, 1518):
         assert f"{size} B" in said
-    # The invented generator sends a million a second: 64 B frames at 1 Gbit/s would be 1.49 million.
+    # The simulated generator sends at most a million frames a second; 64 B frames at 1 Gbit/s would be 1.49
+    # million.
     assert "≥ 1,000,000" in said and f"{line_fps(1518, 1e9):,.0f}" in said
 
 

@@ -1,4 +1,6 @@
-"""Tests the shipped NIC test through two ports: a veth pair in a namespace that represents the machine."""
+"""Tests the shipped NIC test through two ports: the ends of a veth pair, in a namespace that represents the
+machine.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def test_the_ready_test_runs_through_the_ports(machine: str, tmp_path: Path) -> 
     (run_dir,) = (tmp_path / "out").glob("*/*")
     plan = json.loads((run_dir / "plan.json").read_text())
     (frames,) = [s["spec"] for n in plan["nodes"] for s in n["software"] if s["kind"] == "frames"]
-    assert frames["bypass"] is True  # a NIC's own queue holds the sender back
+    assert frames["bypass"] is True  # without a qdisc, so a NIC's own queue holds the sender back
     trials = pl.read_parquet(run_dir / "trials.parquet")
     assert trials.get_column("lost").sum() == 0 and trials.get_column("received").sum() > 0
     assert set(trials.get_column("test").to_list()) >= {"throughput", "latency", "frame-loss", "back-to-back"}

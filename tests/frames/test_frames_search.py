@@ -54,13 +54,13 @@ def carried(path: FakePath, frames: Frames, trial: Trial) -> Outcome:
 @given(rate=st.integers(100_000, 2 * LINE), queue=st.integers(1, 20_000), size=SIZES)
 @settings(max_examples=300, deadline=None)
 def test_throughput_is_what_the_path_carries(rate: int, queue: int, size: int) -> None:
-    """Shows that the throughput is right within the resolution and the 1 % in which short trials cannot see a
-    growing queue, and hardly above.
+    """Shows that the throughput found is the path's rate: at most the resolution and 1 % below it (short
+    trials cannot see a growing queue in that), and hardly above.
     """
     frames, path = wanted(), FakePath(rate, queue, tester_fps=math.inf)
     finding, outcomes = follow(search.throughput(frames, size), path, frames)
     true = min(shaped_fps(size, rate), line_fps(size, LINE))
-    # A trial has a whole number of frames, of which the first and the last are jittered.
+    # A trial has a whole number of frames, and jitter moves the first and the last of them.
     assert true * (1 - 2 * frames.resolution) - 3 <= finding.value <= 1.001 * true + 3
     assert finding.limit == (
         "line" if shaped_fps(size, rate) > line_fps(size, LINE) * 1.01 else finding.limit
@@ -81,8 +81,8 @@ def test_a_tester_that_is_too_slow_is_named(rate: float, size: int) -> None:
 @given(loss=st.floats(0.001, 1.0))
 @settings(max_examples=50, deadline=None)
 def test_a_path_that_always_loses_has_no_throughput(loss: float) -> None:
-    """Shows that a path with random loss gets a rate of at most about 1/loss, at which a trial has so few
-    frames that none is lost.
+    """Shows that a path that loses frames at random gets a rate of at most about 1/loss frames per trial, at
+    which so few frames are sent that none is lost.
     """
     finding, _ = follow(search.throughput(wanted(), 512), FakePath(loss=loss, tester_fps=math.inf), wanted())
     assert finding.value <= 1 / loss + 10
@@ -134,8 +134,8 @@ def test_latency_is_measured_at_the_rate_given_as_often_as_asked() -> None:
 
 
 def outcome(**changes: int) -> Outcome:
-    """Returns the outcome of a hundred frames at 1,000 a second that all arrived unchanged, with
-    `changes`.
+    """Returns the outcome of a trial of a hundred frames at 1,000 a second that all arrived unchanged,
+    modified by `changes`.
     """
     known = Outcome(
         Trial("throughput", 64, 1000.0, 100), sent=100, refused=0, late_ns=0, tx_first_ns=0,

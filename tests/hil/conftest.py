@@ -45,8 +45,8 @@ def as_found() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def kvm() -> None:
-    """Asserts that KVM works, by the check that labs use but with a longer timeout, because this machine can
-    be very slow.
+    """Asserts that KVM works, with the check that labs use but a longer timeout, because this machine can be
+    very slow.
     """
     command = [sys.executable, "-c", TRIAL]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)

@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
-# A running server, though its init is our own. images/hil/build.sh gave it these packages; it has no mirror.
+# This machine counts as a running server, though its init process is the tests' own. images/hil/build.sh
+# installed the packages, because the machine has no mirror.
 SETTINGS = {
     "lab_host_running": True,
     "lab_host_package_sets": ["vm"],

@@ -63,7 +63,8 @@ def test_the_port_of_the_ssh_session_is_refused(tmp_path: Path) -> None:
 
 
 def test_scenario_1_over_the_cable_under_host_netem() -> None:
-    name = Ports.name_of(PORT_A)  # by its interface name, once; the lab must restore its address and route
+    # the port is named once by its interface name; the lab must restore its address and route
+    name = Ports.name_of(PORT_A)
     ip("addr", "add", "198.51.100.1/24", "dev", name)
     ip("link", "set", "dev", name, "up")
     ip("route", "add", "203.0.113.0/24", "via", "198.51.100.9", "dev", name, "proto", "static")
@@ -77,7 +78,8 @@ def test_scenario_1_over_the_cable_under_host_netem() -> None:
         proof = json.loads((run_of("mqtt-hil-light") / "proof.json").read_text())
         reached = [(p["link"], p["measured"]) for p in proof if p["quantity"] == "reach"]
         assert sorted(reached) == [("cable", 1.0)] * 2 + [("wan", 1.0)] * 2
-        # An emulated machine is late, never early: the qdisc is there, how exact it is cannot be seen here.
+        # An emulated machine delays packets and never makes them early: the test shows that the qdisc exists,
+        # not that it is exact.
         assert all(9e6 < p["measured"] < 40e6 for p in proof if p["quantity"] == "delay"), proof
         addresses = ip("addr", "show", "dev", name)
         assert "198.51.100.1/24" in addresses
@@ -88,7 +90,8 @@ def test_scenario_1_over_the_cable_under_host_netem() -> None:
 
 
 def test_interaction_models_through_the_cable() -> None:
-    holds = {"udp": "10s", "router-dealer": "10s", "pub-sub": "60s", "pgm": "60s"}  # these publish every 45 s
+    # holds of the middleware that publishes every 45 s are longer
+    holds = {"udp": "10s", "router-dealer": "10s", "pub-sub": "60s", "pgm": "60s"}
     for model, hold in holds.items():
         done = vnet(
             "run", f"topologies/papers/interaction-{model}.yaml", "-p", f"nics={PORT_A} {PORT_B}",

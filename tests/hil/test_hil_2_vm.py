@@ -54,6 +54,7 @@ def test_a_guest_with_a_port_serves_and_kills_are_repaired(tmp_path: Path) -> No
 
 def test_a_guest_whose_machine_is_killed_gives_the_port_back(tmp_path: Path) -> None:
     assert vnet("up", guest(tmp_path, "killed"), "--results", str(RESULTS), timeout=800).returncode == 0
-    os.kill(qemu("killed"), signal.SIGKILL)  # the lab ends by itself: its policy for nodes that fail is abort
+    # the lab then ends by itself, because its policy for failed nodes is `abort`
+    os.kill(qemu("killed"), signal.SIGKILL)
     until(120, "the lab to end", lambda: not Path("/run/vnet/killed").exists())
     until(60, "the port to come back to igb", lambda: driver(PORT_A) == "igb")

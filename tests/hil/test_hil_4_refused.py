@@ -29,7 +29,7 @@ from orchestrator.topology.loading import parse
 
 AGENT = Path(__file__).parents[2] / "target/release/vnet-agent"
 STATE = Path("/run/hil-said")
-VFIO = ("vfio_pci", "vfio_iommu_type1", "vfio")  # in the order in which they leave
+VFIO = ("vfio_pci", "vfio_iommu_type1", "vfio")  # modules of VFIO, in the order in which they are unloaded
 TWO = f"""
 name: said
 segments: {{lan: {{subnet: 10.9.0.0/24}}}}
@@ -56,7 +56,7 @@ def machines() -> Iterator[Machines]:
 
 @cache
 def shown() -> Shown:
-    """Returns the images as QEMU's account sees them."""
+    """Returns the images as the account of QEMU sees them."""
     return Shown(STATE, account.of_lab(STATE))
 
 

@@ -1,5 +1,5 @@
-"""Tests one cell of the NIC qualification of RFC 2544 through both ports; its findings are
-checked outside.
+"""Tests one cell of the NIC qualification of RFC 2544 through both ports; tests/hil/verify.py checks its
+findings outside the nested machine.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import csv
 
 from hil_machine import PORT_A, PORT_B, RESULTS, run_of, vnet
 
-# The rates that an emulated NIC carries, in trials as short as possible
+# Frame rates that an emulated NIC carries, in trials that are as short as possible.
 SHORT = {
     "frame_size": "512", "line_rate": "10 Mbit/s", "trial": "300ms", "latency_trials": "1",
     "latency_trial": "300ms", "burst": "100ms", "burst_trials": "1",

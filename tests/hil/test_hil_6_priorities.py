@@ -1,4 +1,6 @@
-"""Tests priorities in an end node's own stack in front of a real driver; the results are checked outside."""
+"""Tests priorities in an end node's own stack in front of a real driver; tests/hil/verify.py checks the
+results outside the nested machine.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ sys.path.append(str(PROJECT / "tests/virtual"))
 
 from shorter_stacks import shorter
 
-# The rates that an emulated NIC carries beside other emulation
+# Message rates that an emulated NIC carries while the rest of the machine is emulated, too.
 SLOW = {"rate": "2mbit", "get": "800 kbit/s"}
 
 

@@ -22,7 +22,7 @@ from reports.report import report
 from reports.study import study_of_run
 
 Facts = Iterator[tuple[str, bool]]
-LATE_MS = 40  # beside 10 ms of delay: an emulated machine is late, never early
+LATE_MS = 40  # ms, in addition to the delay of 10 ms: an emulated machine is late, never early
 
 
 def main(directory: Path) -> int:

@@ -1,5 +1,5 @@
-"""Tests whole hunts whose trials have invented outcomes: what is found, written, and kept over a kill. No lab
-runs, but the file is read, checked, planned and written as in a real hunt.
+"""Tests whole hunts whose trials have simulated outcomes: what is found and written, and what survives a
+kill. No lab runs, but the file is read, checked, planned and written as in a real hunt.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ EXPECTED = "delivered exactly-once"
 
 
 def invented(text: str) -> Outcome:
-    """Returns the simulated outcome of a trial's file: a kill loses a message; a link that is down duplicates
-    one.
+    """Returns the simulated outcome of a trial's file: an event `kill` loses a message, and a link that is
+    down duplicates one.
     """
     events = read_document("trial", text.encode()).data.get("timeline") or []
     kinds = {key for event in events for key in event}
@@ -60,7 +60,7 @@ def invented(text: str) -> Outcome:
 
 @pytest.fixture
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Settings of a hunt whose trials' outcomes are `invented`."""
+    """Returns settings of a hunt whose trials have the outcomes of `invented`."""
 
     def executed(trials: Trials, text: str, run_dir: Path, _key: str, _when: str) -> Outcome:
         trials.ran += 1
@@ -68,14 +68,16 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         return invented(text)
 
     monkeypatch.setattr(Trials, "_executed", executed)
-    monkeypatch.setattr("orchestrator.hunt.hunt.report", lambda _: None)  # the runs have no records
-    monkeypatch.setattr(checking, "prepare", lambda *_: None)  # would look for the lab kernel
+    # the simulated runs have no records to report
+    monkeypatch.setattr("orchestrator.hunt.hunt.report", lambda _: None)
+    # the real function would look for the lab kernel
+    monkeypatch.setattr(checking, "prepare", lambda *_: None)
     (tmp_path / "small.yaml").write_text(FILE)
     return Settings(tmp_path / "small.yaml", {}, tmp_path / "out")
 
 
 def silent(_: str) -> None:
-    """Drops what a hunt says."""
+    """Drops the messages of a hunt."""
 
 
 def told(found: Found, directory: Path) -> dict[str, Any]:
@@ -159,7 +161,7 @@ def test_a_baseline_that_fails_ends_the_hunt(asked: Settings, monkeypatch: pytes
 
 
 def mended(expected: str, outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gives all runs whose file has the text `expected` this outcome, and lets all others hold."""
+    """Lets the runs whose file contains the text `expected` have this outcome, and all others hold."""
 
     def executed(trials: Trials, text: str, run_dir: Path, _key: str, _when: str) -> Outcome:
         trials.ran += 1

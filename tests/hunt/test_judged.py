@@ -1,4 +1,4 @@
-"""Tests the outcome of a trial on a synthetic run: it holds only where its run can be trusted."""
+"""Tests the outcome of a trial on a synthetic run: the trial holds only if its run is not suspect."""
 
 from __future__ import annotations
 

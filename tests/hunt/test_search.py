@@ -1,4 +1,4 @@
-"""Tests drawing and guidance with an invented outcome: no lab runs."""
+"""Tests the drawing of trials and the guidance of a search with simulated outcomes; no lab runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def searched(seed: int) -> list[Trial]:
         lesson = guidance.lesson()
         drawn = [draw(SPACE, seed, number, lesson) for number in range(begin, begin + 8)]
         done = [(one, Outcome(one.number, "holds", features=(str(len(one.events)),))) for one in drawn]
-        guidance.learn(list(reversed(done)))  # whichever worker ends first
+        guidance.learn(list(reversed(done)))  # in the order in which workers end
         found += drawn
     return found
 

@@ -1,4 +1,6 @@
-"""Tests the files of topologies/hunt: each reproduction is its system's file with few events of its space."""
+"""Tests the files of topologies/hunt: each reproduction is the file of its system with a few of the events
+that the hunt may draw.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "hunt.md"
 
 
 def content(path: Path) -> dict[str, Any]:
-    """Returns a file's plain content."""
+    """Returns a YAML file's content as plain Python values."""
     data: dict[str, Any] = read_document(path.name, path.read_bytes()).data
     return data
 
@@ -28,7 +30,9 @@ FOUND = [name for name in FILES if name not in SYSTEMS]
 
 
 def system_of(name: str) -> str:
-    """Returns the system of a reproduction: the longest name of one with which its own begins."""
+    """Returns the system that a reproduction belongs to: the longest system name with which the
+    reproduction's name begins.
+    """
     return max((one for one in SYSTEMS if name.startswith(f"{one}-")), key=len)
 
 

@@ -1,4 +1,4 @@
-"""Provides fixtures that build each image once for the machine, and that end guests whatever a test does."""
+"""Provides fixtures that build each image once for the machine, and that end guests even if a test fails."""
 
 from __future__ import annotations
 

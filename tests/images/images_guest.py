@@ -20,8 +20,8 @@ MAC = "02:00:00:00:00:07"
 
 
 class Guest:
-    """Boots at creation; `ask` waits for the agent's answer, so the first `ask("hello")` takes
-    the boot time.
+    """A running guest. It boots when the object is created; `ask` waits for the agent's answer, so the first
+    `ask("hello")` takes the boot time.
     """
 
     def __init__(
@@ -114,7 +114,9 @@ class Guest:
         return dict(nodes["a"])
 
     def guest_agent(self, command: str) -> Any:
-        """Returns the answer of qemu-ga, which discards earlier input at a byte 0xFF."""
+        """Returns the answer of qemu-ga; a byte 0xFF is sent first, at which qemu-ga discards earlier
+        input.
+        """
         with self._connect("ga") as port:
             port.write(json.dumps({"execute": command}) + "\n")
             port.flush()

@@ -1,4 +1,4 @@
-"""Tests that images boot until the agent answers, and that all features of a node work in them."""
+"""Tests that images boot until the agent answers, and that all features of a node work in their machines."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def test_the_builtin_image_is_a_node(builtin: Image, boot: Boot) -> None:
     assert not guest.ask("fetch", path="/etc/passwd", offset=0, length=1 << 20)["ok"]
     assert guest.guest_agent("guest-ping") == {}
 
-    # The host may go and come back; the agent stays.
+    # The connection may close and open again; the agent stays.
     guest.reconnect()
     assert guest.do("software")["nodes"]["a"]["broker"]["state"] == "ready"
 
-    # The clock's offset is known to a millisecond, and changes by no more than both errors allow.
+    # The clock's offset is known to 1 ms, and changes by no more than the errors of both estimates.
     later, error_later = offset(guest)
     assert error < 0.001 and error_later < 0.001
     assert abs(later - at_first) < error + error_later + 0.0005
@@ -136,7 +136,9 @@ USER: dict[str, Any] = {
 
 
 def the_users_machine_is_there(guest: Guest) -> None:
-    """Asserts that cloud-init applied USER's settings without an error, and that the agent runs beside it."""
+    """Asserts that cloud-init applied the settings USER without an error, and that the agent runs
+    beside it.
+    """
     assert guest.do("hello")["version"]
     guest.node()
     assert "status: done" in guest.run("cloud-init", "status", "--wait")
@@ -187,8 +189,8 @@ def test_a_users_own_disk_boots_itself(boot: Boot, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["builtin", "builtin-tiny"])
 def test_the_trial_of_kvm_boots_an_image_that_works(name: str) -> None:
-    """Shows that the trial of KVM boots its image by emulation, so that a failed trial means KVM, not the
-    image.
+    """Shows that the test image with which `vnet doctor` tries KVM also boots by emulation, so that a failed
+    try means that KVM fails, not the image.
     """
     needs("qemu-system-x86_64")
     assert accel.boots(built(name), accelerator=("-accel", "tcg"))

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.images import Image, builders, cache
 
 
-@pytest.mark.sweep  # a build more than the one that every test of a machine boots
+@pytest.mark.sweep  # one build more than the image that every test of a machine boots
 def test_the_same_inputs_give_the_same_bytes(
     builtin: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

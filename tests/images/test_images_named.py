@@ -1,5 +1,5 @@
-"""Tests that a disk of one's own becomes an image under a name, whole and with its description, and that
-wrong files and names are refused and leave nothing.
+"""Tests that a user's disk becomes a named image with all its contents and a description, and that wrong
+files and names are refused and leave nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def test_a_file_gets_a_name_and_the_file_may_go(own_cache: Path, tmp_path: Path)
     assert (image.kind, image.kernel, image.made["file"]) == ("disk", None, "mine.qcow2")
     assert image.disk is not None
     assert content(image.disk, tmp_path)[: len(CONTENT)] == CONTENT
-    assert (image.disk.stat().st_mode & 0o444) == 0o444  # QEMU's account reads it
+    assert (image.disk.stat().st_mode & 0o444) == 0o444  # QEMU's account must be able to read it
     assert image.directory.parent == own_cache
 
 
@@ -62,7 +62,7 @@ def test_the_disk_of_a_machine_becomes_an_image_that_rests_on_nothing(
     clone = tmp_path / "disk.qcow2"
     qemu("create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", base.disk, clone)
     subprocess.run(["qemu-io", "-c", "write -P 9 65536 4096", str(clone)], check=True, capture_output=True)
-    shown = tmp_path / "shown.qcow2"  # a path that only the lab has, as for QEMU's account
+    shown = tmp_path / "shown.qcow2"  # a path that exists only in the lab, as for QEMU's account
     shown.symlink_to(base.disk)
     qemu("rebase", "-u", "-f", "qcow2", "-F", "qcow2", "-b", shown, clone)
     shown.unlink()

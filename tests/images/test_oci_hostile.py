@@ -1,4 +1,6 @@
-"""Tests archives of container images that are made to harm: headers that lie, depth, numbers, time."""
+"""Tests archives of container images that are made to do harm: false headers, deep nesting, large numbers,
+long processing.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ def pax(name: str = "f", content: bytes = b"x", **headers: str) -> bytes:
 
 
 def chain(kind: bytes, number: int) -> bytes:
-    """Returns a tar of headers that each announce another."""
+    """Returns a tar of headers, each of which announces a further one."""
     header = tarfile.TarInfo("././@x")
     header.type, header.size = kind, 12
     body = b"12 path=abc\n".ljust(512, b"\0")
@@ -57,7 +59,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("what", HOSTILE)
 def test_it_is_refused_or_harmless(tmp_path: Path, what: str) -> None:
-    """Shows that a hostile layer is refused by an ImageError, or unpacked below the image's directory."""
+    """Shows that a hostile layer either raises ImageError or is unpacked below the image's directory only."""
     env = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     one = read(made.oci(tmp_path / "image.tar", made.tar(made.directory("a")), HOSTILE[what]))
     try:
@@ -85,7 +87,9 @@ def test_an_archive_of_very_many_files_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_compressed_archive_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that a member of 1 GiB, which a few bytes stand for, is not expanded to find the next one."""
+    """Shows that a compressed member of 1 GiB, which takes only a few bytes, is not expanded just to find the
+    next one.
+    """
     monkeypatch.setattr(archives, "MOST_BYTES", 1 << 20)
     header = tarfile.TarInfo("blob")
     header.size = 1 << 30

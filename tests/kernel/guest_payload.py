@@ -1,7 +1,6 @@
-"""Replaces the lab process in a guest: makes two namespaces with a delay, then serves a control socket that
-echoes.
-
-Arguments: the guest's state directory, and a further action (`wait`, `panic`, `memory`, `exit`).
+"""Runs in a guest in place of the lab process: makes two namespaces and a link with a delay, then serves a
+control socket that repeats its input. Arguments: the guest's state directory, and a further action (`wait`,
+`panic`, `memory`, `exit`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ ALL_KINDS = {"netem": None, "veth": None, "bridge": None}
 
 
 def plan(**changes: Any) -> Plan:
-    """Returns an empty plan, with `changes` of its fields."""
+    """Returns an empty plan whose fields are changed by `changes`."""
     empty: dict[str, Any] = {
         "lab": "pair", "core_netns": "vnet-pair", "seed": 1, "topology": "pair.yaml", "parameters": {},
         "reference": None, "scenario": None, "segments": (), "nodes": (), "links": (), "captures": (),
@@ -34,7 +34,7 @@ def node(name: str = "a", **limits: Any) -> Node:
 
 
 def facts(**changes: Any) -> HostFacts:
-    """Returns the facts of a machine with all abilities, with `changes`."""
+    """Returns the facts of a machine that has all features, changed by `changes`."""
     able: dict[str, Any] = {
         "kernel": "6.12.0", "root": True, "namespaces": None, "kinds": ALL_KINDS,
         "controllers": frozenset({"cpu", "cpuacct", "memory"}), "cgroup_version": 2,
@@ -43,5 +43,6 @@ def facts(**changes: Any) -> HostFacts:
     return HostFacts(**{**able, **changes})
 
 
-# Runs in a guest in place of the lab process, with the standard library only; ends on SIGINT with status 7.
+# This program runs in a guest in place of the lab process; it uses the standard library only, and ends on
+# SIGINT with status 7.
 PAYLOAD = Path(__file__).with_name("guest_payload.py")

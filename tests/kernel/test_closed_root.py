@@ -1,5 +1,5 @@
-"""Tests the closed root of virtual time: the owner of each file, refused files, and parts of the machine that
-are left out.
+"""Tests the closed root of virtual time (the files that its nodes see): the package of each file, refused
+files, and files of the machine that are left out.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def path(name: str) -> Wanted:
 def test_a_program_brings_its_package_and_what_that_depends_on(debian: Debian) -> None:
     assert packages(debian, command("serverd")) == {"server", "mawk", "libc6"}
     assert packages(debian, path("/sbin/serverd")) == {"server", "mawk", "libc6"}  # the file's other path
-    assert packages(debian, base=["dash"]) == {"dash", "libc6"}  # without packages that only install others
+    # without metapackages, which only install others
+    assert packages(debian, base=["dash"]) == {"dash", "libc6"}
 
 
 def test_what_else_is_installed_changes_nothing(debian: Debian) -> None:
@@ -187,7 +188,7 @@ def test_a_package_brings_what_its_installation_makes(debian: Debian) -> None:
     assert found["etc/nginx/sites-enabled/default"].data == available.encode()
     assert found["var/www/html/index.nginx-debian.html"].source == there[page[1:]].source
     assert "var/lib/redis" in found and made({"server"}, there) == {}
-    assert made({"nginx-common"}, {}) == {}  # no link to a file that the root lacks
+    assert made({"nginx-common"}, {}) == {}  # the root lacks the file to which the link would lead
 
 
 def test_the_loaders_cache_is_what_ldconfig_reads(tmp_path: Path) -> None:
@@ -244,8 +245,8 @@ def test_a_machine_that_is_no_debian_is_told_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("lab", "archives"), [(512, 90), (512, 310), (2048, 310), (512, 1500)])
 def test_a_lab_has_memory_for_its_root_while_it_is_unpacked(lab: int, archives: int) -> None:
-    """Shows that half of the memory left by the archives and the kernel, which the unpacked root may fill, is
-    at least the size of the archives; a slightly larger archive needs no more memory.
+    """Shows that the memory that the unpacked root may fill, half of what the archives and the kernel leave,
+    is at least the size of the archives; a slightly larger archive needs no more memory.
     """
     memory = with_root(lab << 20, archives << 20)
     kernel = 32 << 20

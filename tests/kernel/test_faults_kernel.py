@@ -1,4 +1,6 @@
-"""Tests which of two kernels carries a plan: the one with wrong clocks only where the plan has them."""
+"""Tests which of two kernels runs a plan: the kernel that can set wrong clocks is used only if the plan has
+such events.
+"""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ def built(cache: Path, content: bytes = KERNEL) -> Path:
 
 
 def packed(path: Path, **members: bytes) -> Path:
-    """Writes a file like that of an export, with the test's own members: `linux__twice` adds a second member
-    `linux`.
+    """Writes a file like an exported kernel with the test's own members; the argument `linux__twice` adds a
+    second member `linux`.
     """
     with tarfile.open(path, "w:gz") as tar:
         for member, data in members.items():

@@ -1,4 +1,4 @@
-"""Tests the choice of a kernel with simulated facts, without looking at the machine."""
+"""Tests the choice of a kernel from simulated facts; the real machine is not examined."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_fallback_does_not_pretend_to_virtual_time(tmp_path):
 
 
 class Own(FakeKernel):
-    """A kernel that is one class and one line of the table."""
+    """A kernel that consists of one class and one line of the registry."""
 
     name = "own"
 

@@ -1,5 +1,5 @@
-"""Tests that the host kernel starts, follows and ends the lab process, with a short Python program in its
-place.
+"""Tests that the host kernel starts, follows and ends the lab process, which a short Python program
+replaces.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Parts of the kernels that need no guest: lines, the relay, the command line, the console."""
+"""Tests parts of the kernels that need no guest: the splitting of lines, the relay, the command line, the
+console.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def test_no_more_than_the_window_is_under_way():
     stream = LineStream(ours.fileno(), window=100)
     stream.queue(b"x" * 250)
     assert len(theirs.recv(4096)) == 100
-    assert not stream.pending  # it waits for the other side, not for the descriptor
+    assert not stream.pending  # it waits until the other side reads, not until the descriptor is ready
     stream.acknowledge(60)
     assert len(theirs.recv(4096)) == 60
     stream.acknowledge(160)
@@ -77,7 +79,7 @@ def test_two_clients_share_the_line_and_get_their_own_answers(tmp_path):
     assert [client.recv(99) for client in clients] == [b"to 0\n", b"to 1\n"]
     peers[0].close()
     _turn(selector)
-    assert clients[0].recv(99) == b""  # when the lab closes a connection, the client's is closed
+    assert clients[0].recv(99) == b""  # when the lab closes a connection, the client's connection is closed
     clients[1].close()
     _turn(selector)
     assert peers[1].recv(99) == b""
@@ -222,4 +224,4 @@ def test_only_members_of_the_session_with_that_binary_are_found():
 def test_a_recycled_number_is_left_alone():
     ourselves = owned("test", os.getpid())
     stranger = type(ourselves)("test", os.getpid(), ourselves.start_ticks - 1)
-    assert end([stranger]) == []  # had it been signalled, this test would not return
+    assert end([stranger]) == []  # a signalled process would be waited for, and the test would hang

@@ -23,7 +23,7 @@ def begun() -> Iterator[ahead.Begun]:
     ahead.begin()
     (one,) = ahead._begun
     yield one
-    if ahead._begun:  # unused: it ends when who began it is gone
+    if ahead._begun:  # an unused process ends when the process that began it is gone
         ahead._begun.pop().orders.close()
         assert one.process.wait(SECONDS) == 0
 

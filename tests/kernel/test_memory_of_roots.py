@@ -14,11 +14,11 @@ from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.kernel.virtual.root.closed import ClosedRoot
 
 MIB = 1 << 20
-PLAN = plan(nodes=(node(),))  # a lab of 518 MiB, its node included
+PLAN = plan(nodes=(node(),))  # the lab needs 518 MiB, including its node
 
 
 class Given(VirtualKernel):
-    """A kernel whose labs see the files of an archive of `size` bytes, and one further file."""
+    """A kernel whose labs see the files of an archive of `size` bytes and one more file."""
 
     def __init__(self, archive: Path, size: int) -> None:
         super().__init__(binaries=[])

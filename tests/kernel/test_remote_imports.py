@@ -14,7 +14,7 @@ from orchestrator.language.kernels import LOCAL
 ROOT = Path(__file__).parents[2]
 STARTS = ("orchestrator.run.remote", "orchestrator.lab.__main__", "orchestrator.kernel.uml.owner")
 STARTS += ("orchestrator.kernel.uml.guest",)
-STARTS += tuple(kind.place.partition(":")[0] for kind in LOCAL)  # loaded by name
+STARTS += tuple(kind.place.partition(":")[0] for kind in LOCAL)  # modules that are loaded by name
 THERE = {"libvirt", "jinja2"}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-# A lab that says one line and serves nobody until it is interrupted.
+# The program simulates a lab that prints one line and serves nobody until it is interrupted.
 OWNER = """
 import sys, threading
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_a_signal_from_home_ends_it_in_order(started: subprocess.Popen[str], tmp
 
 
 def test_the_end_of_the_line_ends_the_lab(started: subprocess.Popen[str]) -> None:
-    said, errors = started.communicate(timeout=20)  # closes its input
+    said, errors = started.communicate(timeout=20)  # communicate() closes the standard input
     assert (started.returncode, errors) == (130, "the connection ended: the lab was ended\n")
     assert '"exit"' not in said, "nobody would hear it"
 

@@ -1,4 +1,6 @@
-"""Labs on another machine, in parts: URIs, what ssh says, what is carried, what comes back; no network."""
+"""Tests parts of labs on another machine without a network: URIs, ssh's error texts, files that are sent,
+files that are fetched.
+"""
 
 from __future__ import annotations
 

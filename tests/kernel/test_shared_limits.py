@@ -1,4 +1,4 @@
-"""Tests that the limits which all nodes of a lab kernel share suffice for many nodes
+"""Tests that the kernel limits that all nodes of a lab share suffice for many nodes
 (tests/virtual/test_many_talk.py).
 """
 

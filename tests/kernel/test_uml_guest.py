@@ -1,4 +1,4 @@
-"""Tests real guests: boot, netem, the control line, and that nothing is left after any kind of end."""
+"""Tests real guests: boot, netem, the control line, and that nothing is left however a guest ends."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def kernel_that(*what, binary=None, **options):
 @pytest.fixture
 def launch(tmp_path):
     """Yields a launch; asserts at the end that its processes and state directory are gone."""
-    state = Path("/tmp") / f"vnet-test-{os.getpid()}" / "pair"  # short: it holds sockets
+    state = Path("/tmp") / f"vnet-test-{os.getpid()}" / "pair"  # a short path, because it holds sockets
     yield Launch(plan(), tmp_path / "run", state, Path("/bin/true"), scenario=False)
     left = processes(state)
     cleanup_uml(state)
@@ -58,7 +58,9 @@ def launch(tmp_path):
 
 
 def follow(lab, until_event):
-    """Returns the events up to the one of that name, by name; fails with them if the lab ends before."""
+    """Returns the events up to the first one with that name, by name; fails and shows them if the lab ends
+    before.
+    """
     seen = {}
     for event in lab.events():
         seen[event["event"]] = event
@@ -111,8 +113,8 @@ def test_under_no_umask_does_another_account_reach_a_socket_of_the_guest(launch,
 
 
 def open_to_others(path, root):
-    """Returns whether another account can connect: it may write the socket and pass every directory below
-    root.
+    """Returns whether another account can connect: it needs write permission on the socket and may enter
+    every directory below root.
     """
     passed = [parent for parent in path.parents if parent.is_relative_to(root)]
     return bool(path.stat().st_mode & 0o022) and all(place.stat().st_mode & 0o011 for place in passed)
@@ -200,7 +202,7 @@ def test_kill_9_of_the_owner_takes_the_guest_along(launch):
     lab.process.wait()
     until("the guest's end", lambda: not guest.alive)
     until("the end of its threads", lambda: session_members(guest.pid, binary) == [])
-    assert launch.state_dir.exists()  # the owner, which removes it, was killed
+    assert launch.state_dir.exists()  # the owner process, which would remove the directory, was killed
     cleanup_uml(launch.state_dir)
     assert not launch.state_dir.exists()
 
@@ -208,7 +210,7 @@ def test_kill_9_of_the_owner_takes_the_guest_along(launch):
 @pytest.mark.parametrize("seed", range(4))
 def test_kill_9_while_booting_leaves_nothing(launch, seed):
     lab = kernel_that("wait").start(launch)
-    time.sleep(random.Random(seed).uniform(0.0, 1.5))  # any moment from the owner's start to the lab's
+    time.sleep(random.Random(seed).uniform(0.0, 1.5))  # any moment from the owner's start to the lab's start
     lab.process.send_signal(signal.SIGKILL)
     lab.process.wait()
     recorded = processes(launch.state_dir)
@@ -239,7 +241,8 @@ def test_kill_9_of_the_guest_is_told(launch):
     assert "the guest ended by itself" in follow(lab, "end")["error"]["text"]
     assert lab.wait(30) == 1
     assert session_members(guest.pid, binary) == []
-    assert "the guest ended by itself" in read_lab(launch.state_dir)["died"]  # later commands read the reason
+    # later commands read this reason
+    assert "the guest ended by itself" in read_lab(launch.state_dir)["died"]
     cleanup_uml(launch.state_dir)
     assert not launch.state_dir.exists()
 

@@ -35,13 +35,13 @@ nodes:
   small: {segment: lan, cpu_limit: 0.2 cores, memory_limit: 32 MiB, process_limit: 20, disk_limit: 2 MiB}
   free: {segment: lan}
 """
-BURN = "timeout 3 sh -c 'while :; do :; done'; times"  # CPU time of what the shell has run
-# One process, so that nothing else asks for memory while the kernel takes it away.
+BURN = "timeout 3 sh -c 'while :; do :; done'; times"  # prints the CPU time of a busy loop of 3 s
+# The program is a single process, so that no other process allocates memory while the kernel reclaims it.
 HOARD = "dd if=/dev/zero of=/dev/null bs=100M count=1 2>/dev/null; echo $?"
 
 
 class Control:
-    """A blocking client of the lab's control socket."""
+    """A client of the lab's control socket that blocks until an answer arrives."""
 
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)

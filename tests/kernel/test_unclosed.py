@@ -1,4 +1,6 @@
-"""Programs that a closed root cannot have are refused, each with key, value, rule and remedy, all at once."""
+"""Tests that programs that a closed root cannot contain are refused, all at once, each with key, value, rule
+and remedy.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,7 @@ def test_a_program_that_cannot_be_shown(
 
 ELF = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00"
 ARM = ELF + b"\xb7\x00" + bytes(44)
-# An x86-64 file that ends at byte 64, where its nine program headers should be.
+# The file is an x86-64 program that ends at byte 64, where its nine program headers should be.
 CUT = ELF + b"\x3e\x00" + bytes(12) + b"\x40" + bytes(15) + b"\x40\x00\x38\x00\x09\x00" + bytes(6)
 
 
@@ -186,7 +188,8 @@ def test_what_the_topology_shows_may_be_called(debian: Debian, shown: str) -> No
     debian.put("/opt/perl/bin/perl", "perl")
     debian.put("/srv/app", "#!/opt/perl/bin/perl\n")
     assert [one.value for one in refused(debian, program("/srv/app"))] == [str(debian.root / "srv/app")]
-    assert "/srv/app" in closed(debian, program("/srv/app"), mounted(shown)).paths  # whoever names it first
+    # closed, whichever program names it first
+    assert "/srv/app" in closed(debian, program("/srv/app"), mounted(shown)).paths
 
 
 def test_the_interpreter_that_env_finds(debian: Debian) -> None:
@@ -219,7 +222,9 @@ def test_an_environment_has_its_own_modules(debian: Debian) -> None:
 
 @pytest.fixture
 def linked(debian: Debian) -> Path:
-    """Makes a library, and a program in /opt/app that needs it and names its place (RUNPATH)."""
+    """Makes a library, and a program in /opt/app that needs the library and states its directory
+    (RUNPATH).
+    """
     if shutil.which("cc") is None:
         pytest.skip("cc is not installed")
     (debian.root / "opt/app/lib").mkdir(parents=True)
@@ -250,7 +255,7 @@ def test_a_library_that_is_nowhere_and_one_that_a_variable_finds(debian: Debian,
 
 
 def test_of_a_directory_only_programs_must_be_complete(debian: Debian, linked: Path) -> None:
-    linked.rename(linked.with_name("libother.so"))  # a library among others; nobody says that it is loaded
+    linked.rename(linked.with_name("libother.so"))  # the library is there, but no program names it
     debian.put("/opt/app/example.sh", "#!/opt/none/sh\n", 0o644)
     with pytest.raises(Unclosed) as error:
         closed(debian, mounted("/opt/app"))

@@ -1,4 +1,4 @@
-"""Tests until when the owner of a lab in virtual time waits for it."""
+"""Tests how long the owner process of a lab in virtual time waits for the lab to end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests the lines of a lab in virtual time, whose kernel writes them to the host in whole pages."""
+"""Tests reading the lines of a lab in virtual time, whose kernel writes them to the host in whole pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_zeros_are_read_again_when_the_guest_has_filled_them(
     owner: VirtualOwner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = b'{"event": "phase"}\n{"event": "ready"}\n{"event": "end", "status": 0}\n'
-    for known in (25, 40):  # bytes that are there; what follows in the page is still zeros
+    for known in (25, 40):  # number of bytes that are written; the rest of the page is still zero
         (owner.raw / LINES).write_bytes(whole[:known] + bytes(len(whole) - known))
         owner._pass_on()
     (owner.raw / LINES).write_bytes(whole)

@@ -22,7 +22,8 @@ from orchestrator.kernel.uml.binaries import cache_dir
 from orchestrator.kernel.virtual.kernel import VirtualKernel
 
 PROJECT = Path(__file__).resolve().parents[2]
-FEWER = {"count: 10": "count: 2", "hold: 5 s, drain: 5 s": "hold: 2 s, drain: 2 s"}  # changes of golden-qos
+# changes of golden-qos that make it smaller
+FEWER = {"count: 10": "count: 2", "hold: 5 s, drain: 5 s": "hold: 2 s, drain: 2 s"}
 NOBODY = 65534
 KERNEL = VirtualKernel().binary
 TIME_AND_BYTES = ("pcap/broker.pcap", "raw/messages.csv", "raw/nodes.csv", "proof.json", "summary.json")
@@ -36,7 +37,7 @@ pytestmark = [
 ]
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
-CLONE, UNSHARE, CLONE3 = 56, 272, 435  # x86-64
+CLONE, UNSHARE, CLONE3 = 56, 272, 435  # numbers of system calls on x86-64
 CLONE_NEWUSER = 0x10000000
 LOAD, EQUAL, ANY_BIT, RETURN = 0x20, 0x15, 0x45, 0x06  # classic BPF: ld abs, jeq, jset, ret
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
@@ -55,7 +56,7 @@ def forbid_user_namespaces() -> None:
         (LOAD, 0, 0, ARGUMENT),
         (ANY_BIT, 2, 0, CLONE_NEWUSER),
         (RETURN, 0, 0, ALLOW),
-        (RETURN, 0, 0, ERRNO | 38),  # ENOSYS: libc falls back to clone
+        (RETURN, 0, 0, ERRNO | 38),  # ENOSYS, at which libc uses clone instead
         (RETURN, 0, 0, ERRNO | 1),
     ]
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
@@ -151,8 +152,8 @@ def outside_shared_memory(run_dir: Path) -> bool:
 
 
 def test_an_ordinary_user_on_a_machine_that_is_strict_in_both(place: Path, of_root: dict[str, bytes]) -> None:
-    """Shows that the run gives root's bytes with /dev/shm noexec and user namespaces forbidden at the same
-    time.
+    """Shows that the run gives the same bytes as root's with /dev/shm noexec and user namespaces forbidden at
+    the same time.
     """
     run_dir = run(place, "strict", NOEXEC, before=forbid_user_namespaces)
     assert contents(run_dir) == of_root

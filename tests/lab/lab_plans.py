@@ -1,4 +1,4 @@
-"""Makes small plans for the lab's tests by hand from the plan's own types."""
+"""Makes small plans for the lab's tests directly from the plan's types."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def meter(index: int, stop_ns: int) -> Flow:
 
 
 def on_host(plan: Plan, host: str) -> Plan:
-    """Returns the plan with everything on a single host."""
+    """Returns the plan with all its nodes on a single host."""
 
     def there(way: Direction) -> Direction:
         return dataclasses.replace(way, host=host, far_host=host)

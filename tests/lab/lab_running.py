@@ -1,4 +1,4 @@
-"""Starts lab processes for tests, uses their control sockets, and asserts that nothing stays."""
+"""Starts lab processes for tests, uses their control sockets, and asserts that nothing of a lab stays."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ needs_vm = pytest.mark.skipif(vm_missing() is not None, reason=str(vm_missing())
 
 
 def write_ways(plan: Plan, run_dir: Path, homes: Path) -> None:
-    """Notes, for each host of the plan, the command that starts its part: a process on this machine with a
-    home of its own.
+    """Writes, for each host of the plan, the command that starts its part: here a process on this machine
+    with a home directory of its own.
     """
     part = (sys.executable, "-s", "-m", "orchestrator.lab.multi_host.part")
     (run_dir / "raw").mkdir(parents=True, exist_ok=True)
@@ -67,10 +67,10 @@ class Running:
         state_root: Path | None = None,
     ) -> None:
         self.plan, self.run_dir = plan, directory / "run"
-        # Sockets of libvirt lie below it, whose paths are short: pytest's own directories are too deep.
+        # libvirt's sockets, whose paths must be short, lie below it; pytest's own directories are too deep.
         self._own_state = tempfile.TemporaryDirectory(prefix="vnet-state-")
         self.state_root = state_root or Path(self._own_state.name)
-        Path(self._own_state.name).chmod(0o711)  # QEMU's account passes through
+        Path(self._own_state.name).chmod(0o711)  # lets QEMU's account enter the directory
         self.state_dir = self.state_root / plan.lab
         if plan.hosts:
             write_ways(plan, self.run_dir, Path(self._own_state.name))
@@ -78,7 +78,8 @@ class Running:
         file.write_text(to_json(plan))
         command = [
             sys.executable,
-            *([] if driver == "vm" else ["-S"]),  # it needs libvirt and jinja2
+            # the driver vm needs libvirt and jinja2, which `-S` would hide
+            *([] if driver == "vm" else ["-S"]),
             "-s",
             "-m",
             "orchestrator.lab",
@@ -88,7 +89,8 @@ class Running:
         ]
         command += ["--state-dir", str(self.state_dir), "--agent", str(AGENT), "--driver", driver, *options]
         self.progress, self.errors = directory / "progress.jsonl", directory / "stderr"
-        # Opened apart from the readers': a seek moves the offset that an inheriting child writes at.
+        # The file is opened separately from the readers': a seek moves the offset at which a child that
+        # inherits the file writes.
         with self.progress.open("w") as output, self.errors.open("w") as errors:
             self.process = subprocess.Popen(
                 command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,

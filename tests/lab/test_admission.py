@@ -1,4 +1,4 @@
-"""Clients that their broker refuses each time, and clients that the file expects to be refused."""
+"""Tests clients that their broker rejects on each attempt, and clients whose rejection the file expects."""
 
 from __future__ import annotations
 

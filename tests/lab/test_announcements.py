@@ -1,4 +1,4 @@
-"""Tests that a note is made if the kernel's announcements about a node's network were lost."""
+"""Tests that a run gets a note if netlink announcements about a node's network were lost."""
 
 from __future__ import annotations
 

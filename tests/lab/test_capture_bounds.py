@@ -1,5 +1,5 @@
-"""Tests captures that end at a limit, are sent elsewhere or compressed as they are written: what was written
-is whole and reduced, what is missing is said, and where it cannot be done is refused.
+"""Tests captures that end at a limit, are sent elsewhere, or are compressed while they are written: written
+packets are whole and reduced, missing ones are reported, and impossible settings are refused.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Captures that never begin, or never end: none is left running, and the error says which."""
+"""Tests captures that never begin or never end: no tcpdump is left running, and the error names the
+capture.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ signal.pause()
 
 
 class Deaf:
-    """A capture that never reports that it captures."""
+    """A capture that never reports that it is ready."""
 
     listening = False
 
@@ -42,7 +44,7 @@ class Deaf:
 
 
 class OneDriver:
-    """A driver whose captures are all one process."""
+    """A driver whose captures are all the same process."""
 
     def __init__(self, process: Deaf) -> None:
         self.process = process

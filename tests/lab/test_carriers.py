@@ -1,4 +1,6 @@
-"""Tests that the kernel processes the carrier of an interface at once if the lab requests the interface."""
+"""Tests that the kernel updates the carrier of an interface at once when the lab requests the interface's
+state.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests the permanent `tc` process: the kernel has the settings that it made, its errors are raised, and it
+"""Tests the permanent `tc` process: the kernel has the settings that it makes, its errors are raised, and it
 ends.
 """
 

@@ -1,5 +1,5 @@
-"""Tests the counters of CPU time lost to others: control groups of both versions, run queues, cores, and
-machines without any.
+"""Tests the counters of CPU time that the lab needed and others used: control groups of both versions, run
+queues, cores, and machines without such counters.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_groups_of_version_2_up_to_the_mount(tmp_path: Path) -> None:
     mounts = f"30 1 0:9 / {tree} rw - cgroup2 cgroup2 rw\n"
     groups = cpu_contention.chain(proc(tmp_path / "proc", "0::/a/b\n", mounts))
     assert groups == [tree / "a/b", tree / "a", tree]
-    (tree / "cpu.stat").write_text("usage_usec 5\n")  # the root group, which has no quota
+    (tree / "cpu.stat").write_text("usage_usec 5\n")  # the root group has no quota
     (tree / "a/cpu.stat").write_text(V2)
     throttling = cpu_contention.Throttling(lambda: groups)
     assert throttling.read() == (0, 0, 0), "what was before is not of the run"
@@ -154,8 +154,8 @@ def test_a_schedstat_of_zeros_is_none(tmp_path: Path) -> None:
 
 
 def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
-    """Shows that SIGSTOP of the heartbeat's process gives a late beat, as when a hypervisor pauses the lab's
-    kernel.
+    """Shows that a stop (SIGSTOP) of the heartbeat's process makes a heartbeat late, as when a hypervisor
+    pauses the lab's kernel.
     """
     code = (
         "import sys, pathlib; from orchestrator.lab.heartbeat import Heartbeat; "
@@ -169,7 +169,7 @@ def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
     ) as process:
         assert process.stdout is not None and process.stdout.readline() == b"go\n"
         os.kill(process.pid, signal.SIGSTOP)
-        time.sleep(0.5)  # the length of the stop is the test's subject
+        time.sleep(0.5)  # the process stays stopped for this long
         os.kill(process.pid, signal.SIGCONT)
         process.communicate(b"")
     lines = [dict(zip(path.read_text().splitlines()[0].split(","), row.split(","), strict=True))
@@ -179,7 +179,7 @@ def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
 
 
 class Processes:
-    """Makes a simulated /proc: 1 is init, 10 the lab process, and further ones by `say`."""
+    """Simulates /proc: process 1 is init, 10 the lab process; `say` adds further ones."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,6 @@
-"""Tests the disk I/O of nodes: sums over processes, processes that end, files in memory, machines' disks."""
+"""Tests the disk I/O of nodes: sums over processes, processes that end, files in memory, disks of VM
+nodes.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ def test_a_node_has_the_sum_of_its_processes_and_memory_is_said(proc: Proc, kind
     proc.process(8, 0, 1000, kind)
     proc.members(7, 8)
     assert lines(proc) == [f"a,processes,4096,9192,,,{memory}"]
-    proc.members(7, 6)  # 6 has just ended
+    proc.members(7, 6)  # process 6 has just ended
     assert lines(proc) == [f"a,processes,4096,8192,,,{memory}"]
 
 
@@ -102,7 +104,7 @@ def test_a_process_has_what_its_ended_children_wrote(tmp_path: Path) -> None:
 
 
 def stats(read: int, written: int) -> dict[str, Any]:
-    """Returns what libvirt says of a machine with a disk and a seed that nothing was read from."""
+    """Returns libvirt's figures of a machine with a disk and a seed from which nothing was read."""
     return {
         "block.count": 2, "block.0.name": "vda", "block.0.path": "/disks/a/disk.qcow2",
         "block.0.rd.bytes": read, "block.0.wr.bytes": written, "block.0.rd.reqs": read // 100,
@@ -119,7 +121,7 @@ def test_a_machine_has_its_disks_counts_since_the_first_sample(
         f"1 0 8:1 / / rw - ext4 a rw\n2 1 8:2 / /disks rw - {kind} b rw\n3 1 8:3 / /disk rw - xfs c rw\n"
     )
     disks = MachineDisks(Rising().take, mounts)
-    for read, written in ((1000, 500), (3000, 700), (200, 100)):  # the third: after a restart
+    for read, written in ((1000, 500), (3000, 700), (200, 100)):  # the third is after a restart
         disks.take("a", stats(read, written))
     disks.write(tmp_path / "disks.vm.csv")
     assert (tmp_path / "disks.vm.csv").read_text() == (

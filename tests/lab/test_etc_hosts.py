@@ -1,4 +1,4 @@
-"""Tests the names in a lab: the content of the nodes' hosts files."""
+"""Tests the nodes' /etc/hosts files, which hold the names of all nodes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_nodes_that_run_see_who_comes_and_goes(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     file = Path(places[etc_hosts.HOSTS])
-    with file.open() as held:  # holds the inode, as a mount does
+    with file.open() as held:  # keeps the inode in use, as a mount does
         assert etc_hosts.write(tmp_path / "etc", [node("c", "10.0.0.3")]) == places
         assert held.read() == etc_hosts.LOCAL + "10.0.0.3 c\n"
     assert all(Path(p).stat().st_mode & 0o777 == 0o644 for p in places.values())

@@ -1,4 +1,6 @@
-"""Files of control groups, read and written by few system calls; and groups removed."""
+"""Tests that files of control groups are read and written with few system calls, and that groups are
+removed.
+"""
 
 from __future__ import annotations
 

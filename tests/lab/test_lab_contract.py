@@ -1,4 +1,4 @@
-"""Tests the contract of all drivers: each gives the same answers for the same lab."""
+"""Tests that all drivers fulfil one contract: each gives the same answers for the same lab."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_software_freezes_and_thaws_and_a_frozen_one_stops_in_order(
     def state() -> str:
         return str(call("inspect")["nodes"]["alpha"]["software"]["daemon"]["state"])
 
-    for action in ("freeze", "freeze", "thaw", "thaw", "freeze"):  # equal repeats change nothing
+    for action in ("freeze", "freeze", "thaw", "thaw", "freeze"):  # repeating an action changes nothing
         assert call("software", action=action, nodes=["alpha"], software="daemon")["ok"]
     assert state() == "ready", "it lives"
     assert call("software", action="stop", nodes=["alpha"], software="daemon")["ok"]

@@ -70,7 +70,8 @@ def test_a_scenario_leaves_a_complete_run_directory(start: Start) -> None:
     manifest = running.manifest
     assert (manifest["state"], manifest["driver"], manifest["suspect"]) == ("complete", "fake", False)
     point = manifest["captures"]["point"]
-    assert point.keys() == {"packets", "received", "dropped_kernel", "dropped_interface"}  # tcpdump's counts
+    # the names of tcpdump's counts
+    assert point.keys() == {"packets", "received", "dropped_kernel", "dropped_interface"}
     assert point["packets"] == point["received"] > 0
     assert manifest["phases"]["hold"][1] - manifest["phases"]["hold"][0] == 1000 * MS
     records = (running.run_dir / "raw" / "messages.csv").read_text().splitlines()
@@ -179,8 +180,8 @@ def test_every_quantity_is_proven(start: Start) -> None:
 
 
 def test_slots_are_kept_and_proven(start: Start) -> None:
-    """Shows that slots with even intervals, and with intervals from a table behind a jitter of the same
-    table, are proven.
+    """Shows that the proof measures slots with even intervals, and slots with intervals from a table in
+    addition to a jitter of the same table.
     """
     even = Impairment(delay_ns=5 * MS, slot=Slot(2 * MS, 10 * MS), limit_packets=1000)
     beats = Slot(4 * MS, 16 * MS, table="own", mean_ns=10 * MS, jitter_ns=6 * MS)

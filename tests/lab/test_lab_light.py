@@ -31,7 +31,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     made: list[Running] = []
 
     def run(plan: Plan, *options: str) -> Running:
-        directory = tmp_path / str(len(made))  # short, because it contains a socket
+        directory = tmp_path / str(len(made))  # a short path, because it contains a socket
         directory.mkdir()
         made.append(Running(plan, directory, *options))
         return made[-1]
@@ -42,7 +42,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def failed(running: Running) -> str:
-    """Returns the error of a run, which must have failed and left nothing."""
+    """Returns the error of a run, after asserting that the run failed and left nothing."""
     assert running.finish() == 1, running.events[-3:]
     assert running.leftovers() == []
     assert running.manifest["state"] == "failed"
@@ -241,7 +241,7 @@ def test_after_kill_9_at_any_moment_destroy_leaves_nothing_and_touches_nothing_e
     start: Start, seed: int
 ) -> None:
     lab = own(f"kill{seed}")
-    bystander = f"vnet-{lab}x"  # this namespace belongs to a lab of a longer name
+    bystander = f"vnet-{lab}x"  # this namespace belongs to a lab with a longer name
     subprocess.run(["ip", "netns", "add", bystander], check=True)
     subprocess.run(["ip", "-n", bystander, "link", "set", "lo", "alias", namespaces.MARK], check=True)
     process = subprocess.Popen(["ip", "netns", "exec", bystander, "sleep", "60"])

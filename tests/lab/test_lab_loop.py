@@ -1,5 +1,5 @@
-"""Tests descriptors that are ready in the same turn of the loop: the callback of one may remove another or
-serve it first.
+"""Tests descriptors that become ready in the same turn of the event loop: the callback of one may remove
+another or serve it first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def test_a_number_that_is_given_out_again_in_the_turn_is_another_descriptor(
         called.append(mine)
         calls.unregister(other)
         os.close(other)
-        ours, _ = os.pipe()  # gets the lowest free number, which is that of the closed one
+        ours, _ = os.pipe()  # the new pipe gets the lowest free number, which is that of the closed one
         assert ours == other
         calls.register(ours, selectors.EVENT_READ, lambda: called.append("another"))
 

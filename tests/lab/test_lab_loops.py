@@ -74,7 +74,8 @@ def test_a_link_of_the_tree_fails_and_the_blocked_one_takes_its_place(tmp_path: 
         assert states(running) == ["blocking", *["forwarding"] * 8]
         pairs = [("one", "10.1.0.2"), ("two", "10.1.0.3"), ("three", "10.1.0.1")]
         assert all(reaches(running, node, address) for node, address in pairs)
-        # Bridge a is the root: both of its links are in the tree, the link of b and c is not.
+        # Bridge a is the root of the tree, so both of its links are used, and the link between b and c is
+        # blocked.
         assert Control(running).call("link", link="a-b", down=True)["ok"]
         until(40, "the way over c", lambda: all(reaches(running, n, address) for n, address in pairs))
         assert "blocking" not in states(running)

@@ -23,7 +23,7 @@ PIDS = {"idle": 41, "busy": 42, "limited": 43}
 
 
 class Trees:
-    """Two trees of control groups made of plain directories."""
+    """Two hierarchies of control groups, made of plain directories."""
 
     def __init__(self, top: Path) -> None:
         self.tops = {name: top / name for name in ("memory", "pids")}
@@ -81,7 +81,7 @@ def test_only_groups_of_their_own_go_with_nodes(trees: Trees) -> None:
     trees.own.make([IDLE, other])
     trees.own.remove([IDLE])
     assert trees.there() == [{SHARED}] * 2 and trees.joined(other) == {SHARED}
-    trees.own.make([IDLE])  # a new node takes the same name
+    trees.own.make([IDLE])  # a node is created again under the same name
     assert trees.joined(IDLE) == {SHARED}
 
 
@@ -91,7 +91,7 @@ def test_a_tree_that_is_added_gets_the_groups_of_all(trees: Trees, tmp_path: Pat
         for top in trees.tops.values():
             (top / "vnet/x" / name / "cgroup.procs").write_text(pid)
     added = tmp_path / "cpu"
-    for name in (SHARED, "busy"):  # the kernel makes this file with the group
+    for name in (SHARED, "busy"):  # the kernel makes this file when it makes the group
         (added / "vnet/x" / name).mkdir(parents=True)
         (added / "vnet/x" / name / "cgroup.procs").touch()
     os.setxattr(added / "vnet/x", cgroup.MARK, b"1")

@@ -31,7 +31,8 @@ from orchestrator.plan.clone import CloneError, clones
 from orchestrator.queueing import change_text
 from orchestrator.queueing.netem import text as netem_text
 
-# As iproute2 6.1 on Linux 6.1 printed them (`tc -j qdisc show`), next to what had been set.
+# Each entry has the output of iproute2 6.1 on Linux 6.1 (`tc -j qdisc show`), and the settings that had been
+# requested.
 REAL: list[tuple[Impairment, dict[str, Any]]] = [
     (
         Impairment(delay_ns=20 * MS, jitter_ns=2 * MS, limit_packets=1000),
@@ -270,8 +271,8 @@ def test_evidence_that_only_a_running_lab_sees() -> None:
 
 
 def test_drops_of_the_proof_are_none_of_the_run(tmp_path: Path) -> None:
-    """Shows that drops during the proof do not make the run suspect: its trains overrun the queue of a
-    half-duplex link.
+    """Shows that drops during the link proof do not make the run suspect: the proof's frames overrun the
+    queue of a half-duplex link.
     """
     rows = [
         (1, "way", "both", 0, 0, 201), (2, "way", "both", 0, 0, 201), (1, "full", "forward", 0, 0, 3),
@@ -360,7 +361,7 @@ def test_a_state_directory_that_cannot_be_made_is_said_with_the_remedy(tmp_path:
 
 def test_patience_with_ports_is_patience_with_so_many() -> None:
     """Shows that the timeout grows with the number of ports: the kernel reports a hundred at a time, so 3,000
-    can take 11 s.
+    ports can take 11 s.
     """
     assert apply.patience(1) < 11 * SECOND < apply.patience(3000)
     assert apply.patience(1, trees=True) > 60 * SECOND
@@ -370,8 +371,8 @@ def test_patience_with_ports_is_patience_with_so_many() -> None:
 def test_a_name_goes_with_all_its_mounts_and_what_a_link_leads_to_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that a name is removed with all its mounts without reading the machine's mount table, which would
-    take hours for 10,000 names.
+    """Shows that a name and all its mounts are removed without reading the machine's mount table (which would
+    take hours for 10,000 names), and that the target of a symbolic link stays.
     """
     name, other, link = tmp_path / "name", tmp_path / "other", tmp_path / "link"
     for file, times in ((name, 2), (other, 1)):

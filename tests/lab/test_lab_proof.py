@@ -72,8 +72,8 @@ def test_netem_takes_whole_nanoseconds_for_a_frame() -> None:
 
 @pytest.mark.parametrize("shape", ["normal", "pareto", "paretonormal"])
 def test_what_iproute2s_tables_make_of_a_jitter(shape: str) -> None:
-    """Shows that the expected jitter follows iproute2's tables: pareto's ends at four jitters, so its spread
-    is 0.82 of the request.
+    """Shows that the expected jitter follows iproute2's tables: that of `pareto` ends at four times the
+    jitter, so its standard deviation is 0.82 of the request.
     """
     found = sorted(Path("/usr/lib").glob(f"*/tc/{shape}.dist")) + sorted(
         Path("/usr/lib/tc").glob(f"{shape}.dist")
@@ -151,8 +151,8 @@ def burst(
     late_ns: float = 0,
     seed: int = 1,
 ) -> Seen:
-    """Returns the arrivals of a train of frames as netem sends it (sch_netem.c): each when its delay is over
-    and the previous one has left.
+    """Returns the arrival times of a train of frames as netem sends them (sch_netem.c): each frame when its
+    delay is over and the previous frame has left.
     """
     draw, size = random.Random(seed), probes.train_size(asked)
     spacing, sent, due = size * 8e9 / rate_bps, 0.0, 0.0
@@ -183,7 +183,7 @@ def test_the_rate_is_judged_only_where_more_was_offered() -> None:
 
 
 def test_jitter_does_not_hide_a_gigabit() -> None:
-    """Shows that the rate of 1 Gbit/s is judged to 0.6 % behind a jitter of 1 ms, by a train of more than
+    """Shows that the rate of 1 Gbit/s is measured to 0.6 % behind a jitter of 1 ms, with a train of more than
     1,000 frames.
     """
     asked = Impairment(delay_ns=10 * MS, jitter_ns=MS, rate_bps=10**9, limit_packets=13_672)
@@ -195,8 +195,8 @@ def test_jitter_does_not_hide_a_gigabit() -> None:
 
 
 def without(train: Seen, share: float, seed: int = 1) -> Seen:
-    """Returns the train with the share of its frames damaged: they take their time on the link, but their
-    arrivals are unknown.
+    """Returns the train with the given share of its frames damaged: they take their time on the link, but
+    their arrivals are unknown.
     """
     draw = random.Random(seed)
     kept = [n for n in range(len(train.arrivals_ns)) if draw.random() >= share]
@@ -220,8 +220,8 @@ def test_damaged_frames_leave_holes_that_are_counted(rate: int, share: float) ->
 
 
 def test_holes_that_cannot_be_seen_widen_the_interval() -> None:
-    """Shows that arrivals late by more than a frame's time widen the interval, because the gaps can then only
-    be estimated.
+    """Shows that arrivals that are late by more than a frame's time widen the interval, because the missing
+    frames can then only be estimated.
     """
     asked = Impairment(delay_ns=10 * MS, rate_bps=10**9, corrupt=0.1, limit_packets=13_672)
     late = without(burst(asked, 1e9, late_ns=20_000), 0.1)
@@ -252,7 +252,8 @@ def test_a_queue_that_is_shorter_than_the_jitter_says_so() -> None:
 
 
 @settings(deadline=None)
-@example(rate=2_238_496_080, delay=268_738, part=0, limit=51, seed=0)  # a queue hardly longer than the delay
+# the queue is hardly longer than the delay
+@example(rate=2_238_496_080, delay=268_738, part=0, limit=51, seed=0)
 @given(
     st.integers(10_000, 10**10),
     st.integers(0, 20 * MS),

@@ -96,8 +96,8 @@ def test_a_router_that_stops_takes_its_links_with_it(lab: Running) -> None:
 
 
 def test_what_a_larger_mtu_lets_in_passes_the_rate(lab: Running) -> None:
-    """Shows that larger frames pass a rate limit after the MTU grew; a token bucket drops frames larger than
-    itself.
+    """Shows that larger frames pass a rate limit after the MTU grew; a token bucket drops frames that are
+    larger than the bucket.
     """
     call = Control(lab).call
     assert call("set", nodes=["r1"], mtu=9000)["ok"]

@@ -1,4 +1,4 @@
-"""Tests FRR on light nodes of the machine's own kernel: routes appear, disappear with the daemons, and
+"""Tests FRR on light nodes of the machine's own kernel: routes appear, disappear when the daemons end, and
 nothing stays.
 """
 
@@ -49,7 +49,7 @@ def daemons() -> set[str]:
             if "/vnet/routers/" in (process / "cgroup").read_text():
                 names.add(f"{process.name} {(process / 'exe').readlink()}")
         except OSError:
-            continue  # a kernel thread, or it has ended
+            continue  # a kernel thread, or the process has ended
     return {name for name in names if "/usr/lib/frr/" in name}
 
 
@@ -84,7 +84,7 @@ def server(lab: Running) -> str:
 
 
 def way(lab: Running) -> str:
-    """Returns the interface by which `a` reaches the server; "" if it has no route."""
+    """Returns the interface through which `a` reaches the server; "" if it has no route."""
     lines = run(lab, "a", "ip", "route", "get", server(lab))[1].split()
     return lines[lines.index("dev") + 1] if "dev" in lines else ""
 
@@ -108,5 +108,5 @@ def test_routes_go_with_the_daemons_and_come_with_them(lab: Running) -> None:
     assert way(lab) != ""
     assert call("software", action="kill", nodes=["a"])["ok"]
     assert call("software", action="start", nodes=["a"])["ok"]
-    # For a moment its neighbours still have the routes of the killed daemon.
+    # For a short time the neighbours still have the routes of the killed daemon.
     until(20, "the way back", lambda: run(lab, "client", "ping", "-c1", "-W1", server(lab))[0] == 0)

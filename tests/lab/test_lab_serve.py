@@ -1,4 +1,6 @@
-"""Tests the control connection alone: the order of requests, and refused requests that the lab survives."""
+"""Tests the control connection alone: the order of requests, and refused requests, after which the lab
+continues.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from orchestrator.lab.timeline import record_live
 
 
 class Submitted:
-    """A driver that only records its requests."""
+    """A driver that only records the requests that it gets."""
 
     def __init__(self) -> None:
         self.ops: list[str] = []
@@ -33,7 +35,7 @@ class Submitted:
 
 
 class Scene:
-    """A control server on socket pairs, without a lab behind it."""
+    """A control server on socket pairs that simulates its lab."""
 
     def __init__(self) -> None:
         self.loop, self.driver = Loop(MonotonicClock()), Submitted()
@@ -71,8 +73,8 @@ def line(number: int, op: str, **fields: Any) -> bytes:
 
 
 def test_input_does_not_overtake_the_exec_that_it_is_for(scene, monkeypatch):
-    """Shows that the input of an exec waits with it while the exec waits behind a slow request of its own
-    client.
+    """Shows that input for a command stays behind the command's own request while that waits behind a slow
+    request of the same client.
     """
 
     def slow(*_: Any) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""Tests programs that end by themselves, as the launcher reports it, in each phase of a run."""
+"""Tests how the lab handles programs that end by themselves, as the launcher reports it, in each phase of a
+run.
+"""
 
 from __future__ import annotations
 

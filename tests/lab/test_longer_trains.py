@@ -43,7 +43,7 @@ class Netem:
         return {"probes": self._carried(probes)}
 
     def apply(self, _step: object) -> None:
-        """Pretends that the reference wire exists."""
+        """Does nothing: the test has no real reference wire."""
 
     def _carried(self, probes: list[dict[str, Any]]) -> list[dict[str, Any]]:
         real, free, leaving = self._real, 0, list[int]()
@@ -102,7 +102,7 @@ HARD = [
 
 @pytest.mark.parametrize("asked", HARD)
 def test_a_rate_that_one_train_leaves_open_gets_longer_ones(asked: Impairment) -> None:
-    """Shows that a rate that one train leaves open gets longer trains while there is time."""
+    """Shows that if one train leaves a rate undecided, longer trains follow while there is time."""
     assert "cannot tell" in {j.verdict for j in rates(Netem(asked), link(asked), once=True).values()}
     found = rates(Netem(asked), link(asked))
     assert {j.verdict for j in found.values()} == {"holds"}
@@ -135,8 +135,8 @@ def test_the_time_that_is_told_is_the_time_that_tells(asked: Impairment, half_du
 
 
 def test_no_train_is_sent_again_that_would_show_nothing() -> None:
-    """Shows that no further train is sent if it cannot decide: a queue shorter than the jitter hides the
-    rate, and a dead link answers nothing.
+    """Shows that no further train is sent if it could not decide: a queue shorter than the jitter hides the
+    rate, and a link that is down returns nothing.
     """
     hidden = replace(ASKED, rate_bps=10 * MBIT, delay_ns=500 * MS, jitter_ns=200 * MS, limit_packets=50)
     wires = Netem(replace(hidden, jitter_ns=0))
@@ -155,8 +155,8 @@ def test_no_train_is_sent_again_that_would_show_nothing() -> None:
 
 
 def test_a_late_machine_needs_a_longer_train() -> None:
-    """Shows that a late machine gets a longer train: the error of a rate is the machine's lateness over the
-    train's length.
+    """Shows that a machine that is late gets a longer train: the error of a rate is the machine's lateness
+    divided by the train's length.
     """
     asked = replace(ASKED, rate_bps=5 * MBIT)
     once = rates(Netem(asked, late_ns=12 * MS), link(asked), once=True)
@@ -188,7 +188,9 @@ def test_a_loss_on_a_half_duplex_link_does_not_refute_its_rate() -> None:
     "asked", [replace(ASKED, loss=0.9), replace(ASKED, corrupt=0.3), replace(ASKED, corrupt=0.9)]
 )
 def test_frames_that_never_show_do_not_refute_a_half_duplex_rate(asked: Impairment) -> None:
-    """Frames with a flipped bit take their time and bear no arrival: the link was said to fail."""
+    """Shows that frames with a flipped bit, which take their time but whose arrivals are unknown, do not make
+    the rate of a half-duplex link fail.
+    """
     of = link(asked, half_duplex=True)
     assert rates(Netem(asked, shared=True), of)["both"].verdict == "holds"
     slower = replace(asked, rate_bps=9 * MBIT // 10)

@@ -1,4 +1,6 @@
-"""Tests the shares of a link that loses, duplicates and flips bits at once, against a simulation of netem."""
+"""Tests the measured shares of a link that loses, duplicates and corrupts frames at once, against a
+simulation of netem.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ MINGLED = [
 
 
 def seen(of: Impairment, n: int = N, seed: int = 1) -> Seen:
-    """Returns what a probe counts behind sch_netem.c: each copy draws its own loss and flipped bit, and a
-    frame with a flipped bit has no number by which its copy is known (images/agent/src/prove.rs).
+    """Returns the counts of a probe after netem as in sch_netem.c: each copy draws its own loss and flipped
+    bit, and a frame with a flipped bit has no readable number (images/agent/src/prove.rs).
     """
     draw = random.Random(seed)
     received = duplicates = corrupted = 0
@@ -61,7 +63,7 @@ def judged(asked: Impairment, found: Seen) -> dict[str, Proven]:
 
 @pytest.mark.parametrize("asked", MINGLED)
 def test_what_a_right_link_shows_holds(asked: Impairment) -> None:
-    """Shows that all shares of a right link hold together; mixed shares are corrected for each other."""
+    """Shows that all shares of a correct link hold: shares are corrected for each other's effect."""
     lines = judged(asked, seen(asked))
     assert {j.verdict for j in lines.values()} == {"holds"}, lines
     for line in lines.values():
@@ -81,7 +83,7 @@ def test_a_wrong_share_fails_among_the_others(quantity: str) -> None:
 
 def test_shares_that_hardly_mingle_are_what_they_were() -> None:
     """Shows that small shares are not corrected, so that runs in virtual time keep their bytes: 1 % of copies
-    change a share by less than a fiftieth.
+    changes a share by less than a fiftieth.
     """
     asked = Impairment(duplicate=0.01, corrupt=0.002, limit_packets=1000)
     assert expected.duplicated(asked) == 0.01 and expected.counted_twice(asked) == 0
@@ -102,7 +104,7 @@ def test_no_count_ends_the_proof_with_an_error(
 @pytest.mark.parametrize("law", ["uniform", "normal"])
 @pytest.mark.parametrize("share", [0.2, 0.5])
 def test_a_copy_that_overtakes_makes_delays_shorter(law: str, share: float) -> None:
-    """Shows that the expected delay allows for copies: the earlier of two copies counts."""
+    """Shows that the expected delay takes copies into account: the earlier of two copies counts."""
     ms, draw = 1_000_000, random.Random(3)
     asked = Impairment(
         delay_ns=100 * ms, jitter_ns=10 * ms, distribution=law, duplicate=share, limit_packets=1000

@@ -16,7 +16,7 @@ from orchestrator.lab.netem_seeds import NetemSeeds, derived, draws
 
 
 class Kernel:
-    """A driver that keeps what it is sent, or takes no seeds."""
+    """A driver that records the seeds that it gets, or rejects seeds."""
 
     name = "light"
 
@@ -93,7 +93,7 @@ def test_what_draws() -> None:
 
 
 def test_each_step_of_a_trace_is_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that each step of a trace has a seed: else the kernel draws one with each change."""
+    """Shows that each step of a trace has a seed; otherwise the kernel would draw one at each change."""
     kernel = Kernel(takes=True)
     there = lab(kernel, lossy=LOSSY)
     there.driver.change = lambda step, carrier: []

@@ -1,4 +1,4 @@
-"""Tests what the kernel's announcements about a node's network say about a program's changes."""
+"""Tests which of the kernel's announcements about a node's network count as changes by a program."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ CARD = Interface("eth0", "p0", "lan", "10.94.0.7", 24, MAC, 1500)
 SIX = Interface("eth1", "p1", "lan6", "fd00::7", 64, MAC, 1500)
 ROUTES = (Route(("10.95.0.0/24",), ("10.94.0.1",)),)
 NODE = Node("a", "a", "light", "a", "vnet-x.a", "vnet/x/a", (CARD, SIX), (), routes=ROUTES)
-BOOT, KERNEL, STATIC = 3, 2, 4  # RTPROT_*
+BOOT, KERNEL, STATIC = 3, 2, 4  # values of rtm_protocol (RTPROT_*)
 UP, CARRIER = 0x1, 0x10000
-PROGRAM = 4711  # a netlink port
+PROGRAM = 4711  # the netlink port number of a program
 
 
 def said(kind: int, body: bytes, sender: int = PROGRAM, flags: int = 0) -> list[Change]:
@@ -89,14 +89,14 @@ def test_a_neighbour_that_a_program_sets_is_named(kind: int, word: str) -> None:
 
 @pytest.mark.parametrize(("kind", "body", "sender"), [
     (NEWLINK, link(UP, CARRIER), 0),  # a cut in the core takes the carrier away
-    (NEWLINK, link(UP, UP), PROGRAM),  # set up
-    (NEWLINK, link(0, UP, name=b"tun0\0"), PROGRAM),  # a program's own device
+    (NEWLINK, link(UP, UP), PROGRAM),  # the interface is set up
+    (NEWLINK, link(0, UP, name=b"tun0\0"), PROGRAM),  # a device that a program made
     (DELADDR, address("10.94.0.9"), PROGRAM),  # an address that the program had added
-    (DELADDR, address("fd00::7", 3), 0),  # the kernel: the interface went down
-    (NEWADDR, address("10.8.0.1", 9), PROGRAM),  # on a device of its own
-    (DELROUTE, route("10.97.0.0", 16, kind=6), PROGRAM),  # a route of its own, put back
-    (DELROUTE, route("10.94.0.1", 32, kind=6), PROGRAM),  # also in a subnet of the node
-    (NEWROUTE, route("10.94.0.0", 24, KERNEL), 0),  # comes with an address
+    (DELADDR, address("fd00::7", 3), 0),  # by the kernel, because the interface went down
+    (NEWADDR, address("10.8.0.1", 9), PROGRAM),  # on a device that the program made
+    (DELROUTE, route("10.97.0.0", 16, kind=6), PROGRAM),  # a route that the program put back
+    (DELROUTE, route("10.94.0.1", 32, kind=6), PROGRAM),  # a route in a subnet of the node
+    (NEWROUTE, route("10.94.0.0", 24, KERNEL), 0),  # the kernel adds it with an address
     (NEWROUTE, route("fd00::", 64, KERNEL), 0),
 ])  # fmt: skip
 def test_the_kernel_and_a_programs_own_devices_are_no_change(kind: int, body: bytes, sender: int) -> None:

@@ -1,4 +1,4 @@
-"""Tests the round trips of paths: an echo delayed by another one must not leave a path unproven."""
+"""Tests the proof of paths by round trips: an echo delayed by another one must not leave a path unproven."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ EACH = Tolerance(50_000.0)
 
 
 class Wires:
-    """A tracer whose echoes take the requested time; if it traces several paths together, one echo of each is
-    late.
+    """A tracer whose echoes take the requested time; if several paths are traced together, one echo of each
+    path is late.
     """
 
     def __init__(self, requested_ns: dict[tuple[str, str], int], always: bool = False) -> None:

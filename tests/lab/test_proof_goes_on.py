@@ -1,5 +1,5 @@
-"""Tests that a proof continues until it can tell, pools equal directions, and names a remedy if it cannot
-tell.
+"""Tests that a proof continues until it can decide, measures equal directions together, and names a remedy if
+it cannot decide.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ JITTERY = Impairment(delay_ns=20 * MS, jitter_ns=5 * MS, distribution="normal", 
 
 
 class Wires:
-    """A driver whose links do what `real` says of their direction, else what was asked of all."""
+    """A driver whose links have the properties that `real` gives for their direction, and otherwise the
+    requested ones.
+    """
 
     name = "simulated"
 
@@ -44,7 +46,7 @@ class Wires:
         return {"probes": [self._answer(dict(probe)) for probe in operation.probes]}
 
     def apply(self, _step: object) -> None:
-        """Pretends that the reference wire exists."""
+        """Does nothing: the test has no real reference wire."""
 
     def _answer(self, probe: dict[str, Any]) -> dict[str, Any]:
         real = self._real.get((probe["link"], probe["direction"]), self._asked)
@@ -85,7 +87,7 @@ def test_the_rule(middle: float, half: float, expected: float, tolerance: float)
 
 
 def test_an_interval_wider_than_the_tolerance_is_no_proof() -> None:
-    """Shows that an interval of 2.7 to 7.2 ms does not prove a jitter with a tolerance of 0.25 ms."""
+    """Shows that an interval of 2.7 to 7.2 ms does not prove a jitter whose tolerance is 0.25 ms."""
     draw = random.Random(3)
     delays = [20 * MS + round(draw.gauss(0, 5 * MS)) for _ in range(181)]
     seen = Seen(181, 181, 0, 0, delays, [])
@@ -176,8 +178,8 @@ def test_a_jitter_is_told_to_a_twentieth_of_it() -> None:
 
 
 def test_a_jitter_that_there_is_no_time_for_is_told_to_a_tenth() -> None:
-    """Shows that the jitter behind a rate is judged to a tenth if there is no time for more: its frames are
-    four jitters apart.
+    """Shows that a jitter in front of a rate limit is measured to a tenth of its value if there is no time
+    for more: the frames are sent four jitters apart.
     """
     rated = replace(JITTERY, rate_bps=5_000_000)
     idle = {("ref.a", "forward"): Impairment(delay_ns=MS)}
@@ -195,8 +197,8 @@ def test_a_jitter_that_there_is_no_time_for_is_told_to_a_tenth() -> None:
 
 
 def test_in_virtual_time_frames_that_do_not_meet_are_sent_together() -> None:
-    """Shows that in virtual time frames that do not meet are sent together, and that an even link gets a
-    hundred, not a thousand.
+    """Shows that in virtual time the frames of links that do not share a path are sent together, and that a
+    link with constant delay gets a hundred frames, not a thousand.
     """
     wires = Wires(LOSSY)
     proven(wires, links(LOSSY))
@@ -228,7 +230,9 @@ def test_a_machine_that_is_late_is_told_in_the_rates_own_unit() -> None:
 
 
 def test_a_jitter_that_hides_reordered_frames_does_not_fail_for_them() -> None:
-    """Delays of less than a quarter of the mean were left out as reordered: a right link failed twice."""
+    """Shows that a correct link does not fail because of reordered frames: an earlier version left out delays
+    of less than a quarter of the mean.
+    """
     asked = Impairment(delay_ns=10 * MS, jitter_ns=9 * MS, reorder=0.02, limit_packets=1000)
     draw = random.Random(4)
 

@@ -1,5 +1,5 @@
-"""Tests netlink dumps of queues: an error of the kernel does not end the reading, an impossible length
-does.
+"""Tests reading netlink dumps of queues: an error message of the kernel does not end the reading, a message
+with an impossible length does.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tests which nodes' own queues are read back: all on the machine's kernel; under User-Mode Linux those in
-which something besides the agent ran.
+"""Tests for which nodes the queues are read back: all on the machine's kernel; under User-Mode Linux those in
+which a program besides the agent ran.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests that the lab notes only nodes on which a client's command really began."""
+"""Tests that the lab records a node as used only if a client's command really began on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that the topology file determines how late a change of a trace may be."""
+"""Tests that the topology file determines how late a link's change from a trace may be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tests the attribution of ICMP packets: to this measurement, to an earlier one, or to another machine."""
+"""Tests to which measurement an ICMP packet is assigned: the present one, an earlier one, or that of another
+machine.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def _exceeded(echo: bytes) -> bytes:
 
 
 class Network:
-    """A raw socket: `answer` returns the packets that arrive after an echo request, with their senders."""
+    """Simulates a raw socket: `answer` returns the packets that arrive after an echo request, with their
+    senders.
+    """
 
     def __init__(self, answer: Callable[[bytes], list[Answer]]) -> None:
         self._answer = answer
@@ -83,8 +87,8 @@ def test_a_late_answer_to_an_earlier_measurement_is_none(monkeypatch: pytest.Mon
 
 
 def test_only_the_end_of_the_path_answers_an_echo(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that a router that drops an echo with the usual time to live means a loop, and gives no round
-    trip.
+    """Shows that an answer of a router that dropped an echo although its time to live was high means a loop,
+    and gives no round trip.
     """
     found = _measure(monkeypatch, lambda echo: [(_exceeded(echo), ROUTER)])
     assert found.hops == {1: ROUTER} and found.round_trips_ns == []

@@ -1,5 +1,5 @@
-"""Tests that paths which a node would not see are refused before a lab is made, with the key that must
-change.
+"""Tests that paths that a node would not see are refused before a lab is made, and that the error names the
+key to change.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_a_directory_below_tmp_that_a_command_names_needs_mounts(tmp_path: Path,
         for kernel in ("uml", "host"):
             assert found(tmp_path, command, kernel) == [("nodes.a.software.p", str(site), rule)]
             assert found(tmp_path, f"{command}, mounts: {{read: [{site}]}}", kernel) == []
-            # The node's own directories, which commands may use, are no directories of the machine.
+            # Commands may use the node's own directories, which are not directories of the machine.
             own = f", software: {{p: {{command: 'ls /tmp {below_tmp} /proc/self/fd /dev/shm /run'}}}}"
             assert found(tmp_path, own, kernel) == []
     finally:
@@ -112,7 +112,7 @@ def test_hidden_files_that_a_command_names_need_mounts(
     place = tmp_path / ".venv"
     place.mkdir()
     (place / "python").write_text("")
-    monkeypatch.setattr(visible, "OF_NODE", ())  # tmp_path stands for a home directory
+    monkeypatch.setattr(visible, "OF_NODE", ())  # lets tmp_path stand for a home directory
     command = f", software: {{p: {{command: '{place}/python -m own.service'}}}}"
     rule = "is on this machine, but the node does not see it"
     assert found(tmp_path, command, "host") == [("nodes.a.software.p", f"{place}/python", rule)]

@@ -1,7 +1,5 @@
-"""Continues as pytest, in the project's own environment, where hosts may be made.
-
-With `--own`, in namespaces of the machine, it first mounts file systems of its own; a lab kernel has them
-already.
+"""Runs pytest, in the project's own environment, in a place where hosts can be made. With `--own`, in
+namespaces of the machine, it first mounts file systems of its own; a lab kernel has them already.
 """
 
 import os
@@ -13,7 +11,7 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def own_file_systems() -> None:
-    """Mounts /run, /tmp and control groups of its own, as in a lab kernel."""
+    """Mounts new file systems for /run, /tmp and control groups, as a lab kernel has them."""
     trees = [line.split() for line in Path("/proc/self/cgroup").read_text().replace(":", " ").splitlines()]
     first = [words[1] for words in trees if len(words) > 2 and (CGROUP / words[1]).is_dir()]
     kept = [name for name in first if name in ("cpu", "cpuacct", "memory", "pids")]

@@ -1,6 +1,5 @@
-"""Runs a test program where it may make hosts: in a lab kernel, or in namespaces of this machine.
-
-Hosts are namespaces there, or (`machines`) have kernels of their own.
+"""Runs a test program in a place where it may make hosts: in a lab kernel, or in namespaces of this machine.
+The hosts are namespaces there, or (`machines`) have kernels of their own.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.project import AGENT
 
 BUILD = Path(__file__).parent / "kernel" / "build.sh"  # builds the kernel of hosts that have their own
-ROOM_FOR = 240  # nodes: what memory the kernel may take
+ROOM_FOR = 240  # number of nodes for which the kernel gets memory
 CGROUP = Path("/sys/fs/cgroup")
 OWN = ("--net", "--mount", "--pid", "--cgroup", "--fork", "--kill-child", "--mount-proc")
 
 
 def in_guest(script: Path, directory: Path, arguments: Sequence[str]) -> tuple[int, str]:
-    """Runs the script in a lab kernel of its own, which has netem; returns its exit status and output."""
+    """Runs the script in a new lab kernel, which has netem; returns its exit status and output."""
     plan = make_plan("guest", tuple(node("guest", n, f"n{n}") for n in range(ROOM_FOR)))
     words = [f"/host{script}", *arguments]
     kernel = UmlKernel(payload=lambda _launch, _state: words)

@@ -40,7 +40,7 @@ def main(name: str, place: Path, *addresses: str) -> None:
     socket.sethostname(name)
     run("mount", "--make-rprivate", "/")
     for directory in ("/run", "/tmp"):
-        kept = Path(place)  # tests' own files stay to be seen
+        kept = Path(place)  # the tests' own files stay visible
         run("mount", "--bind", str(kept), "/mnt")
         run("mount", "-t", "tmpfs", "none", directory)
         kept.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,8 @@ set -e
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
 place=$1 name=$2 clock_off=$3 delay=$4 manage=$5 address=$6 address6=$7
 
-# Mounts the outer machine's files below a layer in memory, as orchestrator/kernel/uml/init.py does for a lab.
+# Mounts the outer machine's files as the lower layer of a file system in memory, as orchestrator/kernel/uml/init.py
+# does for a lab.
 mount -t proc none /proc
 mount -t tmpfs -o mode=755 none /run
 mkdir /run/upper /run/work /run/root

@@ -1,8 +1,8 @@
 """Makes hosts with a kernel each for tests: User-Mode Linux with network cards, an init and an sshd of its
 own.
 
-The first one's clock is that of the machine outside; each other's has an offset. Power off is the end of the
-kernel's process. The first card is on the rack's bridge; tests use the second while the first is cut.
+The first one's clock is that of the machine outside; each other's has an offset. To power a host off is to
+end its kernel's process. The first card is on the rack's bridge; tests use the second while the first is cut.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from rack import BRIDGE, HERE, Host, ip
 
 from orchestrator.kernel.process import end, session_members
 
-KERNEL = "VNET_HOST_KERNEL"  # the environment variable that names it: tests/multi_host/kernel/build.sh
+# environment variable with the kernel's path; tests/multi_host/kernel/build.sh builds the kernel
+KERNEL = "VNET_HOST_KERNEL"
 MANAGING, MANAGE = "manage", "198.51.100"
 MEMORY = "1024M"
-OFF_S = 3.7  # offset of each further clock from the one before it
+OFF_S = 3.7  # seconds by which each further host's clock differs from the previous one's
 PR_SET_PDEATHSIG = 1
 ASK = """
 import os, time
@@ -62,8 +63,8 @@ class Machine(Host):
         ip(f"link del {MANAGING}\n")
 
     def start(self, delay_ms: float) -> None:
-        """Powers the machine on. Its own end of the cable has twice `delay_ms`, in place of `delay_ms` at
-        both ends.
+        """Powers the machine on. The machine's end of the cable delays frames by twice `delay_ms`, instead of
+        `delay_ms` at both ends.
         """
         ports = {f"v{self.number}": f"master {BRIDGE}", f"m{self.number}": f"master {MANAGING}"}
         for port, master in ports.items():
@@ -78,7 +79,7 @@ class Machine(Host):
     def _boot(self, ports: list[str], init: list[str]) -> None:
         argv = [os.environ[KERNEL], f"mem={MEMORY}", "seccomp=auto", "rootfstype=hostfs", "rootflags=/", "ro"]
         argv += ["con=null", "con0=null,fd:1", "ssl=null", f"uml_dir={self.place}", "umid=uml"]
-        argv += [  # gro: the bridge hands it segments longer than a frame, which it would cut off
+        argv += [  # with gro, the bridge passes on segments longer than a frame, which would be cut off
             f"vec{n}:transport=tap,gro=1,ifname={port},mac={self.mac[:-5]}{2 + n:02x}:{self.mac[-2:]}"
             for n, port in enumerate(ports)
         ]
@@ -118,8 +119,8 @@ class Machine(Host):
         self.process = None
 
     def cut(self, there: bool) -> None:
-        """Takes the machine's tap off the bridge, or puts it back (`there`); a card whose tap was down once
-        would fail for good.
+        """Takes the machine's tap device off the bridge, or puts it back (`there`); a card whose tap device
+        was ever set down would fail for good.
         """
         ip(f"link set v{self.number} {f'master {BRIDGE}' if there else 'nomaster'}\n")
 

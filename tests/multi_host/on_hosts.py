@@ -23,7 +23,8 @@ PROJECT = HERE.parents[1]
 PAIR = PROJECT / "topologies" / "pair.yaml"
 KIND = Machine if KERNEL in os.environ else Host
 NETEM = KIND is Machine or host_facts().lacks("netem") is None
-DELAY_MS = 5 if NETEM else 0  # on each host's wire, each way: 10 ms between two hosts
+# ms on each host's wire, in each direction: 20 ms there and back between two hosts
+DELAY_MS = 5 if NETEM else 0
 with_netem = pytest.mark.skipif(not NETEM, reason="the hosts' kernel has no netem")
 
 
@@ -55,8 +56,8 @@ def pair() -> str:
 
 
 def over(rack: Rack, directory: Path, at: dict[str, str], more: str = "", six: bool = False) -> Path:
-    """Writes the pair with its nodes on hosts of the rack. `six`: the hosts are reached by IPv6; `more`:
-    further lines of the file.
+    """Writes the topology `pair` with its nodes on hosts of the rack. `six`: the hosts are reached by IPv6;
+    `more`: further lines of the file.
     """
     text = pair()
     used = [host for host in rack.hosts if host.name in at.values()]

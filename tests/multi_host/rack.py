@@ -1,8 +1,8 @@
 """Makes hosts for tests inside one kernel: namespaces with control groups, an address and an sshd each.
 
-They share the kernel's clock, so that the true offset of every estimate is known: zero. Killing its process 1
-ends a host like a power failure; the network between the hosts is a bridge with netem. machines.py makes
-hosts with kernels of their own for the same rack.
+They share the kernel's clock, so the true offset between any two is zero, and an estimate can be checked.
+Killing its process 1 ends a host like a power failure; the network between the hosts is a bridge with netem.
+machines.py makes hosts with kernels of their own for the same rack.
 """
 
 from __future__ import annotations
@@ -55,12 +55,14 @@ def ip(text: str, *more: str) -> None:
 
 
 class Host:
-    """A host in namespaces; the directory `place` has everything of it that survives a power failure."""
+    """A host in namespaces; the directory `place` holds the files that survive a power failure of the
+    host.
+    """
 
     def __init__(self, rack: Path, number: int) -> None:
         self.name, self.number = f"h{number}", number
         self.address, self.address6 = f"192.0.2.{10 + number}", f"2001:db8::{10 + number}"
-        self.mac = f"02:00:c0:00:02:{10 + number:02x}"  # a machine keeps its card's when it is off
+        self.mac = f"02:00:c0:00:02:{10 + number:02x}"  # a machine keeps its card's address when it is off
         self.place = rack / self.name
         self.place.mkdir()
         (self.place / "home").mkdir()
@@ -86,7 +88,7 @@ class Host:
 
     @classmethod
     def prepare(cls) -> None:
-        """Makes, once, the things that this kind of host needs besides the bridge."""
+        """Prepares, once, what this kind of host needs besides the bridge."""
 
     @classmethod
     def clear(cls) -> None:
@@ -128,7 +130,7 @@ class Host:
         self._until("its ssh server", self._listens)
 
     def clock_off_ns(self) -> tuple[int, int]:
-        """Returns bounds of the host's clock minus ours, obtained without asking over the network."""
+        """Returns bounds (ns) of the host's clock minus ours, without a message over the network."""
         return 0, 0
 
     def inside(self, *words: str) -> list[str]:
@@ -142,7 +144,7 @@ class Host:
         if (inside := self._child()) is not None:
             os.kill(inside, signal.SIGKILL)
         self.process.wait()
-        for tree in trees():  # a machine's control groups go with its power
+        for tree in trees():  # at a power failure, a machine's control groups vanish
             remove_tree(tree / self.name)
         subprocess.run(["ip", "link", "del", f"v{self.number}"], check=False, stderr=subprocess.DEVNULL)
         self.process = None
@@ -167,8 +169,8 @@ class Host:
             subprocess.run(self.inside("umount", program), check=True)
 
     def left(self) -> list[str]:
-        """Returns a line for everything of labs on the host: namespaces, groups, directories, VXLANs,
-        processes.
+        """Returns a line for each object of a lab that is left on the host: namespaces, groups, directories,
+        VXLANs, processes.
         """
         script = (
             "ls /run/netns; ls -d /sys/fs/cgroup/vnet/* /sys/fs/cgroup/*/vnet/* 2>/dev/null; "
@@ -204,7 +206,7 @@ class Host:
 
 
 class Rack:
-    """Hosts on one bridge, with this machine as the home of labs."""
+    """Hosts on one bridge; this machine is the home of their labs."""
 
     def __init__(self, place: Path, count: int, delay_ms: float = 0, kind: type[Host] = Host) -> None:
         self.place, self.delay_ms, self.kind = place, delay_ms, kind

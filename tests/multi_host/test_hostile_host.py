@@ -1,5 +1,5 @@
 """Tests a host that sends invalid messages in place of its part of a lab: its connection ends with the
-reason, and the lab goes on.
+reason, and the lab continues.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ MISSING = {
     "the agent: make setup": not AGENT.exists(),
     "root": os.geteuid() != 0,
 }
-# The quick tests of each place; the rest by hand: make test-hosts
+# The quick tests of each place; the others are run by hand: make test-hosts.
 QUICK = {"kernel": "over_two_hosts", "namespaces": "part_that_is_killed or cannot_carry or doctor"}
 ASKED = "VNET_TEST_HOSTS"  # names the tests to run instead, in the syntax of pytest's -k
 

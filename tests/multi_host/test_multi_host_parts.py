@@ -209,7 +209,7 @@ def test_links_are_held_against_what_lies_between_and_against_the_clocks() -> No
 
 
 class Told:
-    """A part with the facts that its tunnels need."""
+    """A part of a lab with the facts that its tunnels need."""
 
     def __init__(self, address: str) -> None:
         self.facts = {"address": address}
@@ -332,7 +332,7 @@ def test_a_part_whose_home_is_silent_ends_itself(tmp_path: Path) -> None:
     from orchestrator.lab.multi_host.part import Part
 
     read, write = os.pipe()
-    began = time.monotonic()  # before the part is there, which begins to wait at once
+    began = time.monotonic()  # measured before the part exists, because it begins to wait at once
     if (child := os.fork()) == 0:
         os.dup2(read, 0)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -341,7 +341,7 @@ def test_a_part_whose_home_is_silent_ends_itself(tmp_path: Path) -> None:
         part = Part(tmp_path / "home")
         part.agree(1.0)
         os._exit(part.run())
-    _, status = os.waitpid(child, 0)  # the pipe is open at this end, and nobody writes
+    _, status = os.waitpid(child, 0)  # this end of the pipe is open, and nobody writes to it
     for end in (read, write):
         os.close(end)
     assert os.waitstatus_to_exitcode(status) == 0

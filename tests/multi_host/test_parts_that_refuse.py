@@ -1,4 +1,6 @@
-"""Requests that no part expects, requests to nobody, and hosts that do not answer at the end of a lab."""
+"""Tests requests that no part expects, requests to hosts without a part, and hosts that do not answer at the
+end of a lab.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ class Line:
         self._answer = answer
 
     def expect_end(self) -> None:
-        """Does nothing: this end is expected."""
+        """Does nothing: the test expects the end of the connection."""
 
     def ask(self, verb: str, fields: object, on_answer: Callable[[dict[str, Any]], None]) -> int:
         if (answer := self._answer(self)) is not None:
@@ -116,7 +118,9 @@ def test_a_host_whose_files_cannot_be_fetched_is_left_nevertheless(tmp_path: Pat
 
 
 def test_a_host_that_is_lost_meanwhile_does_not_answer_for_another(tmp_path: Path) -> None:
-    """Shows that the driver waits for h2, which answers later, although h1 is lost as it gets the request."""
+    """Shows that the driver still waits for h2, which answers later, when h1 is lost while it gets the
+    request.
+    """
     asked: list[Callable[[dict[str, Any]], None]] = []
 
     class Slow(Line):

@@ -36,7 +36,9 @@ class Tree:
         self, address: str, *, ident: str = "8086:10c9", kind: str = "0x020000", driver: str | None = "igb",
         netdev: str | None = None, group: int | None = None, below: str = "",
     ) -> Path:  # fmt: skip
-        """Adds a PCI function; `below` is a device between the function and its interface (virtio0)."""
+        """Adds a PCI function; `below` is the name of a device between the function and its interface
+        (virtio0).
+        """
         real = self.root / "sys/devices/pci0000:00" / address
         real.mkdir(parents=True)
         vendor, device = ident.split(":")

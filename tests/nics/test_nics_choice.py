@@ -1,4 +1,4 @@
-"""Tests the choice of a NIC, and each reason why a lab may not have it, with its remedy."""
+"""Tests the choice of a NIC, and each reason why a lab may not use it, with the remedy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests real interfaces in labs: a veth pair plays cabled NIC ports, in a namespace that represents the
-machine.
+"""Tests real interfaces in labs: the ends of a veth pair stand for cabled NIC ports, in a namespace that
+represents the machine.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Machine:
         return self.directory / "state"
 
     def stands(self) -> list[object]:
-        """Returns the state of ports, routes and leases that must be the same after a lab."""
+        """Returns the state of ports, routes and leases, which must be the same before and after a lab."""
         found: list[object] = []
         for name in (self.a, self.b):
             (entry,) = json.loads(self.ip("-j", "-d", "addr", "show", "dev", name))
@@ -155,7 +155,7 @@ def test_a_start_that_fails_gives_them_back(machine: Machine) -> None:
 
 def test_down_repairs_after_kill_9(machine: Machine) -> None:
     assert machine.vnet("up", machine.file()).returncode == 0
-    # The launcher alone would end the namespaces, and with them the veth pair
+    # The launcher would end only the namespaces, and with them the veth pair.
     for role in ("launcher", "lab"):
         os.kill(lab_process(machine, role), signal.SIGKILL)
     assert machine.vnet("down", LAB).returncode == 0

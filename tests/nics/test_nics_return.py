@@ -1,5 +1,5 @@
-"""Tests the return of NICs: leases as files, functions bound to their driver again, and explained errors of
-libvirt.
+"""Tests how NICs are returned: leases are files, functions get their driver back, and errors of libvirt are
+explained.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def test_a_broken_lease_is_not_passed_over(tmp_path: Path) -> None:
 
 
 class Kernel:
-    """Reacts like the kernel to writes into a sysfs tree; with `slow`, the driver never binds."""
+    """Simulates the kernel's reaction to writes into a sysfs tree; with `slow`, the driver never binds."""
 
     def __init__(self, root: Path, slow: bool = False) -> None:
         self.root, self.slow, self.written = root, slow, list[str]()

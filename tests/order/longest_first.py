@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-# Below tests/, of all parts of `make test` that run files side by side.
+# Paths below tests/ of the longest files, in all parts of `make test` that run files side by side.
 LONGEST = (
     "scenarios/test_scenarios_in_a_guest.py",
     "ansible/test_ansible_playbooks.py",
@@ -51,4 +51,5 @@ def rank(path: str) -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: rank(item.path.as_posix()))  # stable: a file's tests keep their order
+    # the sort is stable: the tests of a file keep their order
+    items.sort(key=lambda item: rank(item.path.as_posix()))

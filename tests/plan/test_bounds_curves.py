@@ -14,15 +14,15 @@ from orchestrator.plan.bounds.network import Hop, Server, Stream
 
 
 def test_a_leaky_bucket_at_a_rate_latency_server_is_section_1_4_1() -> None:
-    """Shows that the delay is T + b/R and the output curve (r, b + rT)."""
+    """Shows that the delay bound is T + b/R and the output curve (r, b + rT)."""
     arrivals, server = Bucket(1000.0, 100.0), RateLatency(500.0, 2.0)
     assert server.delay_s(arrivals) == 2.0 + 1000 / 500
     assert server.output(arrivals) == Bucket(1200.0, 100.0)
 
 
 def test_two_servers_one_by_one_are_section_1_4_3() -> None:
-    """Shows that two delays one by one add up to b/R1 + (b + r T1)/R2 + T1 + T2, with which "pay bursts only
-    once" compares.
+    """Shows that the bounds of two servers, each analysed alone, add up to b/R1 + (b + r T1)/R2 + T1 + T2;
+    "pay bursts only once" gives a smaller bound.
     """
     b, r, first, second = 900.0, 50.0, RateLatency(300.0, 1.0), RateLatency(150.0, 2.0)
     behind = first.output(Bucket(b, r))
@@ -47,7 +47,7 @@ def test_an_unstable_server_has_no_bound() -> None:
 
 def test_the_drop_links_of_a_substation_take_what_is_printed() -> None:
     """Shows that a frame of 168 bytes, with preamble and checksum, takes 134.4 us at 10 Mbit/s and 13.44 us
-    at 100 Mbit/s.
+    at 100 Mbit/s, as the paper prints.
     """
     ways = [Server("drop", 10e6), Server("switch", 100e6)]
     (bound,) = analyse(ways, [_stream("message", "drop", "switch", bits=168 * 8)])

@@ -1,4 +1,6 @@
-"""Tests the bounds of whole topology files: which queue, which bytes and which flows they use."""
+"""Tests the bounds of whole topology files: the queue, the frame sizes and the flows from which they are
+computed.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def worst_ms(one: FlowBound) -> float:
 
 
 def test_first_in_first_out_waits_for_one_message_of_each() -> None:
-    found = bounds(FIFO)  # 4 messages of 1,000 B at 1 Mbit/s
+    found = bounds(FIFO)  # the bound covers 4 messages of 1,000 B at 1 Mbit/s
     assert worst_ms(found["meter1.out"]) == pytest.approx(10 + 4 * 8)
     assert found["meter1.out"].late
     assert found["meter1.out"].bound.least_s == pytest.approx(10e-3)
@@ -137,7 +139,8 @@ def test_what_end_nodes_take_comes_before_the_first_link() -> None:
     text = FILE.replace("dscp: EF, ", "").replace("OTHER", PACED).replace("SENDS", PUSH).replace("WAY", FIFO)
     plan = make_plan(parse("bounds.yaml", text.encode()))
     found = {one.flow.name: one for one in bounds_of(plan, node_ns=1_000_000).flows}
-    grown = 2e-3 * (3 * 30 * 8 + 100 / 958 * 1000)  # bursts, by 2 ms of each rate, kbit at 1 Mbit/s: ms
+    # ms: the bursts grow by 2 ms of each flow's rate; in kbit, sent at 1 Mbit/s
+    grown = 2e-3 * (3 * 30 * 8 + 100 / 958 * 1000)
     assert worst_ms(found["meter1.out"]) == pytest.approx(2 + 10 + 4 * 8 + grown)
 
 

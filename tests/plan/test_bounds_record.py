@@ -34,7 +34,8 @@ def written(run_dir: Path, text: str = UDP, time: str = "virtual", **said: int) 
 def test_end_nodes_take_what_is_known_of_the_kind_of_time(tmp_path: Path, time: str, node_ns: int) -> None:
     found = written(tmp_path, time=time)
     assert found is not None and found["node_ns"] == node_ns
-    # 958 B and headers of 42 B are 1 ms on each of two links; what the node takes makes no second message.
+    # 958 B and headers of 42 B take 1 ms on each of two links; the time in the node does not count a second
+    # message.
     assert found["bounds"][0]["worst_ns"] == pytest.approx(2_000_000 + 2 * node_ns, rel=0.01)
 
 

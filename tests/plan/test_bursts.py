@@ -1,4 +1,4 @@
-"""Tests that a schedule which exceeds a link's rate is noted, with both figures."""
+"""Tests that a schedule that exceeds a link's rate gives a note with both rates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def notes(sender: str, rate: str, receiver: str = "udp: {listen: 9000}", duplex:
     return [note for note in plan.notes if "pile up" in note.text]
 
 
-# 1,699 B are 19 packets of at most 113: 1,699 + 19 x 34 = 2,345 B, 75.04 ms at 250 kbit/s; 225.12 to 3.
+# 1,699 B are sent in 19 packets of at most 113 B with headers of 34 B: 1,699 + 19 x 34 = 2,345 B, which take
+# 75.04 ms at 250 kbit/s; to three receivers 225.12 ms.
 def test_all_copies_of_a_message_pass_the_link_before_the_next_is_due() -> None:
     assert notes(UDP, "4 /s") == []
     (note,) = notes(UDP, "5 /s")
@@ -51,12 +52,13 @@ def test_one_after_the_other_is_one_copy() -> None:
 
 @pytest.mark.parametrize(("rate", "count"), [("3 /s", 0), ("4 /s", 1)])
 def test_multicast_passes_once_for_all(rate: str, count: int) -> None:
-    # There once, back three times: 300.16 ms of the shared transmitter.
+    # One message there and three back take 300.16 ms of the shared transmitter.
     found = notes(PGM, rate, "zeromq: {sub: utility}", "half")
     assert len(found) == count and all("at least 300.16 ms" in note.text for note in found)
 
 
-# Both nodes' links are shaped at their own eth0: there once, back once, each 4.8 ms of 1,200 B at 2 Mbit/s.
+# Both nodes' links are shaped at their own eth0: one message there and one back each take 4.8 ms (1,200 B at
+# 2 Mbit/s).
 OWN_LINKS = """\
 name: own-links
 segments: {lan: {subnet: 10.1.0.0/24}}

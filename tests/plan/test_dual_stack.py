@@ -211,7 +211,7 @@ def test_mistakes_of_two_families_are_refused(old: str, new: str, said: str) -> 
 def test_a_family_that_a_side_does_not_have_is_refused() -> None:
     text = DUAL.replace('[10.2.0.0/24, "fd00:2::/64"]', "10.2.0.0/24")
     assert "server has no address of it" in refused(text.replace("to: server,", "to: server, family: ipv6,"))
-    plan(text)  # by the family that both have
+    plan(text)  # the address family that both nodes have
 
 
 def test_joined_segments_have_the_same_list() -> None:

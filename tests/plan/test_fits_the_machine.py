@@ -1,4 +1,6 @@
-"""Tests predictions, and that a lab too large for a machine is refused before anything is made."""
+"""Tests predictions of a lab's needs, and that a lab too large for the machine is refused before anything is
+made.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def _value(plan: Plan, name: str, scope: str) -> float:
 
 
 def test_predictions_of_scenario_1(plan: Plan) -> None:
-    # 10 ms each way, and 1514 bytes at 1 Gbit/s each way.
+    # There and back: 10 ms of delay each way, and 1514 bytes at 1 Gbit/s each way.
     assert _value(plan, "round trip", "broker <-> client") == pytest.approx(
         0.02 + 2 * 1514 * 8 / 1e9, abs=1e-9
     )

@@ -1,6 +1,4 @@
-"""Tests IPv6 in a plan: assigned subnets, separate routes of each family, static neighbours, reported
-mistakes.
-"""
+"""Tests IPv6 in a plan: assigned subnets, routes of each family, static neighbours, reported mistakes."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ links:
   near: {between: [r1, r2], forward: {delay: 3 ms}}
   far: {between: [r2, r3], both: {delay: 4 ms}, subnet: "fdff::/126"}
 """
-# The same routers, with a way of IPv4 of its own between two segments.
+# The same routers, with a route of their own for IPv4 between two segments.
 BOTH = LINE.replace(
     "segments: {",
     "routing: {by: hops, family: ipv4}\nsegments: {old: {subnet: 10.1.0.0/24}, new: {subnet: 10.2.0.0/24}, ",

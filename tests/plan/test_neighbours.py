@@ -1,4 +1,6 @@
-"""Tests that static neighbours are planned where resolving them would lose messages, and nowhere else."""
+"""Tests that static neighbours (ARP entries) are planned where address resolution would lose messages, and
+nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +47,11 @@ def knows(made: Plan) -> dict[str, list[str]]:
     ("rate", "delay", "known"),
     [
         ("3000", "1 s", True),
-        ("3000", "30 ms", True),  # 93 frames come within 31 ms
+        ("3000", "30 ms", True),  # 93 frames arrive within 31 ms, more than may wait for an answer
         ("1000", "30 ms", False),
         ("1", "400 ms", False),
-        ("1", "600 ms", True),  # a round trip near to the second after which the kernel asks again
+        # the round trip is almost as long as the second after which the kernel repeats a request
+        ("1", "600 ms", True),
         ("3000", "0 ms", False),
     ],
 )
@@ -60,9 +63,9 @@ def test_where_a_round_trip_holds_more_than_the_kernel_keeps(rate: str, delay: s
 @pytest.mark.parametrize(
     ("rate", "loss", "known"),
     [
-        ("1000", "loss: 1 %", True),  # one asking in fifty is lost, and then a second's messages
-        ("50", "loss: 1 %", False),  # these wait a second, and come late
-        ("1", "loss: 15 %", True),  # 28 of 100 there and back: three in a row
+        ("1000", "loss: 1 %", True),  # one request in fifty is lost, and then the messages of a second
+        ("50", "loss: 1 %", False),  # messages wait for a second and arrive late, but none is lost
+        ("1", "loss: 15 %", True),  # 28 of 100 requests or answers are lost: three in a row may be
         ("1", "loss: 5 %", False),
         ("1000", "corrupt: 1 %", True),
         ("1000", "gilbert_elliott: {good_to_bad: 1 %, bad_to_good: 99 %, loss_in_bad: 100 %}", True),

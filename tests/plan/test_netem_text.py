@@ -50,7 +50,7 @@ def test_text(wanted: Impairment, text: str) -> None:
 
 
 def test_the_limit_follows_rate_and_delay() -> None:
-    # 1 Gbit/s for 10 ms is 1.25 MB; twice that in packets of 256 bytes is 9766.
+    # 1 Gbit/s for 10 ms are 1.25 MB; twice that, in packets of 256 bytes, is 9766 packets.
     assert queue_limit(10 * MS, 0, 10**9) == 9766
     assert queue_limit(10 * MS, MS, 10**9) == 13672
     assert queue_limit(0, 0, 10**9) == 1000

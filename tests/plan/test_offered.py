@@ -1,4 +1,6 @@
-"""Tests the predicted frames and bits a second against a work's arithmetic, and what counts as offered."""
+"""Tests the predicted frames/s and bit/s against the figures of a paper, and which messages count as offered
+load.
+"""
 
 from __future__ import annotations
 
@@ -63,9 +65,9 @@ run: {hold: 10 s}
 @pytest.mark.parametrize(
     ("software", "expected"),
     [
-        # an answer is a frame, too: 5 a second of 42 + 58 B, and as many of 42 + 158 B
+        # an answer is a frame too: 5 frames/s of 42 + 58 B, and as many of 42 + 158 B
         ("ask: {udp: {to: b, request: {size: 58 B, reply: 158 B, rate: 5 /s}}}", (10.0, 5 * 8 * 300.0)),
-        ("copy: {bulk: {to: b}}", None),  # no clock decides when it sends
+        ("copy: {bulk: {to: b}}", None),  # no schedule determines when it sends
     ],
 )
 def test_what_is_offered(software: str, expected: tuple[float, float] | None) -> None:

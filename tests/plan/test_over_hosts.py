@@ -1,5 +1,5 @@
-"""Tests the plan of a lab over several hosts: sites stay whole; tunnels, MTUs, notes, inventory
-and refusals.
+"""Tests the plan of a lab over several hosts: sites stay on one host; tunnels, MTUs, notes, inventory and
+refusals.
 """
 
 from __future__ import annotations

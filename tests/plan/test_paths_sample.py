@@ -1,6 +1,4 @@
-"""Tests the choice of paths that are printed and proven if there are too many: an even sample of
-all pairs.
-"""
+"""Tests which paths are printed and proven if there are too many: an even sample of all pairs of nodes."""
 
 from __future__ import annotations
 
@@ -30,5 +28,5 @@ def test_every_node_of_a_long_line_is_in_the_sample() -> None:
     links = "".join(f"  l{i}: {{between: [r{i}, r{i + 1}]}}\n" for i in range(size - 1))
     found = pairs(make_plan(parse("line.yaml", f"name: line\nnodes:\n{nodes}links:\n{links}".encode())))
     assert len(found) == len({(a.name, b.name) for a, b in found}) == MOST_PAIRS
-    # The first ends of combinations thin out towards the last nodes, which are second ends all the more.
+    # In pairs (first, second) of a list, later nodes are rarely the first and often the second.
     assert len({node.name for pair in found for node in pair}) > 0.9 * size

@@ -1,4 +1,4 @@
-"""Compares plans of small topologies with stored ones, word for word; VNET_WRITE_GOLDENS=1 stores
+"""Compares plans of small topologies with stored plans, word for word; VNET_WRITE_GOLDENS=1 stores
 them anew.
 """
 

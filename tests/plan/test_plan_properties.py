@@ -152,7 +152,9 @@ def events_are_in_order_inside_their_phase_and_undone(plan: Plan) -> None:
 @given(plans())
 @settings(deadline=None, max_examples=60)
 def test_each_property_holds_of_every_plan(plan: Plan) -> None:
-    """Checks all properties above of each plan: to draw and to make one takes longer than to check it."""
+    """Checks all the properties above on each plan, because drawing and making a plan takes longer than
+    checking it.
+    """
     names_and_addresses_are_unique_and_fit(plan)
     clients_connect_one_after_another_subscribers_first(plan)
     schedules_and_topics_are_permutations(plan)

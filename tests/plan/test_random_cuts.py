@@ -1,4 +1,4 @@
-"""Tests `disconnect`: links are cut at random times that the seed fixes, each by itself."""
+"""Tests `disconnect`: each link is cut by itself at random times that follow from the seed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def events(seed: int = 1, count: int = 2, more: str = "") -> list[Event]:
 
 
 def cuts(found: list[Event], link: str) -> list[tuple[int, int]]:
-    """Returns when a link goes down and comes up again, in turns."""
+    """Returns the times at which a link goes down and up again, in turns."""
     of_link = [event for event in found if event.targets == (link,)]
     assert [e.action for e in of_link] == ["link-down", "link-up"] * (len(of_link) // 2)
     times = [event.at_ns for event in of_link]
@@ -57,7 +57,9 @@ def test_the_event_ends_with_all_links_mended() -> None:
 
 @pytest.mark.parametrize(("which", "mean_s"), [("up", 5.0), ("down", 1.0)])
 def test_times_are_exponential_with_the_means_of_the_file(which: str, mean_s: float) -> None:
-    """Shows that mean and standard deviation are equal, as those of an exponential distribution are."""
+    """Shows that the mean and the standard deviation of the times are equal, as for an exponential
+    distribution, and are those of the file.
+    """
     drawn, all_cuts = list[int](), events(count=30)
     for n in range(1, 31):
         found = cuts(all_cuts, f"access-station{n}")

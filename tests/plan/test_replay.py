@@ -1,4 +1,4 @@
-"""Tests the schedule that a trace becomes: states in time and order, and outages that end on time."""
+"""Tests the schedule that a trace becomes: states with their times in order, and outages that end on time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestrator.queueing import fifo
 
 MS = 10**6
 BASE = Impairment(rate_bps=10**6, limit_packets=1000, queue=fifo.of_length(1000))
-MOST = 300  # moments looked at; with `repeat` there is no end
+MOST = 300  # number of moments that are examined; with `repeat` a trace has no end
 
 
 @st.composite

@@ -52,8 +52,8 @@ def _plan(network: dict[str, Any], by: str, ecmp: bool, kind: Family) -> Plan:
 
 
 def _oracle(plan: Plan, by: str) -> networkx.MultiDiGraph:
-    """Returns the plan's network as a networkx graph of nodes and subnets, in which only forwarding nodes let
-    paths through.
+    """Returns the plan's network as a networkx graph of nodes and subnets in which paths lead only through
+    forwarding nodes.
     """
     graph = networkx.MultiDiGraph()
     for link in plan.links:
@@ -63,7 +63,7 @@ def _oracle(plan: Plan, by: str) -> networkx.MultiDiGraph:
     for node in plan.nodes:
         for card in node.interfaces:
             if card.segment[0] != "l" or card.segment == "lonely":
-                step = 0 if by == "delay" else 1  # a hop over a segment; half on each side
+                step = 0 if by == "delay" else 1  # a hop over a segment costs 1, half on each side
                 graph.add_edge(node.name, card.segment, weight=step / 2)
                 graph.add_edge(card.segment, node.name, weight=step / 2)
     return graph

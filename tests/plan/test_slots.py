@@ -1,4 +1,4 @@
-"""Compares the wait of a single frame for a slot with netem's own steps, drawn many times."""
+"""Compares the computed wait of a single frame for a slot with a simulation of netem's own steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests `split`: the links between sets go down, and nothing else."""
+"""Tests the event `split`: it sets the links between the given sets of nodes down, and no other link."""
 
 from __future__ import annotations
 

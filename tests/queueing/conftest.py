@@ -1,4 +1,6 @@
-"""Makes the helpers of the neighbouring test directories (labs and places) importable here."""
+"""Lets the tests of this directory import the helper modules of tests/lab and tests/virtual, such as
+lab_plans.
+"""
 
 from __future__ import annotations
 

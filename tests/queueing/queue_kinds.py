@@ -1,4 +1,6 @@
-"""Lists the examples of every registered kind of queue, as in the plan, and of what stands without one."""
+"""Lists examples of every registered kind of queue, as they stand in the plan, and of impairments without a
+queue.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,9 @@ DELAYED = {
     f"{kind} after netem": sized(dataclasses.replace(wanted, delay_ns=5 * MS, loss=0.01))
     for kind, wanted in RATED.items()
 }
-# As of the sender's own card: without netem.
+# Impairments of the sender's own interface: without netem.
 HELD = {f"{kind} of a card": dataclasses.replace(wanted, backpressure=True) for kind, wanted in RATED.items()}
-# Those that a class of htb keeps the rate of, where a trace changes it.
+# Kinds that a class of htb holds when a trace changes the class's rate.
 STEERED = {
     f"{kind} of a trace": dataclasses.replace(
         wanted, queue=dataclasses.replace(DISCIPLINES[kind], steered=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 FLOOD = {"protocol": "udp", "rate": "4 Mbit/s", "size": "1000 B"}
 SPARSE = {"size": "200 B", "rate": "50 /s"}
-FRAME_NS = 1518 * 8 * 10**9  # over the rate: what a full frame takes
+FRAME_NS = 1518 * 8 * 10**9  # divided by a rate in bit/s: the time (ns) that a full frame takes
 
 
 def topology(name: str, pairs: dict[str, dict[str, Any]], hold: str = "12 s") -> str:
@@ -50,7 +50,7 @@ def greedy_and_sparse(pair: str, link: dict[str, Any]) -> dict[str, Any]:
 
 
 def greedy(pair: str, link: dict[str, Any], ecn: bool) -> dict[str, Any]:
-    """Returns a pair with a TCP transfer alone, with or without explicit congestion notification."""
+    """Returns a pair with only a TCP transfer, with or without explicit congestion notification."""
     argv = ["sysctl", "-w", f"net.ipv4.tcp_ecn={int(ecn)}"]
     return {
         "link": {"both": link},
@@ -63,7 +63,7 @@ def greedy(pair: str, link: dict[str, Any], ecn: bool) -> dict[str, Any]:
 
 
 def floods(pair: str, link: dict[str, Any], ports: dict[str, int]) -> dict[str, Any]:
-    """Returns a pair with a flood to each port."""
+    """Returns a pair with one flood of datagrams to each port."""
     return {
         "link": {"both": link},
         "source": {

@@ -43,7 +43,7 @@ def test_tc_gets_every_setting_and_the_counter_of_marks_has_its_place() -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yields the run's directory."""
+    """Yields the directory of a run in virtual time."""
     if why := kernel_missing():
         pytest.skip(why)
     place = Place(tmp_path_factory.mktemp("codel"))
@@ -61,7 +61,7 @@ def median_ns(run: Path, pair: str) -> float:
 @pytest.mark.uml
 @pytest.mark.timeout(120)
 def test_messages_wait_for_a_short_queue_in_place_of_a_long_one(run: Path) -> None:
-    assert median_ns(run, "short") < 30 * MS  # 5 ms of delay, a target of 5 ms, frames of 2.4 ms
+    assert median_ns(run, "short") < 30 * MS  # the delay is 5 ms, codel's target 5 ms, a frame takes 2.4 ms
     assert median_ns(run, "deep") > 200 * MS
 
 

@@ -1,4 +1,6 @@
-"""Tests the queue kind `fq`: its mistakes, its text, and its marks of a sender with DCTCP."""
+"""Tests the queue kind `fq`: its mistakes in files, its `tc` text, and its ECN marks for a sender
+with DCTCP.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ DELAY_NS, FAST_BPS = 5 * MS, 5_000_000
 
 
 def dctcp(pair: str, queue: dict[str, Any]) -> dict[str, Any]:
-    """Returns a pair with a greedy transfer of DCTCP and few messages beside it."""
+    """Returns a pair with a greedy transfer that uses DCTCP, and few messages beside it."""
     found = greedy_and_sparse(pair, {**FAST, **queue})
     ecn = "net.ipv4.tcp_ecn=1"
     found["source"]["ecn"] = {"command": ["sysctl", "-w", ecn], "at_end": "exited"}
@@ -82,7 +84,7 @@ def test_a_setting_that_the_kernel_shows_otherwise_is_told(shown: dict[str, Any]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yields the run's directory."""
+    """Yields the directory of a run in virtual time."""
     if why := kernel_missing():
         pytest.skip(why)
     place = Place(tmp_path_factory.mktemp("fq"))

@@ -1,4 +1,6 @@
-"""Tests the queue kind `fq_pie`: its mistakes, its text, and its effect on a greedy transfer."""
+"""Tests the queue kind `fq_pie`: its mistakes in files, its `tc` text, and its effect on a greedy
+transfer.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def test_tc_gets_every_setting_and_other_flows_create_the_queue_anew() -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yields the run's directory."""
+    """Yields the directory of a run in virtual time."""
     if why := kernel_missing():
         pytest.skip(why)
     place = Place(tmp_path_factory.mktemp("fq-pie"))

@@ -1,5 +1,5 @@
-"""Tests half duplex (one transmitter for both directions) on the host, in virtual time and with the fake
-driver.
+"""Tests half duplex (one transmitter for both directions) on the host's kernel, in virtual time and with the
+fake driver.
 """
 
 from __future__ import annotations
@@ -140,10 +140,10 @@ def test_a_frame_passes_the_medium_of_each_segment_that_it_comes_to() -> None:
 
 
 def test_a_rate_that_was_not_offered_cannot_be_told() -> None:
-    """Shows the verdict "cannot tell" for 10 Gbit/s, for which the machine cannot send frames fast enough."""
+    """Shows the verdict "cannot tell" for a rate of 10 Gbit/s, at which the machine cannot send frames."""
     plan = make_plan(parse("half.yaml", text(both={"rate": "10 Gbit/s"})))
-    apart_ns = 4000  # 1514 B: 3 Gbit/s of each direction
-    count = 6000  # more than what passes before the rate holds
+    apart_ns = 4000  # 1514 B every 4 us: 3 Gbit/s in each direction
+    count = 6000  # more frames than pass before the rate limit has an effect
     seen = Seen(count, count, 0, 0, (1,) * count, tuple(range(0, count * apart_ns, apart_ns)))
     tolerances = settle(plan.proof, kernel="uml", virtual=True, quiet=None)
     (line,) = half_duplex.judge(
@@ -163,8 +163,9 @@ def test_a_small_mtu_is_the_shared_devices_too() -> None:
 
 @pytest.mark.parametrize("rate", ["106 kbit/s", "2 Mbit/s", "50 Mbit/s"])
 def test_trains_are_long_enough_for_the_tolerance(rate: str) -> None:
-    """Shows that the planned trains, over a medium that sends their frames one after the other, tell the
-    rate."""
+    """Shows that the planned trains are long enough to measure the rate over a medium that sends their frames
+    one after the other.
+    """
     plan = make_plan(parse("half.yaml", text(both={"rate": rate})))
     tolerances = settle(plan.proof, kernel="uml", virtual=True, quiet=None)
     trains = half_duplex.probes(plan.links, tolerances, 1200 * SECOND)

@@ -11,7 +11,7 @@ import pytest
 from virtual_place import PROJECT, Place, kernel_missing
 
 pytestmark = pytest.mark.uml
-DEADLINE_NS = 50_000_000  # deadline of the file's alarms
+DEADLINE_NS = 50_000_000  # ns, deadline of the alarms in the topology file
 
 
 @pytest.fixture(scope="module")

@@ -43,13 +43,14 @@ class Uml:
     def __init__(self, directory: Path) -> None:
         if why := kernel_missing():
             pytest.skip(why)
-        self._own_state = tempfile.TemporaryDirectory(prefix="vnet-state-")  # short: it holds sockets
+        # a short path, because it holds sockets
+        self._own_state = tempfile.TemporaryDirectory(prefix="vnet-state-")
         self.place = Place(directory, {"VNET_STATE_DIR": self._own_state.name})
         (directory / "pair.yaml").write_text(PAIR)
         done = self.place.vnet("up", "pair.yaml", "--kernel", "uml", timeout_s=90)
         assert done.returncode == 0, done.stderr
         self.state_dir = Path(self._own_state.name) / "queues-contract"
-        deadline = time.monotonic() + 30  # the guest's socket is outside a beat after it is inside
+        deadline = time.monotonic() + 30  # the guest's socket appears outside a moment after it exists inside
         while not (self.state_dir / "control.sock").exists():
             assert time.monotonic() < deadline, "no control socket within 30 s"
             time.sleep(0.05)
@@ -80,8 +81,8 @@ def on_the_host(lab: Any) -> bool:
 
 
 def lacking(lab: Any, *wanted: Impairment) -> str | None:
-    """Returns the first kind of queue that the host's kernel lacks for these impairments; None if
-    it has all.
+    """Returns the first kind of queue of these impairments that the host's kernel lacks; None if it
+    has all.
     """
     if not on_the_host(lab):
         return None
@@ -90,7 +91,7 @@ def lacking(lab: Any, *wanted: Impairment) -> str | None:
 
 
 def put(lab: Any, wanted: Impairment) -> Impairment:
-    """Sets the impairment, which the lab reads back and compares, and returns the one read back."""
+    """Sets the impairment, which the lab reads back and compares, and returns what was read."""
     call = Control(lab).call
     answer = call("link", link="far", forward=dataclasses.asdict(wanted))
     assert answer["ok"], answer

@@ -1,4 +1,4 @@
-"""Tests every kind of queue without a kernel: tc's arguments, and that the read-back notices every
+"""Tests every kind of queue without a kernel: the arguments for `tc`, and that the read-back notices every
 difference.
 """
 
@@ -25,7 +25,7 @@ DEVICE = "wan-a"
 
 
 def tools(*changes: tuple[Impairment, Impairment]) -> list[dict[str, Any]]:
-    """Returns the qdiscs that the fake tools report after these changes."""
+    """Returns the qdiscs that the simulated tools report after these changes."""
     fake = FakeTools()
     fake.run("ip", "core", f"link add name {DEVICE} type veth peer name wan-b\n")
     for before, after in changes:
@@ -55,7 +55,7 @@ def test_every_kind_becomes_every_other(first: str, second: str) -> None:
 
 
 def ahead(*names: str) -> Impairment:
-    """Returns the example of htb with these classes ahead of the others."""
+    """Returns the example of htb with these classes before the others."""
     queue = DISCIPLINES["htb"]
     bands = tuple(dataclasses.replace(one, ahead=one.name in names) for one in queue.bands)
     return dataclasses.replace(RATED["htb"], queue=dataclasses.replace(queue, bands=bands))
@@ -97,15 +97,15 @@ def test_a_change_of_numbers_keeps_what_waits(kind: str) -> None:
     queue_kind = queueing.QUEUE_KINDS[kind]
     again = (
         queue_kind.changes(before, after, Place(DEVICE, "root")) is None
-    )  # this kernel's kind changes nothing
+    )  # in this kernel, the kind changes nothing
     assert (" del " in text) == again and "filter add" not in text
     assert queueing.mismatches(after, tools((Impairment(), before), (before, after)), DEVICE) == []
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_any_other_number_in_the_kernel_is_noticed(name: str) -> None:
-    """Shows that the read-back notices a change of any value, except the places of qdiscs and a token
-    bucket's burst.
+    """Shows that the read-back notices a change of any number, except the positions of qdiscs and the burst
+    of a token bucket.
     """
     wanted = ALL[name]
     entries = tools((Impairment(), wanted))
@@ -209,8 +209,8 @@ HOLDS = {"prio": 120, "htb": 80, "red": 12_858, "fq_codel": 1000, "cake": 16_385
 @pytest.mark.parametrize("kind", RATED)
 @pytest.mark.parametrize("also", ["", " after netem"])
 def test_netem_has_room_for_all_that_waits_in_the_queue_below(kind: str, also: str) -> None:
-    """Shows that netem's limit includes the packets in the queue below; otherwise it would drop packets for
-    an empty class.
+    """Shows that netem's limit includes the packets in the queue below it; otherwise netem would drop packets
+    of an empty class.
     """
     wanted = ALL[kind + also]
     holds = HOLDS[kind] if kind in HOLDS else DISCIPLINES[kind].settings["limit_packets"]

@@ -1,5 +1,5 @@
-"""Tests the effect of every kind of queue on real traffic in one virtual run, each kind beside a link without
-it.
+"""Tests the effect of every kind of queue on real traffic in one run in virtual time, each kind beside a link
+without it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ pytestmark = [pytest.mark.uml, pytest.mark.timeout(120)]
 MS = 10**6
 DELAY_NS = 5 * MS
 SLOW_BPS, FAST_BPS = 2_000_000, 5_000_000
-OVERHEAD = 1042 / 1000  # frame over payload of the floods
+OVERHEAD = 1042 / 1000  # frame bytes divided by payload bytes of the floods
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yields the run's directory."""
+    """Yields the directory of the run."""
     if why := kernel_missing():
         pytest.skip(why)
     place = Place(tmp_path_factory.mktemp("queues"))
@@ -53,7 +53,9 @@ def transfers(run: Path, pair: str, leg: int) -> pl.DataFrame:
 
 
 def received_bps(run: Path, name: str) -> float:
-    """Returns the receiver's rate, from its records per second without the first three and the last three."""
+    """Returns the receiver's rate (bit/s), from its records of each second without the first three and the
+    last three.
+    """
     legs = pl.read_parquet(run / "transfers.parquet").filter(name=name, leg=1).sort("t_ns")
     first, last = legs.row(3, named=True), legs.row(-4, named=True)
     return (last["bytes"] - first["bytes"]) * 8e9 / (last["t_ns"] - first["t_ns"])
@@ -115,7 +117,8 @@ def test_classes_get_what_they_are_guaranteed_and_not_more_than_their_ceiling(ru
     assert small > 800_000
     assert large > 2_400_000
     assert capped == pytest.approx(320_000, rel=0.03)
-    assert large / small == pytest.approx(3, rel=0.1)  # the rest is shared in proportion
+    # the classes share the rest in proportion to their guaranteed rates
+    assert large / small == pytest.approx(3, rel=0.1)
     assert small + large + capped == pytest.approx(4_000_000, rel=0.02)
 
 
@@ -160,7 +163,7 @@ def test_each_band_has_counters_of_its_own(run: Path) -> None:
     for of, columns in (
         (prio, ("packets", "bytes", "dropped")),
         (htb, ("packets", "bytes", "dropped")),
-        (cake, ("packets", "dropped")),  # cake's bytes count arriving packets
+        (cake, ("packets", "dropped")),  # cake counts bytes of arriving packets, so bytes are left out
     ):
         below = [row for name, row in of.items() if name is not None]
         for column in columns:

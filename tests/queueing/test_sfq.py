@@ -1,4 +1,6 @@
-"""Tests the queue kind `sfq`: its mistakes, changes, and its effect on messages beside a greedy transfer."""
+"""Tests the queue kind `sfq`: its mistakes in files, changes, and its effect on messages beside a greedy
+transfer.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def test_tc_gets_every_setting_and_a_change_of_them_creates_the_queue_anew() -> 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yields the run's directory."""
+    """Yields the directory of a run in virtual time."""
     if why := kernel_missing():
         pytest.skip(why)
     place = Place(tmp_path_factory.mktemp("sfq"))

@@ -102,7 +102,7 @@ def test_nobody_else_changes_such_a_link(place: Place) -> None:
 
 
 class Stage:
-    """A lab with the parts that Replay uses (clock, links, `tc`); its time advances only on request."""
+    """A lab reduced to the parts that Replay uses (clock, links, `tc`); its time advances only on request."""
 
     def __init__(self, run_dir: Path, plan: Plan) -> None:
         self.run_dir, self.plan, self.now = run_dir, plan, 0

@@ -22,8 +22,8 @@ def far() -> Iterator[FarMachine]:
     """Yields another machine: a home, a state directory and an ssh server of its own."""
     if not SSHD.exists() or shutil.which("ssh") is None:
         pytest.skip("needs an ssh server to start and the client: images/packages.sh far")
-    place = Path(tempfile.mkdtemp(prefix="vf"))  # short: sockets are below it
-    place.chmod(0o711)  # QEMU's account passes through
+    place = Path(tempfile.mkdtemp(prefix="vf"))  # a short path, because sockets are below it
+    place.chmod(0o711)  # lets QEMU's account enter the directory
     machine = FarMachine(place)
     try:
         machine.start()

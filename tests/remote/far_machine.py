@@ -15,7 +15,8 @@ from pathlib import Path
 from orchestrator.kernel.uml.binaries import find_binaries
 
 SSHD = Path("/usr/sbin/sshd")
-PRIVILEGES = Path("/run/sshd")  # sshd of root wants this directory, which its package makes at every start
+# sshd, started by root, needs this directory, which its package makes at every boot
+PRIVILEGES = Path("/run/sshd")
 CONFIG = """\
 Port {port}
 ListenAddress 127.0.0.1
@@ -65,12 +66,12 @@ class FarMachine:
         return f"ssh://127.0.0.1:{self.port}"
 
     def know(self, name: str, host: str) -> None:
-        """Writes a file of known hosts in which this machine has the key `host`."""
+        """Writes a file of known hosts that names `host` as this machine's key."""
         public = (self.place / f"{host}.pub").read_text()
         (self.place / name).write_text(f"[127.0.0.1]:{self.port} {public}")
 
     def ssh(self, key: str = "mine", known: str = "known") -> dict[str, str]:
-        """Returns the environment of a user who has that key and those known hosts."""
+        """Returns the environment of a user who has that key and that file of known hosts."""
         config = self.place / f"{key}-{known}.config"
         config.write_text(CLIENT.format(place=self.place, key=key, known=known))
         return {"VNET_SSH": f"ssh -F {config}"}
@@ -96,7 +97,7 @@ class FarMachine:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """Stops the ssh server; open sessions go on."""
+        """Stops the ssh server; open sessions continue."""
         if self._server is not None:
             self._server.terminate()
             self._server.wait()

@@ -101,7 +101,7 @@ def test_ctrl_c_brings_home_what_was_measured(vnet: CommandLine, far: FarMachine
     running = begun(vnet, far)
     for _ in range(presses):
         running.send_signal(signal.SIGINT)
-        time.sleep(0.3)  # two at once are one
+        time.sleep(0.3)  # two signals at once count as one
     _, said = running.communicate(timeout=60)
     assert running.returncode == 130, said
     assert manifest(vnet)["state"] == "interrupted"
@@ -143,7 +143,7 @@ def test_kill_9_of_everything_here_loses_nothing(vnet: CommandLine, far: FarMach
 @pytest.mark.uml
 @pytest.mark.slow
 @uml
-@pytest.mark.sweep  # chaos/test_faults.py cuts a connection; the next test loses one for longer
+@pytest.mark.sweep  # chaos/test_faults.py cuts a connection, and the next test loses one for longer
 def test_a_lost_connection_fails_the_run_and_keeps_its_data(vnet: CommandLine, far: FarMachine) -> None:
     running = begun(vnet, far)
     os.kill(process(vnet, "ssh"), signal.SIGKILL)

@@ -1,5 +1,5 @@
-"""Tests virtual machines on another machine: its libvirt's URI in the topology file, images copied there,
-consoles here.
+"""Tests virtual machines on another machine: the libvirt URI in the topology file, images that are copied
+there, consoles here.
 """
 
 from __future__ import annotations
@@ -50,12 +50,13 @@ pytestmark = [
 def test_a_machine_there_is_worked_on_from_here(
     vnet: CommandLine, far: FarMachine, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    vnet.more = {"VNET_SSH": "ssh -F /dev/null -o IdentitiesOnly=yes"}  # the URI says the rest
+    vnet.more = {"VNET_SSH": "ssh -F /dev/null -o IdentitiesOnly=yes"}  # the URI contains the rest
     monkeypatch.setenv("VNET_SSH", vnet.more["VNET_SSH"])
     import libvirt  # type: ignore[import-untyped]
 
     far.stop()
-    far.state = daemon.states  # that daemon sees these mounts, as a server's daemon sees all of its machine
+    # lets that daemon see these mounts, as a server's daemon sees all of its machine
+    far.state = daemon.states
     far.start()
     query = f"keyfile={far.place}/mine&known_hosts={far.place}/known&{daemon.uri.partition('?')[2]}"
     file = tmp_path / "remote-vm.yaml"

@@ -1,4 +1,4 @@
-"""Judges expectations on a run, and changes its messages first."""
+"""Judges expectations on a run, with changed messages if a test wants them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def judgement(run: Cell, **what: Any) -> tuple[str, str]:
 
 
 def altered(run: Path, **columns: pl.Expr) -> Cell:
-    """Returns the run with other columns of messages, judged by them."""
+    """Returns the run with changed columns of its messages, for judgement."""
     table = pl.read_parquet(run / "messages.parquet")
     table.with_columns(**columns).write_parquet(run / "messages.parquet")
     (run / "summary.json").unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Checks the rules for every report page, which it reads as a browser would."""
+"""Reads a report page as a browser would, and checks the rules that hold for every page."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def run_of(
     captures: dict[str, Path] | None = None,
     **tables: pl.DataFrame,
 ) -> Run:
-    """Returns a run that has only these parts."""
+    """Returns a run object that has only the given parts."""
     planned = plan if isinstance(plan, Plan) else NO_PLAN if plan is None else plan_of(plan)
     return Run(
         path,

@@ -1,4 +1,6 @@
-"""Makes a run with more than a paper's workload: requests, pushes, a bulk transfer, TCP connections."""
+"""Makes a run with more kinds of traffic than a paper's workload: requests, pushes, a bulk transfer, TCP
+connections.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from synthetic import write_run
 from synthetic_shape import T0, S, Shape
 from synthetic_tables import MESSAGES
 
-ODD = '<i>ask</i> & "co"'  # a class may be called anything
+ODD = '<i>ask</i> & "co"'  # the name of a class may contain any characters
 SHAPE = Shape(clients=3, ramp_s=5, hold_s=30, reference=False, events=False)
 GUARANTEES = {"request": "UDP", "push": "TCP"}
 TRANSFERS = ("flow", "name", "class", "sender", "receiver", "endpoint", "leg", "t_ns", "bytes", "packets")

@@ -1,4 +1,4 @@
-"""Makes sides of comparisons with invented, seeded figures, without any run directory."""
+"""Makes sides of comparisons with simulated figures from a seed, without run directories."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def sample(
     levels: Mapping[str, str] | None = None,
     schedule: str = "the same",
 ) -> Sample:
-    """Returns a sample with a value for each (figure, class); counts are messages, the others ms."""
+    """Returns a sample with a value for each (figure, class); counts are numbers of messages, the other
+    values ms.
+    """
     metrics = {
         (name, of): Metric(
             name, of, value, "messages" if "messages" in name else "ms", 100, None, None, "made"
@@ -36,9 +38,8 @@ def side(letter: str, samples: Sequence[Sample]) -> Side:
 
 
 def drawn(rng: np.random.Generator, seed: int, factor: float = 1.0) -> Sample:
-    """A run of a study: twelve latencies that scatter together and by themselves, and three counts of losses.
-
-    `factor` multiplies p99 of the class control.
+    """Returns the figures of one run: twelve latencies, which vary together and each by itself, and three
+    counts of losses. `factor` multiplies p99 of the class control.
     """
     together = rng.normal(0, SCATTER / 2)
     values: dict[tuple[str, str], float] = {}

@@ -115,7 +115,8 @@ def nodes(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
                     T0 + second * S,
                     name,
                     "client" if name.startswith("client") else name,
-                    second * 1_234_567,  # nanoseconds, not ticks
+                    # increments in ns, so that the CPU time is no multiple of the kernel's tick
+                    second * 1_234_567,
                     abs(cpu * noise),
                     rx * 8 * noise,
                     tx * 8 * noise,

@@ -103,7 +103,8 @@ def test_times_of_http_are_those_of_tshark(tmp_path: Path) -> None:
     assert rows["status"].to_list() == ["200", "204", "404", "200", "200", None]
     shown = "http.response && !(http.response.code == 100)"
     theirs = [round(1e3 * float(time)) for time in tshark(pcap, shown, "http.time")]
-    # tshark 4.0 gives no time to the answer after an interim one, nor to the second of two requests at once
+    # tshark 4.0 gives no time for an answer after an interim response, nor for the second of two requests
+    # that are sent together
     assert theirs == [10, 10, 10] and times_ms(rows) == [10, 20, 10, 10, 20, None]
 
 
@@ -130,7 +131,9 @@ def test_postgresql_queries_end_with_ready(tmp_path: Path) -> None:
 def test_a_connection_whose_beginning_is_missing_is_left_out(
     tmp_path: Path, steps: Steps, port: int, protocol: str
 ) -> None:
-    """The capture begins with the first answer, which belongs to no request."""
+    """Shows that requests are left out if the capture begins with an answer, whose request was not
+    captured.
+    """
     rows, left_out = found(captured(tmp_path, steps, port, begin=4), protocol)
     assert rows.height == 0 and left_out == 1
 

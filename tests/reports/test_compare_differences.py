@@ -1,4 +1,4 @@
-"""Differences between values against scipy's tests, by hand, and by simulation."""
+"""Tests the judged differences between values against scipy's tests, computation by hand, and simulation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from reports.compare.words import first_line, percent, sentence, text, up
 from reports.metrics.stats import t_quantile
 
 A, B = (10.0, 20.0, 31.0, 12.0), (11.0, 21.5, 35.0, 13.5)
-COMPARISONS, MOST_ALARMS = 200, 16  # 10 are expected at 5 %; more than 16 come in 2 of 100 such series
+# of 200 comparisons, 10 are expected to be wrong at 5 %; more than 16 are in 2 of 100 such series
+COMPARISONS, MOST_ALARMS = 200, 16
 
 
 def test_pairs_are_compared_by_students_t_of_their_logarithms() -> None:
@@ -51,8 +52,8 @@ def test_two_pairs_that_are_alike_by_chance_show_nothing_and_three_do() -> None:
 
 
 def test_equal_differences_of_figures_with_few_values_are_judged_by_their_signs() -> None:
-    """Shows that three equal differences of one tick are judged by their signs: a coin gives this in one of
-    four series.
+    """Shows that differences with few distinct values are judged by their signs: three equal differences of
+    one tick happen by chance in one of four series.
     """
     found = paired((0.1,) * 3, (0.2,) * 3, stepped=True)
     assert found.p == 0.25 and found.changes() is None
@@ -61,8 +62,8 @@ def test_equal_differences_of_figures_with_few_values_are_judged_by_their_signs(
 
 
 def test_counts_scatter_at_least_as_poisson_laws() -> None:
-    """Shows that one message more in each of five pairs is no difference; t without the Poisson floor gives p
-    = 0.
+    """Shows that one message more in each of five pairs is no difference; the t test without Poisson's
+    variance as a lower limit gives p = 0.
     """
     assert paired((0.0,) * 5, (1.0,) * 5, count=True).p > 0.05
     assert paired((0.0,) * 5, (100.0,) * 5, count=True).p < 0.001
@@ -105,8 +106,8 @@ def one_class(times: dict[int, float], factor: float, letter: str, name: str = "
 
 
 def compared(scatter: float, factor: float, n: int = 8) -> Comparison:
-    """Returns two sides of n pairs whose values differ much from pair to pair, and within a pair by the
-    scatter.
+    """Returns two sides of n pairs whose values vary much from pair to pair, and within a pair by
+    `scatter`.
     """
     rng = np.random.default_rng(7)
     times = {seed: float(rng.uniform(20, 200)) for seed in range(n)}

@@ -1,4 +1,6 @@
-"""Effects of sampled parameters: a range with many numbers is ranked beside factors with few levels."""
+"""Tests the effects of sampled parameters: a range with many values is ranked beside factors with few
+levels.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ P99 = "latency_p99"
 
 
 def sampled(points: int, repetitions: int = 1, slope: float = 2.0, seed: int = 3) -> Study:
-    """Returns a Latin hypercube of delay, loss and rate: p99 grows with the delay, a little with the loss,
-    and falls from one kind to the other; the rate does nothing.
+    """Returns a Latin hypercube sample of delay, loss and rate: p99 grows with the delay, a little with the
+    loss, and falls from one kind to the other; the rate has no effect.
     """
     rng = np.random.default_rng(seed)
     unit = qmc.LatinHypercube(3, rng=seed).random(points)

@@ -1,4 +1,4 @@
-"""Comparisons of run directories: single runs, campaigns, virtual time, pages and the command line."""
+"""Tests comparisons of run directories: single runs, campaigns, virtual time, pages and the command line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def one_run(path: Path, qos: int = 0, seed: int = 1, loss: float = 0.0) -> Path:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Makes two runs of one seed and schedule: 48 ms at QoS 0, 56 ms at QoS 1."""
+    """Makes two runs with the same seed and schedule; their latencies are 48 ms at QoS 0 and 56 ms at
+    QoS 1.
+    """
     made = tmp_path_factory.mktemp("compare")
     return one_run(made / "zero"), one_run(made / "one", qos=1)
 
@@ -94,7 +96,7 @@ def test_the_same_run_against_itself_is_equal(runs: tuple[Path, Path]) -> None:
 
 
 def virtual(run: Path, more_ns: int = 0, every: int = 1) -> Path:
-    """Makes the run one of virtual time, and each `every`-th message slower."""
+    """Changes the run to one in virtual time, and makes each `every`-th message slower."""
     manifest = json.loads((run / "manifest.json").read_text())
     (run / "manifest.json").write_text(json.dumps(manifest | {"time": "virtual"}))
     rows = pl.read_parquet(run / "messages.parquet").with_row_index("row")
@@ -174,7 +176,7 @@ def test_a_campaigns_page_has_a_section_on_the_differences(tmp_path: Path, campa
 
 
 def vnet_of(*arguments: object) -> tuple[int, str, str]:
-    """Returns exit status, output and errors of a command line."""
+    """Returns exit status, output and errors of a `vnet` command line."""
     done = CliRunner().invoke(vnet, [str(one) for one in arguments], standalone_mode=False)
     if isinstance(done.exception, CliError):
         return done.exception.status, done.stdout, done.exception.text
@@ -243,7 +245,9 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(tmp_path: Path, runs
 
 
 def correlated(rng: np.random.Generator) -> Sample:
-    """Returns a run of 3,000 messages in 60 s whose latencies are correlated over a dozen messages (AR 1)."""
+    """Returns a run of 3,000 messages in 60 s whose latencies are correlated over a dozen messages (AR(1)
+    process).
+    """
     noise, values = rng.normal(0, 0.2, 3_000), [0.0]
     for one in noise:
         values.append(0.85 * values[-1] + float(one))
@@ -272,8 +276,8 @@ def test_a_percentile_beyond_few_messages_is_not_told() -> None:
 
 
 def test_times_of_zero_have_no_ratio() -> None:
-    """Shows that a median of zero has no ratio: just over half of the messages took a while, so some draws
-    have that median.
+    """Shows that a median of zero has no ratio: just over half of the messages took some time, so some
+    bootstrap draws have the median zero.
     """
     rng, sides = np.random.default_rng(3), []
     for _ in range(2):
@@ -288,8 +292,8 @@ def test_times_of_zero_have_no_ratio() -> None:
 
 
 def test_messages_in_few_blocks_show_no_scatter() -> None:
-    """Shows that 325 messages of the first 6.5 s have no interval: some draws of a minute's 30 blocks have
-    none of them.
+    """Shows that 325 messages in the first 6.5 s have no interval: of a minute's 30 blocks, some bootstrap
+    draws have none with messages.
     """
     rng, sides = np.random.default_rng(4), []
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Sides, their pairs, baselines and limits, and what is refused."""
+"""Tests the sides of a comparison, their pairs, baselines and limits, and refused combinations."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_newer_and_a_damaged_baseline_are_refused(tmp_path: Path) -> None:
 
 
 def with_changes(*changes: float) -> Comparison:
-    """Returns two sides whose pairs have these relative changes of p99."""
+    """Returns two sides whose pairs differ by these relative changes of p99."""
     a = [sample(seed, {P99: 100.0}) for seed in range(len(changes))]
     b = [sample(seed, {P99: 100.0 * (1 + change)}) for seed, change in enumerate(changes)]
     return compare([side("A", a), side("B", b)])
@@ -182,7 +182,7 @@ def test_an_increase_from_zero_is_beyond_every_limit() -> None:
 
 
 def test_a_limit_is_not_kept_by_a_figure_that_one_side_lacks() -> None:
-    """Shows that a limit of a latency does not hold for a class that lost all messages on one side."""
+    """Shows that a limit on a latency does not hold for a class that lost all messages on one side."""
     video = ("latency_p99", "video")
     a = side("A", [sample(seed, {P99: 10.0 + seed, video: 9.0 + seed}) for seed in range(4)])
     b = side("B", [sample(seed, {P99: 10.01 + seed}) for seed in range(4)])
@@ -195,7 +195,9 @@ def test_a_limit_is_not_kept_by_a_figure_that_one_side_lacks() -> None:
 
 
 def test_several_limits_hold_together() -> None:
-    """Shows that each further limit widens the intervals: one limit fails by itself, and not among thirty."""
+    """Shows that several limits are judged together: each further limit widens the intervals, so one limit
+    fails alone and is undecided among thirty.
+    """
     alone, found = limit("latency_p99 > +1 %"), with_changes(0.04, 0.05, 0.06)
     assert condition.judge([alone], found)[0].verdict == FAILS
     assert {one.verdict for one in condition.judge([alone] * 30, found)} == {CANNOT_TELL}
@@ -248,7 +250,7 @@ def test_a_baseline_in_a_new_directory(tmp_path: Path) -> None:
 
 def test_equal_counts_of_one_run_are_equal_and_those_of_two_runs_are_two_draws() -> None:
     """Shows that three messages lost in each of five runs are equal counts only if both sides are the same
-    runs.
+    runs; otherwise they are two random draws.
     """
     lost, time = ("messages_lost", "control"), ("latency_p99", "control")
     a, b = (

@@ -1,4 +1,6 @@
-"""Expectations are judged on intervals: holds, fails, cannot tell; page, terminal, JUnit and status agree."""
+"""Tests that expectations are judged on intervals (holds, fails, cannot tell), and that page, terminal, JUnit
+and exit status agree.
+"""
 
 from __future__ import annotations
 
@@ -200,7 +202,8 @@ def test_the_bootstrap_keeps_correlation() -> None:
         )
         covered += one.low <= 0 <= one.high
         wide += one.high - one.low > 2 * (other.high - other.low)
-    assert wide == 20 and covered >= 16  # fewer than 16 of 20 intervals of 95 % hold once in 400 times
+    # fewer than 16 of 20 intervals of 95 % cover the mean once in 400 series
+    assert wide == 20 and covered >= 16
 
 
 def test_few_messages_give_no_upper_border_of_a_high_percentile() -> None:
@@ -211,7 +214,9 @@ def test_few_messages_give_no_upper_border_of_a_high_percentile() -> None:
 
 
 def test_flows_that_alternate_are_each_correlated() -> None:
-    """Neighbours are of different flows and independent; each flow by itself is correlated for long."""
+    """Shows that each flow is resampled by itself: neighbouring messages belong to different flows and are
+    independent, while each flow is correlated over a long time.
+    """
     random, flows = np.random.default_rng(3), 20
     series = np.zeros((400, flows))
     for k in range(1, len(series)):
@@ -228,7 +233,9 @@ def test_a_pattern_that_repeats_has_an_interval() -> None:
 
 
 def test_a_long_event_does_not_widen_what_it_does_not_touch() -> None:
-    """Shows that values that jump for a third of the time have an interval only if blocks end at the jump."""
+    """Shows that a jump of the values during an event does not widen the intervals outside it: blocks of the
+    bootstrap end at the event.
+    """
     random = np.random.default_rng(5)
     values = np.concatenate([10 + random.random(600), 30 + random.random(500), 10 + random.random(400)])
     assert bootstrap.interval(values, None).low is None

@@ -1,4 +1,6 @@
-"""Expectations that a run cannot tell: what was not sent, did not arrive, is not over, or has no interval."""
+"""Tests expectations that a run cannot decide: messages not sent or not arrived, events that are not over,
+and missing intervals.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,8 @@ def test_an_interval_without_messages_is_no_good_one(tmp_path: Path) -> None:
 
 
 def test_a_class_that_lost_everything_has_no_good_latency(tmp_path: Path) -> None:
-    """Shows that no latency holds if one class lost everything, although the other class is within the
-    bound.
+    """Shows that no bound on latency holds if one class lost everything, although the other class is within
+    the bound.
     """
     directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=20))
     gone = pl.int_range(pl.len()) % 2 == 0
@@ -101,7 +103,9 @@ def test_what_was_still_on_its_way_cannot_be_told(tmp_path: Path) -> None:
 
 
 def test_a_flow_that_is_silent_at_the_end_has_not_recovered_yet(tmp_path: Path) -> None:
-    """Its silence is longer than any before the event, and not yet long enough to be an interruption."""
+    """Shows that a flow that is silent at the end has not recovered: its silence is longer than any before
+    the event, but not yet long enough to be an interruption.
+    """
     directory = write_run(tmp_path / "run", Shape(clients=3, ramp_s=3, hold_s=30))
     whole = cell_of(directory)
     usual_ms = next(m.value for m in whole.metrics if m.name == "interruption_before")
@@ -122,7 +126,9 @@ def test_a_deviation_and_a_percentile_of_a_queue_have_no_interval(tmp_path: Path
 
 
 def test_a_step_that_nobody_recorded_cannot_be_told(tmp_path: Path) -> None:
-    """Shows that a step is open if one client has no records: it may have happened there."""
+    """Shows that an expectation about a connection step cannot be decided if one client has no records: the
+    step may have happened there.
+    """
     directory = write_run(tmp_path / "run", Shape(clients=2, ramp_s=2, hold_s=10))
     whole = cell_of(directory)
     (gone, other) = [(node, session) for node, _, session in whole.run.plan.sessions()][-2:]

@@ -1,5 +1,5 @@
-"""Tests the figures of DNS, MQTT and HTTP/2 requests in captures against the messages that tshark finds, and
-their times.
+"""Tests the figures of DNS, MQTT and HTTP/2 requests in captures against the messages and times that tshark
+finds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def found(place: Path, frames: Iterable[Frame], protocol: str) -> tuple[pl.DataF
 
 
 def tshark(pcap: Path, shown: str, *fields: str) -> list[list[list[str]]]:
-    """Returns the values of each field in each packet that the filter shows."""
+    """Returns the values of each field in each packet that matches the filter."""
     options = [word for field in fields for word in ("-e", field)]
     argv = ["tshark", "-n", "-r", str(pcap), "-Y", shown, "-T", "json", *options, "--no-duplicate-keys"]
     said = json.loads(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
@@ -62,7 +62,7 @@ def times_ms(rows: pl.DataFrame) -> list[float | None]:
 
 
 def query(number: int, name: bytes, answer: int | None = None) -> bytes:
-    """Returns a DNS query, or its answer with a response code."""
+    """Returns a DNS query, or with a response code the answer to it."""
     flags = 0x0100 if answer is None else 0x8180 | answer
     question = bytes([len(name)]) + name + b"\0" + struct.pack("!HH", 1, 1)
     return struct.pack("!HHHHHH", number, flags, 1, 0, 0, 0) + question
@@ -80,13 +80,13 @@ def datagrams(steps: list[tuple[bool, int, bytes]]) -> list[Frame]:
 
 DNS = [
     (True, 4000, query(7, b"one")),
-    (True, 4001, query(7, b"two")),  # the same number from another port
+    (True, 4001, query(7, b"two")),  # the same number, from another port
     (False, 4001, query(7, b"two", 3)),
     (False, 4000, query(7, b"one", 0)),
     (True, 4000, query(9, b"three")),
-    (True, 4000, query(9, b"three")),  # sent again
+    (True, 4000, query(9, b"three")),  # retransmitted query
     (False, 4000, query(9, b"three", 2)),
-    (False, 4000, query(9, b"three", 2)),  # answered again
+    (False, 4000, query(9, b"three", 2)),  # repeated answer
     (True, 4000, query(10, b"lost")),
     (False, 4000, query(11, b"stray", 0)),
 ]
@@ -128,9 +128,9 @@ MQTT: Steps = [
     (False, packet(2, b"\0\0")),
     (True, numbered(8, 1, b"\0\1a\1", 2) + publishes(2, 1)),
     (False, numbered(4, 2)),
-    (False, numbered(9, 1, b"\x80")),  # the subscription is refused
+    (False, numbered(9, 1, b"\x80")),  # the broker rejects the subscription
     (True, publishes(0, 0) + publishes(3, 2)),
-    (False, publishes(3, 1) + numbered(5, 3)),  # the broker's own message with the same number
+    (False, publishes(3, 1) + numbered(5, 3)),  # the broker's own message, with the same number
     (True, numbered(4, 3) + numbered(6, 3, flags=2)),
     (False, numbered(7, 3)),
     (True, publishes(2, 1)),  # the number is used again
@@ -155,7 +155,9 @@ def test_mqtt_acknowledgements(tmp_path: Path) -> None:
 
 
 def test_the_times_of_mqtt_are_those_between_the_packets_of_tshark(tmp_path: Path) -> None:
-    """Pairs what tshark dissects in another way: each acknowledgement looks back for its packet."""
+    """Compares the times with those from tshark's output, paired independently: each acknowledgement is
+    paired with the latest earlier packet of its number.
+    """
     rows, _ = found(tmp_path, connection(MQTT, 1883), "mqtt")
     shown = tshark(
         tmp_path / "some.pcap", "mqtt", "frame.time_epoch", "tcp.dstport", "mqtt.msgtype", "mqtt.msgid"

@@ -1,5 +1,5 @@
-"""Tests that figures of programs stand in summary.json, expectations, the page and comparisons of runs, and
-that a log of another form is told and leaves the run's other figures alone.
+"""Tests that figures of programs are in summary.json, expectations, the page and comparisons of runs, and
+that a log in an unknown format is reported and does not affect the run's other figures.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def test_expectations_name_programs_that_print_figures() -> None:
     assert (one.name, one.of, one.unit) == ("program_latency_p99", {"program": "load/wrk"}, "ms")
     (part,) = planned('expect: ["program_rate[program=load/disk write] > 5"]').expectations
     assert part.of == {"program": "load/disk write"}
-    for wrong in ("load/nothing", "load/disk"):  # fio's figures are of reads, writes and trims
+    for wrong in ("load/nothing", "load/disk"):  # fio has figures of reads, writes and trims, not of the disk
         with pytest.raises(TopologyError, match="no program is called that"):
             planned(f'expect: ["program_latency_p99[program={wrong}] < 500 ms"]')
 

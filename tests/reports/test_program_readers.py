@@ -35,7 +35,8 @@ def test_formats_are_the_same_in_files_plans_and_reports() -> None:
     assert {file.name.split(".")[0].split("-")[0] for file in OUTPUTS.iterdir()} == READERS.keys()
 
 
-# File -> figure -> (value, line); the values stand in the file as they do here, but for their units.
+# For each file: figure -> (value, line); the values are written as in the file, converted to the figure's
+# unit.
 VALUES: dict[str, dict[str, tuple[float, int]]] = {
     "wrk.txt": {
         "requests": (3962, 11), "rate": (1886.53, 12), "latency_mean": (1.03, 4), "latency_max": (9.78, 4),

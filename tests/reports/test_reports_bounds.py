@@ -34,8 +34,8 @@ def bound(flow: str, worst_us: int | None, why: str | None = None) -> dict[str, 
 
 
 def rows(flow: str, pattern: str, *times_us: tuple[int, int]) -> list[dict[str, Any]]:
-    """Returns messages with the given times of sending and of arrival (or reply) after their schedule in us,
-    after a first message.
+    """Returns messages that are sent and arrive (or are replied to) the given times, in us, after their
+    schedule, after a first message.
     """
     column = "round_trip_ns" if pattern == "request" else "latency_ns"
     return [
@@ -105,7 +105,8 @@ def test_the_figure_has_a_curve_and_a_bound_for_each_class() -> None:
 
 def test_what_waits_for_arp_with_the_first_message_is_left_out() -> None:
     first, *rest = rows(TELL, "publish", (0, 900), (0, 100))
-    waiting = {**rest[0], "scheduled_ns": first["scheduled_ns"] + 250 * US}  # the first is there after 1 us
+    # the first message arrives after 1 us
+    waiting = {**rest[0], "scheduled_ns": first["scheduled_ns"] + 250 * US}
     assert of(run(first, waiting, rest[1]))["tell"].largest_ns == 100 * US
 
 

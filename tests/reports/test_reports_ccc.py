@@ -1,5 +1,5 @@
-"""Tests the report of cooperative congestion control: each claim both ways, and the tables of
-crafted runs.
+"""Tests the report of cooperative congestion control: data for which each claim holds, data for which it
+fails, and the tables of crafted runs.
 """
 
 from __future__ import annotations
@@ -49,13 +49,15 @@ def of_the_paper(scheme: str) -> Figures:
                 found[f"{kind}_{flow}_{start:g}"] = value
             found[f"{kind}_{flow}_103"] = 0.0
     slow = {"sent_a_be_60": 2.3, "sent_b_be_60": 2.3, "sent_a_lrt_80": 10.0, "sent_b_lrt_80": 10.0}
-    at_ease = {"missed_a_lrt_80": 0.0, "missed_b_lrt_80": 0.0}  # where 1 % is printed, without a reason
+    # values where the dissertation prints 1 % and gives no reason
+    at_ease = {"missed_a_lrt_80": 0.0, "missed_b_lrt_80": 0.0}
     queues = {"dropped_short": 3.0, "dropped_long": 0.1, "dropped_red": 1.0}
-    waits = {"latency_short": 90.0, "latency_long": 250.0, "latency_red": 150.0}  # none are printed
+    # ms; the dissertation prints none of these
+    waits = {"latency_short": 90.0, "latency_long": 250.0, "latency_red": 150.0}
     return found | slow | at_ease | queues | waits
 
 
-# Claim -> whether with cooperation, and what speaks against it
+# Claim -> whether cooperation is on, and a value that contradicts the claim
 AGAINST: dict[str, tuple[bool, Figures]] = {
     "without-dropped": (False, {"dropped_a_hrt_40": 20.0}),
     "without-late": (False, {"missed_a_hrt_40": 10.0}),
@@ -98,7 +100,8 @@ def of_classes(*classes: str) -> pl.DataFrame:
     ("classes", "schemes"),
     [
         (("prio-a-hrt", "prio-a-lrt", "prio-a-be"), {"strict priority"}),
-        (("drop-pmu", "drop-measurements"), set()),  # ccc-2011-edf.yaml: none of its flows is compared
+        # ccc-2011-edf.yaml has other flows, which are not compared
+        (("drop-pmu", "drop-measurements"), set()),
         (("a-hrt", "a-lrt", "b-hrt", "b-lrt"), {"the broker alone"}),
     ],
 )

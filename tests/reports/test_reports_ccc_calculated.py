@@ -41,7 +41,7 @@ def test_a_number_that_differs_is_shown_and_the_claim_fails(monkeypatch: pytest.
         HOLDS,
         "40 of 40 numbers are as calculated; nothing is measured",
     )
-    monkeypatch.setattr(serial, "FRAME", 30)  # as of floating-point values
+    monkeypatch.setattr(serial, "FRAME", 30)  # bytes; the frame of floating-point values
     found = Evidence(EMPTY, PAPER.claims().factor, PAPER.measures, serial.gathered(EMPTY))
     assert claim.judge(found).verdict == FAILS
     assert serial.table().rows[0][3] == "8 (10)"
@@ -55,7 +55,7 @@ def test_the_consequences_of_the_classes() -> None:
 
 
 def rows(*latencies_ms: float | None) -> pl.DataFrame:
-    """Returns a flow of 20 samples a second with these latencies."""
+    """Returns messages of a flow that sends 20 samples a second, with these latencies."""
     at = [place / 20 for place in range(len(latencies_ms))]
     latency = [None if one is None else one * 1e6 for one in latencies_ms]
     return pl.DataFrame(

@@ -20,11 +20,11 @@ from reports.study import Study, study_of_campaign, study_of_run
 
 ONE, TWO = "scenario 1", "scenario 2"
 CLAIMS = VNET_2014.claims()
-Row = tuple[str, int, str, Of, float, float]  # scenario, QoS, metric, of, value, half its interval
+Row = tuple[str, int, str, Of, float, float]  # scenario, QoS, metric, subject, value, half its interval
 
 
 class Crafted(Evidence):
-    """Evidence from a table of values in place of runs."""
+    """Evidence that reads a table of values instead of runs."""
 
     def __init__(self, rows: list[Row], clients: int = 351, ticked: bool = False) -> None:
         super().__init__(Study("crafted", Path("nowhere"), (), False), CLAIMS.factor)
@@ -136,7 +136,8 @@ CASES: list[tuple[str, str, list[Row]]] = [
     ("arp-share", HOLDS, levels("arp_packets", LAN, 0.04, half=0.001)),
     ("arp-share", FAILS, levels("arp_packets", LAN, 0.06, half=0.001)),
     ("arp-share", OPEN, []),
-    ("arp-share", OPEN, levels("arp_packets", LAN, 0.045, half=0.01)),  # a part of the interval is above
+    # a part of the interval is above the bound
+    ("arp-share", OPEN, levels("arp_packets", LAN, 0.045, half=0.01)),
     ("control-only", HOLDS, levels("packet_size", SMALL, 70) + levels("goodput_packets", LAN, 30)),
     ("control-only", FAILS, levels("packet_size", SMALL, 60) + levels("goodput_packets", LAN, 80)),
     ("publish-bin", HOLDS, levels("publish_packets", LARGE, 100)),

@@ -1,4 +1,5 @@
-"""Tests that every claim of every paper can hold and can fail: no rule decides before it sees a measurement.
+"""Tests that every claim of every paper can hold and can fail: no rule gives the same verdict for all
+measurements.
 
 Figures are drawn at random until a claim has had both verdicts.
 """
@@ -24,12 +25,15 @@ from reports.study import Study
 TRIES = 6000
 NO_STUDY = Study("drawn", Path("nowhere"), (), False)
 EVERY = [(name, claim.key) for name, paper in PAPERS.items() for claim in paper.claims().claims]
-# A number with its unit, which a claim must be judged on; without one a number only names a thing.
+# The pattern finds numbers with a unit, on which a claim must be judged; a number without a unit is only part
+# of a name.
 QUOTED = re.compile(r"\d (?:ms|us|B|kB|MB|%|times|packets|pairs)\b|\d+ (?:times|%)")
 
 
 class Drawn(Evidence):
-    """Evidence with figures drawn at random, of a wide range; mostly alike at all levels, sometimes zero."""
+    """Evidence with figures drawn at random from a wide range; they are similar at all levels, and sometimes
+    zero.
+    """
 
     def __init__(self, claims: Claims, chance: random.Random) -> None:
         self.study, self.factor, self.table = NO_STUDY, claims.factor, pl.DataFrame()

@@ -163,10 +163,12 @@ def test_arithmetic_carries_the_interval() -> None:
         found = parse(text).value(known.get)
         return None if found is None else (found.value, found.half)
 
-    assert value("a + b") == (14, 2) and value("a - b") == (6, 2)  # both of one run: they may vary together
+    # both values are of one run, so they may vary together and their intervals add
+    assert value("a + b") == (14, 2) and value("a - b") == (6, 2)
     assert value("a - b - b") == (2, 3) and value("-(a - b) * 2") == (-12, 4)
     assert value("100 - a") == (90, 1) and value("a / 2 + 3 * b") == (17, 3.5)
-    assert value("a * -2") == (-20, 2) and value("(0 - 2) * a") == (-20, 2)  # no width is negative
+    # a negative factor gives no negative width
+    assert value("a * -2") == (-20, 2) and value("(0 - 2) * a") == (-20, 2)
     assert value("a * (1 / 2)") == (5, 0.5) and value("a / (1 + 3)") == (2.5, 0.25)
     of_both = parse("a / b").value(known.get)
     assert of_both is not None and (of_both.value, of_both.low, of_both.high) == (2.5, 9 / 5, 11 / 3)
@@ -175,7 +177,7 @@ def test_arithmetic_carries_the_interval() -> None:
 
 
 class Fixed(Evidence):
-    """Evidence with one value at the level 10 of the scenario lte."""
+    """Evidence that has one value, at the level 10 of the scenario lte."""
 
     def __init__(self, value: Value) -> None:
         self.factor, self.fixed, self.series = Factor("rate", "rate", (10,)), value, {("lte", 10): ""}

@@ -1,4 +1,4 @@
-"""Tests that conditions and roles come from levels, flows and sessions, whatever the names of the
+"""Tests that conditions and roles follow from levels, flows and sessions, and not from the names of the
 software.
 """
 
@@ -55,7 +55,7 @@ def test_roles_of_requests_and_of_a_chain() -> None:
         "sender": ("ask1",),
         "client": ("relay",),
     }
-    assert total_clients(run) == 3  # listening software has no place in the ramp
+    assert total_clients(run) == 3  # software that only listens does not count as a client in the ramp
 
 
 def test_a_run_without_a_plan_has_no_roles() -> None:
@@ -88,7 +88,8 @@ def test_series_are_named_by_the_levels_that_vary() -> None:
 def test_a_factor_that_is_the_promise_is_called_by_it() -> None:
     runs = [(guaranteed(f"QoS {q}"), {"qos": q, "clients": c}) for q in (0, 1) for c in (5, 10)]
     assert series(runs)[:2] == ["QoS 0, clients 5", "QoS 0, clients 10"]
-    same = [(guaranteed("QoS 0"), {"qos": 0}), (guaranteed("QoS 0"), {"qos": 1})]  # publications only
+    # both are guarantees of publications
+    same = [(guaranteed("QoS 0"), {"qos": 0}), (guaranteed("QoS 0"), {"qos": 1})]
     assert series(same) == ["qos 0", "qos 1"]
 
 

@@ -1,4 +1,6 @@
-"""Tests that a crate is checked without the directory that it came from, and that each change is named."""
+"""Tests that a research object crate can be checked without the directory that it was made from, and that
+each change is named.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def crate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def changed(crate: Path, name: str, content: bytes | None) -> Path:
-    """Returns the crate with other content in a file, with a further file, or for None without the file."""
+    """Returns a copy of the crate in which one file has other content, is added, or (None) is missing."""
     other = crate.with_name("changed.zip")
     with zipfile.ZipFile(crate) as source, zipfile.ZipFile(other, "w") as target:
         for entry in source.infolist():

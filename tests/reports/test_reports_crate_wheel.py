@@ -1,4 +1,4 @@
-"""Tests that somebody without the tree checks a crate: by the wheel, in an environment of its own."""
+"""Tests that a user without the source tree can check a crate: with the wheel, in a new environment."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from reports.study import study_of_campaign
 from reports.verdicts import write
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.timeout(1200)  # seconds of an idle core; a build and an environment on a busy one
+pytestmark = pytest.mark.timeout(1200)  # s; a build and a new environment take long on a busy machine
 
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns `vnet` of an environment that has the wheel, and of ours only the packages of others."""
+    """Returns the command `vnet` of an environment that has the wheel and, from this environment, only the
+    packages of others.
+    """
     place = tmp_path_factory.mktemp("elsewhere")
     subprocess.run([ROOT / "images/wheel.sh", place], check=True, stdout=subprocess.DEVNULL)
     venv.create(place / "venv")
@@ -43,7 +45,8 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     subprocess.run([*pip, str(wheel)], check=True)
     (packages,) = (place / "venv/lib").glob("python*/site-packages")
-    # A .pth file below this directory is not read there, so the editable install of the tree is not found.
+    # Python reads no .pth file in this directory, so it does not find the editable install of the source
+    # tree.
     (packages / "of-others.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     return place / "venv/bin/vnet"
 

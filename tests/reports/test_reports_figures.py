@@ -70,7 +70,7 @@ def check_files(drawn: Drawn | Absent, folder: Path) -> None:
     save(drawn, folder)
     key = drawn.spec.key
     ElementTree.parse(folder / "figures" / f"{key}.svg")
-    assert not (folder / "figures" / f"{key}.png").exists()  # it was two thirds of a report's bytes
+    assert not (folder / "figures" / f"{key}.png").exists()  # PNG files were two thirds of a report's size
     assert json.loads((folder / "figures" / f"{key}.vl.json").read_text())["description"]
     check_csv(drawn, (folder / "tables" / f"{key}.csv").read_text())
 

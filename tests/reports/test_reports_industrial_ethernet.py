@@ -1,5 +1,5 @@
-"""Tests the report of the industrial Ethernet paper: each claim both ways, and statistics of all repetitions
-together.
+"""Tests the report of the industrial Ethernet paper: data for which each claim holds and data for which it
+fails, and statistics of all repetitions together.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def crafted(figures: dict[str, float]) -> Evidence:
     return found
 
 
-PRINTED = {  # values of tables 1 to 3, ms
+PRINTED = {  # ms, the values of tables 1 to 3
     "untagged_alone_mean": 0.700, "untagged_receive_mean": 0.7549, "untagged_transmit_mean": 1.0933,
     "tagged_transmit_mean": 1.0907, "queues_alone_mean": 0.700, "queues_transmit_mean": 0.7148,
     "untagged_transmit_std": 0.0937, "queues_transmit_std": 0.0178, "queues_alone_std": 0.014,
@@ -71,7 +71,7 @@ def test_what_survives_does_not_speak_for_the_rest() -> None:
 
 @dataclass(frozen=True)
 class StandIn:
-    """A run, or its cell, that has only messages."""
+    """Stands for a run or a cell that has only messages."""
 
     messages: pl.DataFrame
 

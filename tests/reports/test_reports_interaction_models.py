@@ -1,5 +1,5 @@
-"""Tests the report of the paper's interaction models: each claim both ways, tables beside the
-printed values.
+"""Tests the report of the paper on interaction models: data for which each claim holds and data for which it
+fails, and tables beside the printed values.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ CASES: dict[str, tuple[dict[str, tuple[float, float]], dict[str, tuple[float, fl
         {f"{m}_overhead": (o, o) for m, o in zip(MODELS, (3, 2, 1, 1), strict=True)},
         {
             f"{m}_overhead": (o, o) for m, o in zip(MODELS, (2, 3, 1, 1), strict=True)
-        },  # router/dealer's is above
+        },  # the value of router/dealer is above
     ),
     "router-less": (
         {"tcp_ps_overhead": (3, 3), "tcp_rd_overhead": (1, 2)},

@@ -50,7 +50,8 @@ def measured(rows: list[dict[str, object]], *happened: dict[str, object]) -> dic
 
 
 def test_a_stream_that_goes_on_after_three_seconds() -> None:
-    # Due every 100 ms, 8 ms on its way: of 40 to 69 nothing comes; 39 came at 3.908 s, 70 at 7.008 s.
+    # Messages are due every 100 ms and take 8 ms. Those from 40 to 69 are lost; 39 arrives at 3.908 s, 70 at
+    # 7.008 s.
     found = measured(stream(range(40, 70)), event(4 * S, "link-down"), event(9 * S, "link-up", "mended"))
     assert found["interruption_lost", "cut"] == 30
     assert found["interruption", "cut"] == pytest.approx(3100)
@@ -62,7 +63,7 @@ def test_a_stream_that_goes_on_after_three_seconds() -> None:
 
 
 def test_what_was_on_its_way_belongs_to_the_event() -> None:
-    # Message 40 was sent 4 ms before the second event and would have come 4 ms after it.
+    # Message 40 was sent 4 ms before the second event and would have arrived 4 ms after it.
     found = measured(stream(range(40, 50)), event(2 * S, "impair", "a"), event(4 * S + 4 * MS, "impair", "b"))
     assert (found["interruption_lost", "a"], found["interruption_lost", "b"]) == (0, 10)
     assert ("interruption_until", "a") not in found
@@ -104,11 +105,11 @@ def backlog(lost: range, late_ns: int = 14 * S) -> list[dict[str, object]]:
 def test_losses_belong_to_the_flap_although_a_backlog_follows(lost: range, first: int, second: int) -> None:
     found = flaps(backlog(lost))
     assert (found["flap 1"], found["flap 2"]) == (first, second)
-    assert sum(found.values()) == len(lost)  # each once
+    assert sum(found.values()) == len(lost)  # each lost message counts once
 
 
 def test_an_impairment_that_is_over_takes_nothing() -> None:
-    # Message 49 was sent 5 ms before the end of the losses and would have come 3 ms after it.
+    # Message 49 was sent 5 ms before the end of the losses and would have arrived 3 ms after it.
     happened = [event(2 * S, "impair", "loses all"), event(4 * S + 905 * MS, "impair", "loses all: over")]
     found = measured(stream(range(20, 50)), *happened)
     assert found["interruption_lost", "loses all"] == 30
@@ -116,14 +117,16 @@ def test_an_impairment_that_is_over_takes_nothing() -> None:
 
 
 def test_the_way_is_that_of_before_any_event_at_its_longest() -> None:
-    # Retransmissions: message 10 took 250 ms. 20 and 21 are lost too, which were sent up to 205 ms before.
+    # Message 10 took 250 ms because of retransmissions. 20 and 21, which were sent up to 205 ms before the
+    # event, are lost too.
     rows = stream(range(20, 40))
     rows[10]["received_ns"] = int(str(rows[10]["sent_ns"])) + 250 * MS
     assert flaps(rows)["flap 1"] == 13
 
 
 def test_a_message_that_waited_at_its_sender_counts_from_its_sending() -> None:
-    # Due every 100 ms until 4 s, sent and lost in the second flap; nothing was lost in the first.
+    # The messages are due every 100 ms until 4 s; the lost ones were sent in the second flap, and the first
+    # flap lost none.
     rows = stream(range(22, 40))
     for row in rows[22:40]:
         row["sent_ns"] = T0 + 4_300 * MS

@@ -1,5 +1,5 @@
-"""Tests a campaign on several machines: their effect on figures is found, and no effect where
-there is none.
+"""Tests a campaign on several machines: an effect of the machines on figures is found if there is one, and
+only then.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def test_machines_that_are_alike_seldom_differ() -> None:
 
 @pytest.mark.parametrize(("machines", "spread"), [("aabb", 0.0), ("aaaa", 0.1), ("ab", 0.1)])
 def test_where_nothing_can_be_said(machines: str, spread: float) -> None:
-    """Shows that there is no result if all runs are equal, on one machine, or with too few runs."""
+    """Shows that there is no answer if all runs are equal, if they are on one machine, or if there are too
+    few.
+    """
     assert not host_effects(cells(machines, {}, spread))
 
 

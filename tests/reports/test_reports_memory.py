@@ -27,7 +27,7 @@ from reports.study import Study, study_of_campaign
 
 
 class Counting:
-    """Files that were read, in order."""
+    """A run directory that records which files are read, in order."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.read: list[Path] = []
@@ -81,7 +81,8 @@ def test_one_run_is_held_at_a_time(campaign: Path, monkeypatch: pytest.MonkeyPat
     counting = Counting(monkeypatch)
     scanty = LATENCIES(study_of_campaign(campaign))
     assert scanty.equals(ample) and set(held) == {1}
-    assert [file.name for file in counting.read] == ["messages.parquet"] * 8  # the counts, then the times
+    # first the counts are read, then the times
+    assert [file.name for file in counting.read] == ["messages.parquet"] * 8
 
 
 def test_what_a_run_more_costs(campaign: Path) -> None:

@@ -32,7 +32,7 @@ from reports.rundir import RunDirectoryError, read_run
 
 
 def test_t_interval_by_hand() -> None:
-    # 1, 2, 3: mean 2, s = 1, t(0.975, 2) = 4.302653, half = 4.302653 / sqrt(3)
+    # values 1, 2, 3: mean 2, s = 1, t(0.975, 2) = 4.302653, half the interval = 4.302653 / sqrt(3)
     found = stats.t_interval([1.0, 2.0, 3.0], "repetition")
     half = 4.302652729911275 / math.sqrt(3)
     assert found.value == 2.0 and found.n == 3
@@ -60,8 +60,9 @@ def test_counts_of_nothing_are_open_above_and_one_count_has_no_interval() -> Non
 
 
 def test_bursts_scatter_more_than_a_poisson_law_and_get_a_wider_interval() -> None:
-    """Shows that the counts 24 and 50 get an interval above zero that contains both: t's (37 +- 165) is far
-    below zero, and the exact law's (29 to 46) contains neither.
+    """Shows that counts that vary more than a Poisson distribution, 24 and 50, get an interval above zero
+    that contains both: that of t (37 +- 165) reaches far below zero, and Poisson's (29 to 46) contains
+    neither.
     """
     found = stats.poisson_interval([24.0, 50.0], "repetition")
     assert found.low and found.high and 0 < found.low < 24 and 50 < found.high < 80
@@ -93,7 +94,8 @@ def test_percentiles_are_nearest_ranks_with_ranks_from_the_binomial_law() -> Non
     values = np.arange(1.0, 101.0)
     median = stats.percentile(values, 0.5)
     assert median.value == 50.0
-    # B(100, 0.5): ranks 40 and 61 give at least 95 % (Conover, Practical Nonparametric Statistics)
+    # For a median of 100 values (binomial, 0.5), ranks 40 and 61 give at least 95 % (Conover, Practical
+    # Nonparametric Statistics).
     assert (median.low, median.high) == (40.0, 61.0)
     assert stats.percentile(values, 0.99).high is None
 
@@ -140,7 +142,7 @@ MESSAGES = pl.DataFrame(
         sent(0, 3, 50, "dropped", "s", None, 0),  # never sent: not lost
         sent(1, 0, 60, "sent", "s", 70, 1) | {"reordered": True},
         sent(1, 0, 60, "sent", "z", 71, 1),  # a second receiver of the same message
-        sent(1, 1, 80, "sent", None, None, 0),  # nobody had yet asked for it
+        sent(1, 1, 80, "sent", None, None, 0),  # nobody had subscribed to it yet
     ],
     schema={k: v for k, v in SCHEMA.items() if k in sent(0, 0, 0, "", "", 0, 0) or k in REQUESTS},
 )
@@ -193,7 +195,8 @@ def test_requests_are_counted_by_their_replies_and_deadlines() -> None:
     assert trip is not None and trip.value == pytest.approx(100e-6) and trip.unit == "ms"
     of = Of(traffic_class="x", guarantee="TCP")
     mean, deviation = find(metrics, "latency_mean", of), find(metrics, "round_trip_deviation", of)
-    assert mean is not None and mean.value == pytest.approx(10e-6) and mean.low is None  # three of them
+    # the mean of three values
+    assert mean is not None and mean.value == pytest.approx(10e-6) and mean.low is None
     assert deviation is not None and deviation.value == pytest.approx(80e-6 / math.sqrt(2))
 
 
@@ -203,8 +206,8 @@ def test_connected_clients_count_each_client_once() -> None:
         ("b", "connected", 20),
         ("a", "disconnected", 30),
         ("a", "connected", 40),
-        ("a", "connected", 45),  # said twice
-        ("c", "failed", 50),  # was never connected
+        ("a", "connected", 45),  # the same record twice
+        ("c", "failed", 50),  # this client was never connected
     ]
     table = pl.DataFrame(rows, schema=["endpoint", "what", "t_ns"], orient="row")
     steps = connected(run_of(sessions=table))
@@ -232,7 +235,7 @@ def packets_at(folder: Path, rows: list[Row]) -> Path:
 
 def test_packet_figures_by_hand(tmp_path: Path) -> None:
     rows: list[Row] = [
-        (0, 797, "tcp", 731, False, 717),  # 14 bytes are the application protocol's
+        (0, 797, "tcp", 731, False, 717),  # 14 of the bytes belong to the application protocol
         (1, 66, "tcp", 0, False, 0),
         (2, 70, "tcp", 4, False, 0),
         (3, 42, "arp", None, False, 0),
@@ -243,7 +246,7 @@ def test_packet_figures_by_hand(tmp_path: Path) -> None:
     run = run_of(captures={"lan": path})
     found = {(m.name, m.of.bin): m.value for m in packet_metrics(run)}
     assert {m.of.capture for m in packet_metrics(run)} == {"lan"}
-    wire, useful = 797 + 66 + 70 + 42 + 797 + 60, 717 + 18  # the repeated one is overhead
+    wire, useful = 797 + 66 + 70 + 42 + 797 + 60, 717 + 18  # the retransmitted bytes count as overhead
     assert found["packets", None] == 6
     assert found["wire_bytes", None] == wire
     assert found["goodput_packets", None] == pytest.approx(100 * 3 / 6)  # UDP payload is not TCP payload
@@ -297,7 +300,8 @@ def test_summary_of_a_whole_run(tmp_path: Path) -> None:
     cpu = find(found, "cpu", Of(nodes="broker"))
     assert cpu is not None and cpu.low is not None and cpu.high is not None
     assert cpu.low < cpu.value < cpu.high
-    assert cpu.value == pytest.approx(100 * 0.001 * 20 * 1.25, rel=0.05)  # the value that the generator made
+    # the value that the synthetic run was made with
+    assert cpu.value == pytest.approx(100 * 0.001 * 20 * 1.25, rel=0.05)
     assert (cpu.unit, cpu.n) == ("% of a core", 60)
     of = Of(traffic_class=CLASS, guarantee="QoS 1")
     lost, held = find(found, "messages_lost", of), find(found, "guarantee_held", of)

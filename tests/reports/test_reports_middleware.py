@@ -24,7 +24,7 @@ from reports.study import Study
 SECOND = 10**9
 USES = ("zeromq", "ice", "rmi", "corba", "opc-ua", "xmpp", "web-services")
 SERIALISERS = ("protostuff", "kryo", "json-gson", "json-genson", "yaml-jackson", "xml-jaxb")
-# Messages a second of a pair: a middleware's by a serialiser's; here as the paper has them.
+# The paper's messages a second for each pair of a middleware and a serialiser.
 OF_USES = dict(zip(USES, (10.0, 9.0, 6.0, 5.0, 1.0, 1.0, 1.0), strict=True))
 OF_SERIALISERS = dict(zip(SERIALISERS, (100.0, 60.0, 30.0, 10.0, 9.0, 2.0), strict=True))
 
@@ -48,7 +48,7 @@ def study(of_uses: dict[str, float], of_serialisers: dict[str, float]) -> Study:
 
 
 def crafted(rows: pl.DataFrame) -> Study:
-    """Returns a study without runs that has these pairs."""
+    """Returns a study without runs whose values are these pairs."""
     of = Study("crafted", Path("nowhere"), (), False)
     of._made[pairs] = rows
     return of

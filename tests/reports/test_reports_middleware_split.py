@@ -94,7 +94,7 @@ def test_pauses_and_the_curve_of_warming_up(tmp_path: Path) -> None:
     spans = [
         ("client-ask", "warm-up", None, None, -5 * SECOND, 80_000 * US),
         ("client-ask", "warm-up", None, None, -4 * SECOND, 400 * US),
-        ("client-ask", "garbage-collection", None, None, -1, 10_000 * US),  # before the hold
+        ("client-ask", "garbage-collection", None, None, -1, 10_000 * US),  # collected before the hold
         ("server", "garbage-collection", None, None, SECOND, 20_000 * US),
     ]
     made = study(tmp_path, [(0, SECOND, SECOND + US)], spans)

@@ -1,4 +1,6 @@
-"""Tests run directories made by others: nothing outside is read or written, and nothing blocks."""
+"""Tests run directories made by other users: vNET reads and writes no file outside them, and nothing blocks
+it.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,9 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
     ],
 )
 def test_a_disk_without_room_is_said_of_the_file(tmp_path: Path, error: Exception) -> None:
-    """Shows that an error of a write, which names no file, gets the name, also one of a library in Rust."""
+    """Shows that the error of a write to a full disk names the file, although the system's error, also that
+    of a Rust library, names none.
+    """
     with pytest.raises(OSError, match="No space left") as raised, regular.replacing(tmp_path / "table"):
         raise error
     assert (raised.value.errno, raised.value.filename) == (errno.ENOSPC, str(tmp_path / "table"))

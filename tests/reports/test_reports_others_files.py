@@ -1,4 +1,6 @@
-"""Tests readers of single files that others have made: links, pipes, endless and deep files are refused."""
+"""Tests the readers of single files made by other users: links, pipes, endless files and deeply nested ones
+are refused.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def secret(path: Path) -> None:
 
 def huge(path: Path) -> None:
     with path.open("wb") as file:
-        file.truncate(1 << 40)  # sparse: takes no room
+        file.truncate(1 << 40)  # sparse, so that it needs no disk space
 
 
 HOSTILE = pytest.mark.parametrize("made", [pipe, endless, secret, huge])
@@ -144,7 +146,7 @@ def test_lines_that_are_nested_too_deeply_are_no_cells(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["messages.parquet", "pcap/server.pcap", "raw/messages.csv", "plan.json"])
 def test_a_hole_in_a_run_is_refused_before_it_is_read(finished: Path, tmp_path: Path, name: str) -> None:
-    """Shows that a file of 1 TiB that takes no room is not read, or its hash made, for hours."""
+    """Shows that a sparse file of 1 TiB is refused before it is read or hashed, which would take hours."""
     run = shutil.copytree(finished, tmp_path / "run")
     (run / name).parent.mkdir(exist_ok=True)
     (run / name).unlink(missing_ok=True)
@@ -177,7 +179,9 @@ def test_a_baseline_that_is_nested_too_deeply_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("outside", ["../secret", "/etc", "runs/../../secret", "..", 7, ["runs"], "a\0b"])
 def test_a_cell_whose_run_is_elsewhere_is_none(tmp_path: Path, outside: object) -> None:
-    """Shows that no command, nor the live page, reads or writes a run that a campaign names elsewhere."""
+    """Shows that no command, nor the live page, reads or writes a run outside the campaign's directory that
+    the campaign names.
+    """
     place = tmp_path / "camp"
     place.mkdir()
     (place / "campaign.json").write_text('{"name": "camp", "cells": [{"cell": "a"}]}')

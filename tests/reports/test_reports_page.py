@@ -28,7 +28,8 @@ from reports.rundir import TABLES, RunDirectoryError
 from reports.sections.section import Page
 from reports.study import study_of_campaign, study_of_runs
 
-OF_SOME_RUNS = ("transfers", "windows", "stacks", "impairments", "spans", "disks")  # tables
+# tables that only some runs have
+OF_SOME_RUNS = ("transfers", "windows", "stacks", "impairments", "spans", "disks")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def told(campaign: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Returns a copy of the campaign with a name, a command and a warning of all runs, and its page."""
+    """Returns a copy of the campaign in which all runs have a name, a command and a warning, and its page."""
     copy = tmp_path_factory.mktemp("told") / "campaign"
     shutil.copytree(campaign, copy)
     about = {"name": "levels", "description": "Three levels.", "command": "vnet campaign run levels.yaml"}
@@ -122,7 +123,7 @@ def test_how_virtual_machines_came_up_stands_in_the_page(tmp_path: Path) -> None
 
 
 class Elements(HTMLParser):
-    """Collects the elements and attributes of a page that can do harm."""
+    """Collects the elements and attributes of a page that could load or run something."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -150,7 +151,8 @@ def test_no_name_of_a_run_becomes_part_of_the_page(tmp_path: Path) -> None:
     found.feed(text)
     assert not found.harm and found.scripts == plain.scripts
     for figure in run.glob("report/**/*.svg"):
-        root = ElementTree.fromstring(figure.read_text(encoding="utf-8"))  # well-formed
+        # raises ParseError unless it is well-formed
+        root = ElementTree.fromstring(figure.read_text(encoding="utf-8"))
         assert not [e for e in root.iter() if e.tag.endswith(("script", "img")) or "onerror" in e.attrib]
 
 
@@ -245,8 +247,8 @@ def test_campaign_says_its_name_and_command_and_joins_what_runs_say_alike(told: 
 
 
 def test_a_scenario_of_an_instant_has_no_plot_over_time(tmp_path: Path) -> None:
-    """Shows that a scenario of 6 ms has no plot over time, whose samples would lie half a million pixels
-    beside the axis.
+    """Shows that a run of 6 ms has no plot over time; its samples, once a second, would lie half a million
+    pixels beside the axis.
     """
     run = write_run(tmp_path / "run", Shape(hold_s=20))
     manifest = json.loads((run / "manifest.json").read_text())

@@ -28,7 +28,7 @@ VALUES = {"delay 5 ms": (20.0, 20.1, 20.2), "delay 9 ms": (20.0, 40.0, 30.0, 25.
 
 @pytest.fixture(autouse=True)
 def no_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replaces the messages of cells: cells of these tests have metrics and no run."""
+    """Replaces the messages of cells, because cells of these tests have metrics but no run."""
     monkeypatch.setattr("reports.expect.values.held_messages", lambda _: None)
 
 

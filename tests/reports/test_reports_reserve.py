@@ -1,5 +1,5 @@
-"""Tests the report of RESERVE's deliverable: each claim both ways, box plots, the hierarchy of crafted
-packets.
+"""Tests the report of RESERVE's deliverable: data for which each claim holds and data for which it fails, box
+plots, and the hierarchy of crafted packets.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PAPER = PAPERS["reserve"]
 TOPOLOGIES = Path(__file__).resolve().parents[2] / "topologies" / "papers"
 CLAIMS = PAPER.claims()
 RATES = CLAIMS.factor.levels
-Figures = dict[str, tuple[float, float, float]]  # at 10, 100 and 1,000 messages a second
+Figures = dict[str, tuple[float, float, float]]  # values at 10, 100 and 1,000 messages/s
 
 
 def same(value: float) -> tuple[float, float, float]:

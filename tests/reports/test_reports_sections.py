@@ -54,7 +54,7 @@ def test_a_run_of_anything_has_a_section_for_all_that_it_did(anything: Path) -> 
 
 
 def test_proof_csv_has_every_check_of_the_links(anything: Path) -> None:
-    """Shows that proof.csv has every check of proof.json, and not only those of the chart beside it."""
+    """Shows that proof.csv has every check of proof.json, also those that the chart beside it leaves out."""
     judged = json.loads((anything / "proof.json").read_text())
     table = pl.read_csv(anything / "report" / "tables" / "proof.csv", infer_schema_length=None)
     assert len(judged) == table.height > 0
@@ -216,7 +216,8 @@ def test_utilisation_is_of_the_rate_of_the_moment_and_counters_may_begin_anew() 
             "link": "uplink",
             "direction": "forward",
             "bps": 8e6,
-            "packets": [75 * (second % 10) for second in seconds],  # two new disciplines
+            # the queueing discipline is replaced twice
+            "packets": [75 * (second % 10) for second in seconds],
             "dropped": [25 * (second % 10) for second in seconds],
             "backlog_packets": 0,
         }
@@ -241,7 +242,7 @@ def test_utilisation_is_of_the_rate_of_the_moment_and_counters_may_begin_anew() 
         find(metrics, name, of) for name in ("link_utilisation", "link_utilisation_p99", "link_dropped_share")
     )
     assert used and most and share
-    # seconds 0 to 10 at 80 %, 12 to 20 at 40 %; in the eleventh the rate changed
+    # 80 % from 0 to 10 s, 40 % from 12 to 20 s; the rate changed in the eleventh second
     assert used.n == 20 and used.value == pytest.approx((11 * 80 + 9 * 40) / 20)
     assert most.value == pytest.approx(80) and share.value == pytest.approx(25)
     assert "events changed" in used.method
@@ -249,16 +250,17 @@ def test_utilisation_is_of_the_rate_of_the_moment_and_counters_may_begin_anew() 
 
 def test_the_proof_says_what_the_asked_value_makes(anything: Path) -> None:
     rows = re.findall(r">delay, ms</td><td>20</td><td>([^<]+)</td><td class=.line.>20.06<", page_of(anything))
-    assert rows == ["21.2", "21.2"]  # forward and reverse
+    assert rows == ["21.2", "21.2"]  # one value for the forward and one for the reverse direction
 
 
 def test_addresses_on_the_near_side_of_a_link(anything: Path) -> None:
     plan = json.loads((anything / "plan.json").read_text())
     everyone = {face["address"] for node in plan["nodes"] for face in node["interfaces"]}
-    assert addresses_behind(plan_of(plan), "uplink") == everyone  # all stand in lan, which is its first end
+    # all nodes are connected to lan, the link's first end
+    assert addresses_behind(plan_of(plan), "uplink") == everyone
     access = {"name": "access", "a": "client1", "b": "lan"}
     only = addresses_behind(plan_of({**plan, "links": [*plan["links"], access]}), "access")
-    assert only == {"10.10.0.3"}  # the address of the second node, since the broker is the first
+    assert only == {"10.10.0.3"}  # the address of the second node, because the first is the broker
 
 
 def test_a_link_between_nodes_has_two_sides() -> None:

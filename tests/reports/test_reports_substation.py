@@ -1,5 +1,5 @@
-"""Tests the report of the simulated substations: claims both ways, the messages beside file transfers, table
-and figure.
+"""Tests the report of the simulated substations: data for which claims hold and fail, messages beside file
+transfers, table and figure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reports.study import Study
 PAPER = PAPERS[ROOM]
 CLAIMS = PAPER.claims()
 MS = 1_000_000
-PRINTED = {  # values in the text on figures 3, 5 and 6, us; the text has none for figure 7
+PRINTED = {  # us; values in the text on figures 3, 5 and 6, which has none for figure 7
     200: {
         "up_alone": 290, "up_ftp": 850, "down_alone": 310, "down_ftp": 360, "busbar_mean": 250, "busbar": 300,
         "busbar_ftp": 2000,
@@ -38,7 +38,7 @@ PRINTED = {  # values in the text on figures 3, 5 and 6, us; the text has none f
     },
     50: {"up_ftp": 200, "down_ftp": 150},
 }  # fmt: skip
-AGAINST = {  # claim -> the level and figure by which it fails
+AGAINST = {  # claim -> the level and figure with which the claim fails
     "up": (200, "up_alone", 310),
     "down": (200, "down_alone", 290),
     "upload": (200, "up_ftp", 400),
@@ -59,7 +59,7 @@ AGAINST = {  # claim -> the level and figure by which it fails
 
 
 def evidence(*other: tuple[int, str, float]) -> Evidence:
-    """Returns evidence of the printed figures, with some replaced, by level and name."""
+    """Returns evidence with the printed figures, some of them replaced, by level and name."""
     found = Evidence(Study("crafted", Path("nowhere"), (), False), CLAIMS.factor)
     figures = {(level, name): v for level, of in PRINTED.items() for name, v in of.items()}
     rows = []
@@ -94,8 +94,8 @@ def test_each_claim_both_ways(key: str) -> None:
 def message(
     at_ms: int, traffic_class: str, receiver: str, us: int, sender: str = "ct-a1-samples"
 ) -> dict[str, Any]:
-    """Returns a message that was sent 40 us late, which its delay excludes, and arrived `us` after its
-    sending.
+    """Returns a message that arrived `us` after it was sent, and was sent 40 us late; its delay does not
+    include the latter.
     """
     sent = at_ms * MS + 40_000
     return {
@@ -143,7 +143,7 @@ def test_delays_count_from_being_sent_apart_by_whether_a_file_passes() -> None:
     assert found["ct-busbar", "alone_delay_max"] == pytest.approx(180)
     assert found["ct-busbar", "alone_delay_mean"] == pytest.approx(175)
     assert found["ct-busbar", "ftp_delay_max"] == pytest.approx(250)
-    assert found["ct-busbar", "ftp_received"] == 50  # one of two, in per cent
+    assert found["ct-busbar", "ftp_received"] == 50  # %, one of two
     assert found["ct-protection", "alone_delay_max"] == pytest.approx(160)
     assert found["protection-cb", "alone_delay_max"] == pytest.approx(150)
     assert found["busbar-cb", "alone_delay_max"] == pytest.approx(165)

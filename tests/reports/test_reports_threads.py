@@ -1,5 +1,5 @@
-"""Tests the error on a machine where no further threads can be made: it comes before a library needs them,
-and begun threads end.
+"""Tests the error on a machine that allows no further threads: it comes before a library needs threads, and
+threads that were started end.
 """
 
 from __future__ import annotations

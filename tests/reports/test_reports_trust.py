@@ -70,5 +70,6 @@ def test_cpu_counted_in_ticks_is_said(tmp_path: Path) -> None:
     pl.read_parquet(path).with_columns(cpu_ns=ticked).write_parquet(path)
     page = check_page(report(judged(run)))
     assert "counts CPU in ticks of 10 ms" in page
-    assert page.count("needs a kernel that counts CPU finer than in ticks of 10 ms") == 2 * 7  # figures, list
+    # each of the 7 is in a figure and in the list
+    assert page.count("needs a kernel that counts CPU finer than in ticks of 10 ms") == 2 * 7
     assert "broker CPU, % of a core (rough: 10 ms ticks)" in {row[0] for row in headline(run)}

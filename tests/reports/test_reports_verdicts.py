@@ -1,5 +1,5 @@
-"""Tests that all readers take the verdicts from one file in one vocabulary, also those of earlier
-versions' runs.
+"""Tests that all readers take the verdicts from one file, with the same words, also for runs of earlier
+versions.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from reports.rundir import read_run
 from reports.verdicts import counted
 
 ROOT = Path(__file__).parents[2]
-# Verdicts of earlier versions. Only contract/verdict.py may know them, to translate.
-# `held`, `met` and `broken` are words like others: as verdicts they stand alone, in quotes or in a cell of a
-# table, or behind what was judged.
+# Words for verdicts in earlier versions. Only contract/verdict.py may contain them, to translate them.
+# `held`, `met` and `broken` are ordinary words too: they count as verdicts if they stand alone, in quotes, in
+# a cell of a table, or behind the name of an expectation.
 RETIRED = re.compile(
     r"not judged|cannot be judged|not be judged|unjudged"
     r"|[\"'>|*] ?(?:does not hold|do not hold|held|met|broken) ?[\"'<|*]"
@@ -69,7 +69,8 @@ def test_retired_words_are_nowhere() -> None:
     """Shows that retired words are in no code, page template or docs page; published examples keep theirs."""
     files = [f for top in CODE for end in KINDS for f in (ROOT / top).rglob(f"*.{end}")]
     files += [f for f in (ROOT / "docs").rglob("*.md") if "examples" not in f.parts] + [ROOT / "README.md"]
-    known_here = {ROOT / "docs/contracts/run-directory.md", TRANSLATES}  # these explain the older words
+    # these pages explain the retired words
+    known_here = {ROOT / "docs/contracts/run-directory.md", TRANSLATES}
     found = {
         f"{file.relative_to(ROOT)}: {match[0]}"
         for file in files
@@ -181,7 +182,9 @@ def _changed(directory: Path, subject: str, now: str) -> str:
 
 @pytest.mark.parametrize("subject", ["proof", "guarantee", "check"])
 def test_nobody_else_judges(run: Path, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that page, terminal, JUnit, status and Python API show a verdict that only the file has."""
+    """Shows that page, terminal, JUnit, exit status and Python API show a verdict that is only in the file,
+    so none of them judges by itself.
+    """
     manifest = json.loads((run / "manifest.json").read_text())
     check = {"name": "bytes", "verdict": "holds", "text": "6 beside 6 Mbit/s", "numbers": {}}
     (run / "manifest.json").write_text(json.dumps(manifest | {"checks": [check]}))
@@ -218,7 +221,7 @@ def test_a_campaign_reads_the_files_of_its_runs(tmp_path: Path) -> None:
 
 
 def test_a_campaign_counts_the_checks_that_the_reports_of_its_runs_make(tmp_path: Path) -> None:
-    """Shows that a campaign counts the checks of each run's report, which are made before its own."""
+    """Shows that a campaign counts the verdicts of checks that its runs' own reports wrote."""
     directory = write_campaign(tmp_path / "campaign", [Shape(qos=qos, hold_s=8) for qos in (0, 1)])
     lines = [json.loads(line) for line in (directory / "cells.jsonl").read_text().splitlines()]
     campaign_report(directory)
@@ -251,7 +254,8 @@ def test_expectations_are_judged_again_after_a_further_cell(
     monkeypatch.setattr(of_all, "on_conditions", lambda study: iter([now]))
     old = {"of": "expectation", "name": "few lost", "verdict": "holds", "reason": ""}
     (tmp_path / VERDICTS).write_text(json.dumps({"format": 1, "verdicts": [old], "counts": {}}))
-    assert [one.verdict for one in of_all.of_expectations(tmp_path)] == ["holds"]  # the verdict on a run
+    # the verdict that the file holds
+    assert [one.verdict for one in of_all.of_expectations(tmp_path)] == ["holds"]
     cells = tmp_path / "cells.jsonl"
     cells.write_text("")
     for later_s, word in ((-60, "holds"), (60, "fails")):

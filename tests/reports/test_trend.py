@@ -1,4 +1,6 @@
-"""Trends: figures over dates, each date judged against the first, in the order of time and on one page."""
+"""Tests trends: figures at several dates, each compared with the first, in the order of time and on
+one page.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def over(sides: list[Side]) -> Trend:
 
 
 def test_a_change_of_one_night_stands_at_its_date_and_first_on_the_page(tmp_path: Path) -> None:
-    found = over([night(3, 1.5), night(1), night(2)])  # in any order
+    found = over([night(3, 1.5), night(1), night(2)])  # the order of the arguments does not matter
     assert found.dates == ("1970-01-02 00:00", "1970-01-03 00:00", "1970-01-04 00:00")
     assert [one.name for one in found.comparison.sides] == ["night-1", "night-2", "night-3"]
     changed = [line for line in found.lines if any(p.finding == DIFFERS for p in line.points)]
@@ -50,7 +52,7 @@ def test_a_change_of_one_night_stands_at_its_date_and_first_on_the_page(tmp_path
     assert "●" in page
     data = as_data(found)
     assert data["figures"][0]["findings"] == [None, *(p.finding for p in changed[0].points[1:])]
-    write(found, tmp_path / "trend.html")  # its own page is replaced
+    write(found, tmp_path / "trend.html")  # an existing page of this name is replaced
     (tmp_path / "notes.html").write_text("mine")
     with pytest.raises(CompareError, match="no page of a trend; name another --out"):
         write(found, tmp_path / "notes.html")

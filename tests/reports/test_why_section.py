@@ -23,7 +23,7 @@ SENT = [{"sent": 0, "received": 10_150}, {"sent": 10, "received": 20_400, "seq":
 
 
 def body(run: Path) -> str | None:
-    """Returns the section's HTML of a run whose hold has both messages; None without a section."""
+    """Returns the section's HTML for a run whose hold has both messages; None if there is no section."""
     phases = {"ramp": [T0 - S, T0], "hold": [T0, T0 + S], "drain": [T0 + S, T0 + S]}
     about = {"state": "complete", "warnings": [], "phases": phases}
     (run / "manifest.json").write_text(json.dumps(about))

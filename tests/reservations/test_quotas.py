@@ -1,5 +1,5 @@
-"""Tests that an account's quota bounds its reservations and its labs, and that the labs of other accounts are
-seen and not touched.
+"""Tests that an account's quota limits its reservations and its labs, and that the labs of other accounts are
+seen and not changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from orchestrator.topology import load
 PROJECT = Path(__file__).resolve().parents[2]
 HAVE = Amount(16.0, 64_000_000_000)
 HOUR = 3600 * 10**9
-START = 2_000_000_000 * 10**9  # in 2033
+START = 2_000_000_000 * 10**9  # ns since 1970: in 2033
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of two accounts")
 
 
@@ -42,7 +42,8 @@ def test_reservations_of_one_account_stay_within_its_quota_at_every_moment(tmp_p
     assert first.name in text
     assert "free from 2033-05-18T04:33:20Z: --queue" in text
     queued = store.add(tmp_path, wish(Amount(2.0), START, START + 2 * HOUR), HAVE, True, quota)
-    assert queued.start_ns == START + 3 * HOUR  # the gap between the two is an hour, it takes two
+    # the gap between the two is one hour, and the reservation needs two
+    assert queued.start_ns == START + 3 * HOUR
     with pytest.raises(
         ReservationError, match=r"5 cores wanted, 0 of 4 are taken; reserve less, or ask root"
     ):
@@ -56,7 +57,7 @@ def test_quotas_are_by_account_with_a_default_that_is_not_roots(
 ) -> None:
     file = tmp_path / "quotas.yaml"
     monkeypatch.setenv("VNET_QUOTAS", str(file))
-    assert quotas.of(1000, "alice") == quotas.Quota("alice", str(file))  # no file
+    assert quotas.of(1000, "alice") == quotas.Quota("alice", str(file))  # the account has no file of quotas
     file.write_text('default: {cores: 2}\naccounts:\n  alice: {cores: 8, memory: "16 GB", labs: 0}\n')
     assert quotas.of(1000, "alice") == quotas.Quota("alice", str(file), 8.0, 16 * 10**9, None, 0)
     assert quotas.of(1001, "bob").cores == 2.0
@@ -171,7 +172,7 @@ def test_a_lab_of_another_account_is_seen_and_not_touched(tmp_path: Path) -> Non
             assert refused.returncode != 0
             assert f"lab pair of {theirs}" in refused.stderr, refused.stderr
         assert vnet("down", "--all", uid="1000").returncode == 0
-        assert vnet("inspect", "pair", uid="1000").returncode == 0  # it still runs
+        assert vnet("inspect", "pair", uid="1000").returncode == 0  # the lab still runs
         again = vnet("run", str(pair), uid="1000")
         assert f"runs already as {theirs}'s; wait" in again.stderr
         assert "vnet down" not in again.stderr

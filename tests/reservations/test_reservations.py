@@ -1,5 +1,5 @@
-"""Tests that reservations which overlap are refused or queued, that only their account ends them, and that
-labs are refused what others have reserved.
+"""Tests that reservations that overlap are refused or queued, that only their own account ends them, and that
+labs may not use what others have reserved.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from orchestrator.topology import load
 PROJECT = Path(__file__).resolve().parents[2]
 HAVE = Amount(4.0, 16_000_000_000)
 HOUR = 3600 * 10**9
-START = 2_000_000_000 * 10**9  # in 2033
+START = 2_000_000_000 * 10**9  # ns since 1970: in 2033
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of two accounts")
 
 
@@ -139,7 +139,7 @@ def test_a_lab_is_refused_what_another_account_has_now_and_has_its_own(tmp_path:
     now, have = time.time_ns(), store.machine()
     whole = Amount(have.cores)
     store.add(tmp_path, wish(whole, now + HOUR, now + 2 * HOUR, 65534), have, queue=False)
-    insist_unreserved(plan, tmp_path)  # the other's begins in an hour
+    insist_unreserved(plan, tmp_path)  # the other account's reservation begins in an hour
     own = store.add(tmp_path, wish(whole, now, now + HOUR), have, queue=False)
     insist_unreserved(plan, tmp_path)
     store.end(tmp_path, own.name, os.geteuid())

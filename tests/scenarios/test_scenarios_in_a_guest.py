@@ -63,7 +63,7 @@ def edited(tmp_path: Path, topology: str, *changes: tuple[str, str]) -> Path:
     return file
 
 
-# QoS 2 forbids losses and duplicates, what QoS 1 and 0 forbid by halves.
+# Rules of QoS 2, which forbids losses and duplicates; QoS 1 forbids losses only, QoS 0 duplicates only.
 @pytest.mark.parametrize("qos", [*(pytest.param(n, marks=pytest.mark.sweep) for n in (0, 1)), 2])
 def test_guarantees_hold_across_a_cut_and_a_broker_restart(tmp_path: Path, qos: int) -> None:
     run_dir = run(tmp_path, "mqtt-outage", clients=8, hold="28s", qos=qos)
@@ -76,11 +76,11 @@ def test_guarantees_hold_across_a_cut_and_a_broker_restart(tmp_path: Path, qos: 
         assert copies.max() == 1, "delivered twice"
     if qos != 0:
         assert set(messages["outcome"]) == {"settled"} and copies.min() == 1, "lost"
-    # The timeline did something: a message waited for the link or the broker.
+    # The timeline had an effect: a message waited for the link or the broker.
     assert messages["latency_ns"].max() > 1_000_000_000
 
 
-# 350 is the size of scenario 1: each of its files has the same form with fewer.
+# Scenario 1 has 350 clients; each of its files has the same content with fewer.
 @pytest.mark.parametrize("clients", [60, pytest.param(350, marks=pytest.mark.sweep)])
 def test_many_clients_and_every_file_of_the_contract(tmp_path: Path, clients: int) -> None:
     run_dir = run(tmp_path, "mqtt-many-to-one", clients=clients, connect_interval="20ms", hold="5s", qos=1)
@@ -142,8 +142,8 @@ def test_a_suspect_run_says_why_and_fails_under_strict(tmp_path: Path) -> None:
 
 
 def test_what_the_machine_adds_stands_beside_the_verdict(tmp_path: Path) -> None:
-    """Shows that each proven delay has the machine's own share, measured on the reference wire during the
-    proof.
+    """Shows that each proven delay has the machine's own contribution, measured on the reference wire during
+    the proof.
     """
     run_dir = run(tmp_path, "pair", hold="2s")
     proof = json.loads((run_dir / "proof.json").read_text())

@@ -43,7 +43,7 @@ def _opened(path: str, function: Callable[[int], object]) -> object:
 
 @escape
 def lease_on_a_file_of_the_machine() -> object:
-    """A lease holds up whoever opens the file for writing for 45 s."""
+    """A lease on a file delays everybody who opens the file for writing by 45 s."""
     return _opened(MACHINES, lambda fd: fcntl.fcntl(fd, F_SETLEASE, fcntl.F_RDLCK) or "leased")
 
 
@@ -79,7 +79,7 @@ def physical_addresses() -> object:
         return struct.unpack("Q", file.read(8))[0] & ((1 << 55) - 1)
 
 
-# --- parts of the kernel
+# --- the following use the machine's kernel
 
 
 @escape
@@ -119,7 +119,9 @@ def be_spared_when_memory_ends() -> object:
 
 @escape
 def start_the_machines_crash_handler() -> object:
-    """With a limit of 0, the kernel starts the program of core_pattern all the same; with 1 it does not."""
+    """The kernel starts the program of core_pattern even with a limit of 0 on core files; with 1 it
+    does not.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (4096, resource.RLIM_INFINITY))
@@ -181,7 +183,7 @@ def add_entropy() -> object:
     )
 
 
-# --- the agent, and networks
+# --- the following use the agent and networks
 
 
 @escape
@@ -215,7 +217,7 @@ def talk_to_the_audit_system() -> object:
 
 @escape
 def events_of_devices_of_the_machine() -> object:
-    """An event that a device of the machine would get: a node's own network may send itself one."""
+    """Listens for an event of a device of the machine; the node's own network may send itself one."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 15) as events:
         events.bind((0, 1))
         events.settimeout(1)
@@ -233,7 +235,9 @@ def larger_buffers_than_allowed() -> object:
 
 @escape
 def families_of_other_machines() -> object:
-    """AF_KEY, AF_ALG, AF_TIPC, AF_VSOCK, AF_XDP, AF_BLUETOOTH, AF_RDS, AF_NFC, AF_SMC."""
+    """Tries the address families AF_KEY, AF_ALG, AF_TIPC, AF_VSOCK, AF_XDP, AF_BLUETOOTH, AF_RDS, AF_NFC and
+    AF_SMC.
+    """
     found = []
     for family, kind in ((15, 3), (38, 5), (30, 2), (40, 1), (44, 3), (31, 5), (21, 5), (39, 1), (43, 1)):
         with contextlib.suppress(OSError):

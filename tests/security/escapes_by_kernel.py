@@ -1,7 +1,6 @@
-"""Defines attempts to escape from a node by the kernel: processes, namespaces, privileges, settings, sockets,
-devices.
-
-A function of `ESCAPES` returns a true value if it succeeded; a false one, or OSError, if not.
+"""Defines attempts to escape from a node through the kernel: processes, namespaces, privileges, settings,
+sockets, devices. A function of `ESCAPES` returns a true value if it succeeded; a false one, or OSError, if
+not.
 """
 
 from __future__ import annotations
@@ -130,7 +129,8 @@ def load_a_kernel() -> object:
 
 @escape
 def reboot() -> object:
-    return call("reboot", 0xFEE1DEAD - (1 << 32), 0x28121969, 0, None)  # control-alt-delete off: harmless
+    # switches control-alt-delete off, which is harmless
+    return call("reboot", 0xFEE1DEAD - (1 << 32), 0x28121969, 0, None)
 
 
 @escape
@@ -209,7 +209,7 @@ def raise_open_files() -> object:
     return "raised"
 
 
-# --- the kernel's files that only the machine's root may read
+# --- the following read kernel files that only the machine's root may read
 
 
 def _read_there(top: str, skip: tuple[str, ...]) -> list[str]:
@@ -225,7 +225,7 @@ def _read_there(top: str, skip: tuple[str, ...]) -> list[str]:
                 continue
             if path.endswith(
                 "/hot_add"
-            ):  # reading it would make a device on the machine, so its existence counts
+            ):  # reading the file would make a device on the machine, so its existence counts as success
                 found.append(path)
                 continue
             with contextlib.suppress(OSError):
@@ -256,7 +256,7 @@ def read_keys_and_addresses() -> object:
     return [name for name in names if os.path.exists(f"/proc/{name}") and text(f"/proc/{name}")]
 
 
-# --- other ways to the machine
+# --- the following try other ways to reach the machine
 
 
 @escape
@@ -295,7 +295,7 @@ def terminals_of_the_machine() -> object:
 @escape
 def type_into_a_terminal() -> object:
     _, slave = pty.openpty()
-    fcntl.ioctl(slave, 0x5412, b"x")  # TIOCSTI into a terminal that is not the own controlling one
+    fcntl.ioctl(slave, 0x5412, b"x")  # TIOCSTI, into a terminal that is not the controlling one
     return os.path.exists("/dev/tty1") and "typed"
 
 

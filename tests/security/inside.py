@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Callable
 
 libc = ctypes.CDLL(None, use_errno=True)
-TOLD = json.loads(os.environ["TOLD"])  # names of things outside: see sandboxed.py
+TOLD = json.loads(os.environ["TOLD"])  # names of objects outside the node: see sandboxed.py
 ROOTS_HOME = pwd.getpwuid(0).pw_dir
 ESCAPES: dict[str, Callable[[], object]] = {}
 NEEDS: dict[str, Callable[[], object]] = {}

@@ -1,4 +1,6 @@
-"""Defines things that a node's root needs for its work: each must return a true value and raise nothing."""
+"""Defines actions that a node's root needs for its work; each succeeds if it returns a true value and raises
+nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes rings of packet sockets until the kernel refuses, and prints what it got; a node runs it."""
+"""Makes rings of packet sockets until the kernel refuses, and prints how many it got; a node runs it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Takes everything that the kernel grants of each limit that programs of a machine share, prints the amounts,
-and holds them for a while.
-
-It uses only the standard library: a node runs it, and so does the machine's root, to see what is left for
-him.
+"""Uses up each limit that programs of a machine share, as far as the kernel grants it, prints the amounts,
+and holds them for a while. It uses only the standard library: a node runs it, and so does the machine's root,
+to measure what is left.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from collections.abc import Callable
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
-# Numbers of arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
+# System call numbers of arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
 IO_SETUP, ADD_KEY = (206, 248) if platform.machine() == "x86_64" else (0, 217)
 EVENTS = 64
 FAN_REPORT_FID, SHM_LOCK, IPC_RMID, GET_PIPE_SIZE = 0x200, 11, 0, 1032
@@ -38,8 +36,8 @@ MOST = {
 
 
 def take(function: Callable[[], int]) -> Callable[[], int]:
-    """Puts a function into the table: it takes one unit and returns a negative number, or raises OSError, if
-    the kernel refuses.
+    """Puts a function into the table of limits. The function takes one unit; if the kernel refuses, it
+    returns a negative number or raises OSError.
     """
     TAKES[function.__name__] = function
     return function

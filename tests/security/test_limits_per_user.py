@@ -1,5 +1,5 @@
-"""Tests that a node's use of limits that the kernel counts for each user or for the whole machine leaves what
-others need.
+"""Tests that a node that uses up limits that the kernel counts for each user or for the whole machine leaves
+enough for others.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ HERE = Path(__file__).parent
 TAKES = HERE / "takes.py"
 AGENT = ROOT / "target/release/vnet-agent"
 HOLD_S = 30
-# The resources that another user needs at once; nodes have no keys and no asynchronous events (seccomp).
+# Amounts that another user must still get; nodes get no keys and no asynchronous events (seccomp).
 FEW = {"watches": 50, "inotify": 8, "fanotify": 4, "timers": 8, "queues": 2, "locked": 2, "terminals": 3}
 ROOTS = {**FEW, "keys": 2, "aio": 4, "pipes": 4}
 REFUSED = {"keys": 0, "aio": 0}
-TERMINALS = 64  # images/agent/src/launch/sandbox/private.rs
+TERMINALS = 64  # the limit of images/agent/src/launch/sandbox/private.rs
 MANY = 350
 
 pytestmark = [
@@ -91,7 +91,8 @@ def test_a_node_that_takes_everything_takes_nothing_from_others(
             most = taken(hog)
             assert {one: most[one] for one in REFUSED} == REFUSED
             assert 0 < most["terminals"] <= TERMINALS
-            assert min(most[one] for one in FEW if one != "fanotify") > 0, most  # an older kernel has none
+            # an older kernel has no fanotify for users
+            assert min(most[one] for one in FEW if one != "fanotify") > 0, most
             few = {one: FEW[one] for one in FEW if most[one]}
             assert taken(in_node(base, name, "b", 0, few)) == few, "node b has less"
             if kernel == "host":
@@ -106,7 +107,9 @@ def test_a_node_that_takes_everything_takes_nothing_from_others(
 
 
 def held(base: Path) -> list[dict[str, int]]:
-    """Returns the amounts that the programs of the group say they hold, one entry for each that has said it."""
+    """Returns the amounts that the programs of the group printed, one entry for each that has printed
+    them.
+    """
     logs = (path.read_text() for path in base.rglob("others*takes*") if path.is_file())
     return [json.loads(text[text.index("{") : text.index("}") + 1]) for text in logs if "}" in text]
 

@@ -103,7 +103,8 @@ def test_nothing_has_a_name_in_tmp_that_others_can_guess() -> None:
     parts = ("orchestrator", "capture", "contract", "reports", "vnet")
     sources = [path for part in parts for path in (ROOT / part).rglob("*.py")]
     fixed = {path.name for path in sources if re.search(r"""["'](/var)?/tmp/""", path.read_text())}
-    assert len(sources) > 300 and fixed == {"state.py", "inventory.py"}  # the latter's is a guest's
+    # inventory.py names a directory of a guest
+    assert len(sources) > 300 and fixed == {"state.py", "inventory.py"}
 
 
 HOSTILE_NAMES = (
@@ -137,8 +138,8 @@ HOSTILE_NAMES = (
     ids=["lab", "segment", "node", "software", "capture", "link"],
 )
 def test_a_name_is_a_part_of_no_path_and_no_command(text: str, name: str) -> None:
-    """Shows that names of labs, nodes, programs, captures and links, which become files, namespaces and
-    devices, cannot be paths or commands.
+    """Shows that names of labs, nodes, programs, captures and links, which become names of files, namespaces
+    and devices, may not contain paths or commands.
     """
     parse("f", text.replace("NAME", '"harmless"').encode())
     with pytest.raises(TopologyError):
@@ -149,8 +150,8 @@ def test_a_name_is_a_part_of_no_path_and_no_command(text: str, name: str) -> Non
 def test_under_any_umask_nobody_else_writes_a_state_or_calls_a_lab(
     mask: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that under any umask, such as Ubuntu's 002, others can write neither the state directories nor
-    the control socket.
+    """Shows that under any umask, such as Ubuntu's 002, other users can write neither the state directories
+    nor the control socket.
     """
     root = tmp_path / "vnet"
     monkeypatch.delenv("VNET_STATE_DIR", raising=False)
@@ -202,7 +203,7 @@ def test_errors_about_a_colleague_s_files_are_words(tmp_path: Path) -> None:
 
 
 def test_commands_write_by_one_door() -> None:
-    """Shows that only `output.py`, which escapes control characters, writes the commands' output."""
+    """Shows that only `output.py`, which escapes control characters, writes the output of commands."""
     doors = {
         path.name for path in (ROOT / "orchestrator/cli").rglob("*.py") if "click.echo(" in path.read_text()
     }
@@ -307,8 +308,8 @@ def test_a_host_of_a_topology_is_no_option_of_ssh() -> None:
     ],
 )
 def test_whose_bound_a_program_was_killed_at(tmp_path: Path, own: int, reached: str) -> None:
-    """Shows that the message names the limit that was reached: `oom` counts at the limit's group, `oom_kill`
-    at the victim's (Documentation/admin-guide/cgroup-v2.rst).
+    """Shows that the message names the limit at which a program was killed: `oom` counts at the limit's
+    group, `oom_kill` at the victim's (Documentation/admin-guide/cgroup-v2.rst).
     """
     limits = NodeLimits(Groups(Layout(2, {"memory": tmp_path}), "lab"), bounds(512 << 20, 1000))
     (tmp_path / "vnet/lab/a").mkdir(parents=True)

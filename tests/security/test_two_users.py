@@ -1,5 +1,5 @@
-"""Tests four labs of one name started at once by two accounts: each account has one, the second of an account
-is refused, and nobody ends another's.
+"""Tests four labs of the same name that two accounts start at once: each account gets one, its second is
+refused, and no account ends another's lab.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Account:
         place.mkdir()
         os.chown(place, entry.pw_uid, entry.pw_gid)
         self.reach = ["setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups"]
-        # Without VNET_STATE_DIR each account gets its default state directory, as users do.
+        # VNET_STATE_DIR is unset, so each account gets its default state directory, as users do.
         self.environment = {k: v for k, v in os.environ.items() if k != "VNET_STATE_DIR"}
         self.environment |= {"HOME": str(place), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
         self.environment["XDG_RUNTIME_DIR"] = str(place)

@@ -1,5 +1,5 @@
-"""Tests that under any umask nobody else can write or call anything of a lab: sockets, pipes, files, caches,
-results.
+"""Tests that under any umask no other user can write or connect to anything of a lab: sockets, pipes, files,
+caches, results.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ campaign: {{repetitions: 1}}
 
 
 def open_to_others(top: Path) -> list[str]:
-    """Returns the paths, with their modes, that another account may change or call; a closed directory
+    """Returns the paths, with their modes, that another account may write or connect to; a closed directory
     protects its content.
     """
     found = []
@@ -173,7 +173,9 @@ def test_a_stricter_umask_stays(mask: int, kept: int) -> None:
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")
 def test_of_a_terminal_in_a_node(account: Account) -> None:
-    """Shows the mode of a shell's terminal and of what it writes, under the umask of who started the lab."""
+    """Shows the mode of a shell's terminal and of the files that it writes, under the umask of the user who
+    started the lab.
+    """
     account.vnet("up", "lab.yaml", "--kernel", "host", "--results", "out")
     script = "umask; touch /tmp/f; stat -c '%a' /tmp/f"
     said = account.vnet("exec", account.name, "a", "--", "sh", "-c", script).split()

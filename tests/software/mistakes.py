@@ -18,7 +18,9 @@ def problems(text: str) -> list[str]:
 
 
 def refused(base: str, old: str, new: str, place: str, rule: str) -> None:
-    """Replaces `old` in a valid file by `new`, and asserts that its line is refused at `place` by `rule`."""
+    """Replaces `old` in a valid file by `new`, and asserts that the file is refused at this line, at the key
+    `place`, by the rule `rule`.
+    """
     assert parse("file.yaml", base.encode())
     at = base.index(old)
     start = f"file.yaml:{base[:at].count(chr(10)) + 1}: {place}: "

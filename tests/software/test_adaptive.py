@@ -1,4 +1,6 @@
-"""Tests adaptive messages: the plan, the choice by what probes say, and mistakes."""
+"""Tests adaptive messages: the plan, the choice of a way to send from the results of probes, and mistakes in
+files.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,7 @@ def test_frames_are_those_of_datagrams_or_segments_and_of_probes(use: str, frame
 
 
 def probes(took_ms: list[float | None], every_ms: int = 50) -> Any:
-    """Returns probes that took so long; None: it did not return. The first was sent at 0."""
+    """Returns probes with these round-trip times in ms (None: no answer); the first was sent at 0."""
     found = policy.Probes(2000 * MS)
     for seq, took in enumerate(took_ms):
         found.send(seq, seq * every_ms * MS)
@@ -91,11 +93,11 @@ def probes(took_ms: list[float | None], every_ms: int = 50) -> Any:
     ("took_ms", "how"),
     [
         ([20.0] * 30, "stream"),
-        ([20.0] * 7, "twice"),  # too few to say: as now
+        ([20.0] * 7, "twice"),  # too few probes to decide, so the present way stays
         ([20.0, None, 20.0, 20.0, 20.0] * 6, "twice"),
         ([20.0] * 10 + [20.0 + 30 * n for n in range(15)], "once"),
-        ([20.0, None] * 10 + [200.0, 250.0, 300.0, 350.0] * 2, "once"),  # a queue, and what it drops
-        ([20.0] * 29 + [None], "stream"),  # the last one may return yet
+        ([20.0, None] * 10 + [200.0, 250.0, 300.0, 350.0] * 2, "once"),  # a queue builds up and drops
+        ([20.0] * 29 + [None], "stream"),  # the answer to the last probe may still arrive
         ([None] * 20, "twice"),
     ],
 )

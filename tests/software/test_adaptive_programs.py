@@ -31,7 +31,7 @@ def free_port() -> int:
 
 @contextmanager
 def program(place: Path, name: str, settings: dict[str, object], told: dict[str, object]) -> Iterator[Path]:
-    """Runs a program in a directory of its own until the block ends; gives the file of its records."""
+    """Runs a program in a directory of its own until the block ends; yields the path of its records."""
     own = place / name
     own.mkdir()
     for file in (*planning.PROGRAMS.glob("*.py"), planning.ACCOUNT):
@@ -55,7 +55,7 @@ def records(file: Path, kind: str) -> list[list[str]]:
 
 
 def sends(use: str, port: int) -> tuple[dict[str, object], dict[str, object]]:
-    """Returns the settings of a sender, and its flow: a message each 10 ms from now on."""
+    """Returns the settings of a sender and its flow: a message every 10 ms from now on."""
     flow = {
         "number": 4,
         "payload": {"bytes": 200},
@@ -80,7 +80,7 @@ def test_each_message_is_recorded_at_both_ends(tmp_path: Path, use: str, copies:
     with program(tmp_path, "receiver", {"host": "127.0.0.1", "port": port}, {"sends": []}) as received:
         with program(tmp_path, "sender", *sends(use, port)) as sent:
             settled(sent, MESSAGES)
-            time.sleep(0.2)  # the last is on its way
+            time.sleep(0.2)  # the last message is still on its way
         came = records(received, "R")
     gone = records(sent, "S")
     assert sorted(int(one[1]) for one in gone) == list(range(MESSAGES))
@@ -110,7 +110,9 @@ stream.flush()
 
 
 def test_a_try_that_fails_at_once_is_no_connection(tmp_path: Path) -> None:
-    """Shows that an address that TCP refuses at once gives no connection, as one without a route."""
+    """Shows that an address whose TCP connection is refused at once counts as one without connection, like an
+    address without a route.
+    """
     for file in (*planning.PROGRAMS.glob("*.py"), planning.ACCOUNT):
         shutil.copy(file, tmp_path)
     done = subprocess.run(

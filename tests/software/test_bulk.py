@@ -63,7 +63,8 @@ def test_udp_has_datagrams_of_a_size_and_a_rate() -> None:
 
 
 def test_a_greedy_transfer_is_reckoned_with_the_rate_of_the_way() -> None:
-    # 10 s at 8 Mbit/s are 10 MB in 6,906 segments, each of 128 + 16 bytes in the pcap, and 66 + 16 back.
+    # 10 s at 8 Mbit/s are 10 MB in 6,906 segments; the pcap has 128 + 16 bytes of each, and 66 + 16 of each
+    # acknowledgement.
     (size,) = [p.value for p in planned().predictions if p.name == "capture size"]
     assert size == pytest.approx(6906 * (144 + 82), rel=0.001)
 

@@ -1,4 +1,6 @@
-"""Tests DHCP in the plan: what the server gives to whom, the client's program, and mistakes."""
+"""Tests DHCP in the plan: the addresses that the server gives to each node, the client's program, and
+mistakes in files.
+"""
 
 from __future__ import annotations
 

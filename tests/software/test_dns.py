@@ -1,4 +1,6 @@
-"""Tests name servers in the plan: their records, whom they ask, and mistakes."""
+"""Tests name servers in the plan: their records, the servers to which they forward queries, and mistakes in
+files.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tests messages of signals in the plan: their length in each protocol, and mistakes."""
+"""Tests encodings of measured signals in the plan: the message's length in each protocol, and mistakes in
+files.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def test_the_number_of_signals_says_the_length(kind: str, encoding: str, size: i
 
 @given(st.integers(1, MOST_SIGNALS))
 def test_json_is_as_long_as_its_text(signals: int) -> None:
-    number = 10**9  # ten digits, as the agent fills all its whole numbers but nanoseconds with spaces to
+    number = 10**9  # ten digits: the agent pads all whole numbers except nanoseconds to this length
     sample = {
         "ts": {"origin": [number, 10**8]},
         "sequence": number,

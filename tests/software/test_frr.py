@@ -56,7 +56,7 @@ def planned(content: str) -> Plan:
 
 
 def stanza(conf: str, head: str) -> list[str]:
-    """Returns the lines below `head`, without their indent."""
+    """Returns the lines below the line `head`, without their indentation."""
     lines = conf.splitlines()
     return [
         line.strip() for line in itertools.takewhile(lambda s: s != "exit", lines[lines.index(head) + 1 :])
@@ -146,9 +146,10 @@ def test_systems_speak_at_their_borders_and_each_with_all_its_own() -> None:
     )
     inner = stanza(text(plan, "a"), "router bgp 65001")
     assert {"neighbor 10.255.0.2 remote-as 65001", "neighbor 10.255.0.6 remote-as 65001"} <= set(inner)
-    assert "neighbor 10.255.0.6 update-source 10.1.0.1" in inner  # c, which is not next to a
+    assert "neighbor 10.255.0.6 update-source 10.1.0.1" in inner  # c is not a neighbour of a
     assert "neighbor 10.255.0.6 next-hop-self" in inner and "redistribute ospf" in inner
-    assert "ip ospf passive" in stanza(text(plan, "c"), "interface eth1")  # x is of another system
+    # the node x belongs to another autonomous system
+    assert "ip ospf passive" in stanza(text(plan, "c"), "interface eth1")
     assert text(plan, "x", "routes").split() == sorted(
         ["10.1.0.0/24", "10.255.0.0/30", "10.255.0.4/30", "10.255.0.8/30"]
     )

@@ -1,5 +1,5 @@
-"""Tests rules for every kind of software: one example of each is planned and compared with the assumptions of
-other parts.
+"""Tests rules for every kind of software: one example of each is planned and compared with the assumptions
+that other parts make.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from orchestrator.software.registry import KINDS, MODULES, kind_of, programs
 from orchestrator.topology.loading import parse
 
 ROOT = Path(__file__).parents[2]
-# kind -> software of node `server`, software of each of the three of group `client`
+# kind -> software of the node `server`, software of each of the three nodes of the group `client`
 PROJECT = Path(__file__).resolve().parents[2]
 ROWS = {
     "mosquitto": ("{s: {broker: mosquitto, port: 1884}}", "{}"),
@@ -118,7 +118,7 @@ run: {{hold: 10 s}}
 
 def planned(kind: str) -> Plan:
     other = "{t: {frames: {to: server}}}" if kind == "frames" else "{}"
-    segment = "[far, out]" if kind == "nat" else "far"  # a NAT has two sides
+    segment = "[far, out]" if kind == "nat" else "far"  # a NAT router has two sides
     text = FILE.format(*ROWS[kind], other, segment)
     if kind in ("advertise", "slaac"):
         text = text.replace("subnet: 10.1.0.0/24", 'subnet: [10.1.0.0/24, "fd00:1::/64"]')

@@ -1,4 +1,6 @@
-"""Sides of an exchange by middleware in the plan: who connects to whom, what they are told, mistakes."""
+"""Tests the sides of an exchange by middleware in the plan: which side connects to which, the programs'
+settings, and mistakes in files.
+"""
 
 from __future__ import annotations
 

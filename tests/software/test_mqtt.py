@@ -64,7 +64,7 @@ def test_different_guarantees_are_different_deliveries() -> None:
 
 
 def shared(first: str, second: str) -> Plan:
-    """Plans two clients of version 5 with the subscriptions."""
+    """Plans two MQTT 5 clients with the given subscriptions."""
     head = "sender: {segment: lan, software: {"
     again = f"{head}t: {{mqtt: {{broker: one, version: 5, subscribe: {second}}}}}, s:"
     return planned(f"version: 5, subscribe: {first}", **{f"{head}s:": again})

@@ -1,4 +1,6 @@
-"""MQTT clients that unsubscribe, that come and go, and that stand for many; and mistakes in their keys."""
+"""Tests MQTT clients in the plan that unsubscribe, that connect only for some time, or that each stand for
+many sessions; and mistakes in their keys.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payloads and options of MQTT 5 in the plan, and mistakes in them."""
+"""Tests payloads and options of MQTT 5 in the plan, and mistakes in them."""
 
 from __future__ import annotations
 

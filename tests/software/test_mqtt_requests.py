@@ -1,5 +1,5 @@
-"""Requests of MQTT 5, subscription identifiers and payloads of different lengths in the plan, and mistakes in
-them.
+"""Tests requests of MQTT 5, subscription identifiers and payloads of different lengths in the plan, and
+mistakes in them.
 """
 
 from __future__ import annotations

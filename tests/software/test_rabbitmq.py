@@ -1,5 +1,5 @@
-"""Tests RabbitMQ in the plan: its configuration, the ports of its protocols, and features that its plugin
-lacks.
+"""Tests RabbitMQ in the plan: its configuration, the ports of its protocols, and MQTT features that its
+plugin lacks.
 """
 
 from __future__ import annotations

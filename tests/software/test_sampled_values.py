@@ -80,8 +80,8 @@ def test_costs_are_those_of_the_frame() -> None:
     plan = planned()
     unit = next(node for node in plan.nodes if node.name == "unit1").software[0]
     ((_, size),) = KINDS[unit.kind].costs(unit, [f for f in plan.flows if f.sender == "unit1"]).packets
-    # Ethernet 14, tag 4, head 8, savPdu 3, noASDU 3, seqASDU 3, twice: ASDU 2, svID 5, smpCnt 4, confRev 6,
-    # smpSynch 3, sample 66
+    # Lengths in bytes: Ethernet 14, tag 4, head 8, savPdu 3, noASDU 3, seqASDU 3; then twice: ASDU 2, svID 5,
+    # smpCnt 4, confRev 6, smpSynch 3, sample 66.
     assert size == 14 + 4 + 8 + 3 + 3 + 3 + 2 * (2 + 5 + 4 + 6 + 3 + 66)
 
 

@@ -1,5 +1,5 @@
-"""Tests the keys of all senders (rates over time, arrivals, bursts, deadlines, classes) and their
-mistakes.
+"""Tests the keys that all senders have (rates over time, arrivals, bursts, deadlines, classes) and mistakes
+in them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_a_rate_may_change_in_time(rate: str, wanted: tuple[Rate, ...]) -> None:
 
 
 def test_messages_are_reckoned_over_all_rates_and_bursts() -> None:
-    # Its receiver's turn is at 1.5 s, the hold ends at 22 s: 3 s at 20 /s and 16 s at 5 /s.
+    # The receiver connects at 1.5 s, and the hold ends at 22 s: 3 s at 20 /s and 16 s at 5 /s.
     flow = first(
         "rate: [{from: 0 s, 20 /s}, {from: hold + 4 s, 5 /s}], rate_of: client, settle: 1500 ms, burst: 2"
     )
@@ -81,7 +81,7 @@ def test_all_together_is_each_one_of_its_own() -> None:
 
 
 def test_a_deadline_shorter_than_the_way_is_noted_once_with_both_figures() -> None:
-    # There and back over the link, since the broker is behind it.
+    # A message passes the link twice, because the broker is behind it.
     (note,) = planned("rate: 10 /s, deadline: 15 ms").notes
     assert note.place == "class client.c"
     assert "deadline of 15 ms" in note.text and "takes 20 ms" in note.text

@@ -1,4 +1,6 @@
-"""Tests stations in the plan: the settings of the program, the diverted frames, and mistakes."""
+"""Tests stations in the plan: the settings of the program, the frames that it gets to forward, and mistakes
+in files.
+"""
 
 from __future__ import annotations
 

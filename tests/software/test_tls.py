@@ -229,7 +229,8 @@ def test_a_ca_that_the_broker_would_not_use_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_certificate_that_the_other_end_has_not_issued_is_refused(tmp_path: Path) -> None:
-    ours, theirs = Authority(b"1" * 8, "ours"), Authority(b"2" * 8, "ours")  # one name, two keys
+    # two authorities with the same name and different keys
+    ours, theirs = Authority(b"1" * 8, "ours"), Authority(b"2" * 8, "ours")
     (tmp_path / "ours.pem").write_text(ours.certificate)
     (tmp_path / "theirs.pem").write_text(theirs.certificate)
     for name, authority in (("server", ours), ("client", ours), ("foreign", theirs)):

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# Words of one kind alone; names that are ordinary words besides (command, bulk, tcp) are not held.
+# Words that belong to one kind of software; names that are also ordinary words (command, bulk, tcp) are not
+# checked.
 WORDS = re.compile(
     r"mqtt|mosquitto|rabbit|amqp|\bqos(?!-map)|\bfrr\b|\bospf|zeromq|\bzmq|\bepgm|sampled[-_ ]values"
     r"|\bgoose\b|iec61850|dnsmasq|udhcpc|\bnft\b|\bftp|synchrophasor|middleware"
@@ -27,7 +28,8 @@ MODULES = (
     "orchestrator/software/middleware/",
     "orchestrator/software/gateway/",
     "orchestrator/queueing/",
-    # a gateway's overlay cannot share an interface with a station; a receiver tells a gateway its wish
+    # a gateway's overlay cannot share an interface with a station, and a receiver sends its limit to a
+    # gateway
     "orchestrator/software/station/",
     "orchestrator/software/rates_wanted.py",
     "orchestrator/software/udp.py",
@@ -41,9 +43,9 @@ MODULES = (
     "orchestrator/software/goose.py",
     "orchestrator/software/iec61850/",
     "orchestrator/software/sampled_values.py",
-    "orchestrator/exchange/netlab",  # the keys of its files
-    "orchestrator/exchange/core.py",  # the names of its services
-    # the gateway of a route is another thing than the kind of that name
+    "orchestrator/exchange/netlab",  # keys of netlab's files
+    "orchestrator/exchange/core.py",  # names of CORE's services
+    # here, the gateway of a route, not the kind `gateway`
     "orchestrator/exchange/commands.py",
     "orchestrator/exchange/linux/",
     "orchestrator/plan/paths.py",
@@ -54,16 +56,16 @@ MODULES = (
     "capture/reducer/src/dissect/amqp",
     "capture/reducer/src/dissect.rs",  # the registry
     "reports/papers/",
-    # `qos: 1` is an expectation's short form of a guarantee
+    # `qos: 1` is the short form of a delivery guarantee in an expectation
     "contract/chosen.py",
     "orchestrator/plan/expectations.py",
     "orchestrator/topology/checks/expect.py",
     "orchestrator/topology/expect.py",
-    # which kinds send datagrams, segments or bare frames, so that counts of them can be compared
+    # states which kinds send datagrams, segments or bare frames, so that counts of them can be compared
     "capture/conservation/drops.py",
     "capture/conservation/stacks.py",
     "orchestrator/lab/admission.py",  # names the kinds whose logins it judges
-    "reports/metrics/answers.py",  # what a request and its answer are in each protocol of captures
+    "reports/metrics/answers.py",  # defines a request and its answer for each protocol in captures
     "reports/sections/requests.html.j2",
     "capture/monitors/brokers.py",  # reads each broker's log for its limits
 )

@@ -1,4 +1,6 @@
-"""Tests the bills of materials: the content of a release's files, with the same bytes each time."""
+"""Tests the software bills of materials (SBOM): they list a release's contents, and have the same bytes each
+time.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ TOPOLOGIES = Path(__file__).parents[2] / "topologies"
 SHIPPED = sorted(TOPOLOGIES.glob("*.yaml"))
 RING = (TOPOLOGIES / "ring-ospf.yaml").read_text()
 TEXTS = [BASE, *(path.read_text() for path in SHIPPED)]
-# Values that have broken parsers, inserted where a right one stood.
+# Values that have broken parsers; a test puts them in the place of correct ones.
 NASTY = (
     "", "~", "-1", "0", "1e999", ".nan", "9" * 5000, "[]", "{}", "[[]]", "{a: }", "*x", "&x y",
     "!!int 3",
@@ -82,7 +82,7 @@ def mutated(draw: st.DrawFn) -> str:
 @given(mutated())
 @example(
     RING.replace("  west: {subnet: 10.1.0.0/24}\n", "")
-)  # routes of nodes on a segment that is not there
+)  # the nodes' routes lead to a segment that does not exist
 @settings(deadline=None, max_examples=120)
 def test_mutated_files(text: str) -> None:
     _survives(text.encode("utf-8", "surrogatepass"))
@@ -98,7 +98,9 @@ def test_many_mutated_files(text: str) -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(1, 8))])
 def test_every_value_replaced_by_every_nasty_one(seed: int) -> None:
-    """Shows that each line of BASE survives nasty values: a quarter of all pairs for each seed."""
+    """Shows that no line of BASE with a nasty value makes the check crash: a quarter of all pairs of line and
+    value for each seed.
+    """
     chance = random.Random(seed)
     lines = BASE.splitlines()
     for at in range(len(lines)):

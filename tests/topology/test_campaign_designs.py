@@ -1,4 +1,6 @@
-"""Designs that combine values: full, one at a time, and fractions with what they confound."""
+"""Tests designs that combine values: full, one at a time, and fractions with the effects that they
+confound.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def test_one_at_a_time_leaves_the_others_at_their_first_value() -> None:
     ]  # fmt: skip
 
 
-# The published best resolutions of 2^(k-p): Box, Hunter and Hunter, 2005, table 6.22.
+# The highest published resolutions of 2^(k-p) designs: Box, Hunter and Hunter, 2005, table 6.22.
 BEST = {
     (4, 8): 4, (5, 8): 3, (6, 8): 3, (7, 8): 3, (5, 16): 5, (6, 16): 4, (7, 16): 4, (8, 16): 4, (9, 16): 3,
     (15, 16): 3, (7, 32): 4, (8, 32): 4, (9, 32): 4, (10, 32): 4, (11, 32): 4, (16, 32): 4, (8, 64): 5,

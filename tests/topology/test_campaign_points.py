@@ -74,7 +74,7 @@ def test_a_point_may_have_a_topology_of_its_own(tmp_path: Path) -> None:
     assert [cell.name for cell in load_campaign(path).cells] == ["other.p001.r1", "other.p002.r1"]
 
 
-@settings(deadline=None)  # the first call imports scipy
+@settings(deadline=None)  # the first call imports scipy, which takes longer than the deadline
 @given(
     count=st.integers(1, 60),
     seed=st.integers(0, 2**63 - 1),
@@ -97,7 +97,7 @@ def test_samples_stay_in_their_range(
 def test_a_hypercube_has_one_point_in_each_stratum() -> None:
     points = sampled(design(40, "latin-hypercube", loss={"from": "0 %", "to": "40 %"}))
     shares = sorted(100 * units.real(units.SHARE, point.values["loss"]) for point in points)
-    rounded = 0.05 + 1e-9  # three digits
+    rounded = 0.05 + 1e-9  # the error of rounding to three digits
     assert all(n - rounded <= share <= n + 1 + rounded for n, share in enumerate(shares))
 
 

@@ -1,4 +1,4 @@
-"""Searches of campaigns: the steps between two values, and what a file may say of them."""
+"""Tests searches of campaigns: the steps between two values, and the keys that a file may have for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def search(low: int = 1000, high: int = 65536, resolution: str = "10 %") -> Sear
 
 
 def steps(one: Search, limit: int) -> dict[int, bool]:
-    """Returns all values that the search tries of a path that holds up to `limit`."""
+    """Returns all values that the search tries on a path on which values up to `limit` hold."""
     tried: dict[int, bool] = {}
     while (value := following(one, tried)) is not None:
         assert value not in tried, "nothing is tried twice"

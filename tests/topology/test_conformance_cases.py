@@ -24,7 +24,7 @@ ANSWERS = {
 
 
 def offered(case: Path, broker: str, version: str) -> str | None:
-    """Returns the problems that a check has with a case at a broker; None if there is none."""
+    """Returns the errors that `vnet check` finds in a case with a broker; None if there is none."""
     given = {"broker": broker}
     if "version:" in case.read_text(encoding="utf-8").split("segments:")[0]:
         given["version"] = version

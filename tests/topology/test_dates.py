@@ -1,4 +1,4 @@
-"""Dates of the lab's clock: read, written back, refused."""
+"""Tests dates of the lab's clock: reading, writing, and wrong dates."""
 
 from __future__ import annotations
 

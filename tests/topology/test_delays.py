@@ -1,4 +1,6 @@
-"""Delays of the user's own: what a file becomes, and each mistake with its file, line, value and remedy."""
+"""Tests delay distributions of a user's own: what a file of samples becomes, and each mistake with its file,
+line, value and remedy.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ links: {wan: {between: [left, right], both: {delays: own.csv}}}
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 10_000), min_size=2, max_size=300))
 def test_samples_come_back_as_their_own_quantiles(samples: list[float]) -> None:
-    """Shows that the table's quantiles equal those of the samples, to a microsecond and a step of the
+    """Shows that the table's quantiles equal those of the samples, within a microsecond and one step of the
     table.
     """
     made = read("delay_ms\n" + "\n".join(map(repr, samples)))
@@ -113,14 +115,14 @@ def test_the_distance_tells_one_law_from_another() -> None:
     same = [draw.choice(wanted) for _ in range(1000)]
     told = shape.critical(1000, 3.0)
     assert shape.distance(same, wanted) < told < 0.06
-    other = [draw.uniform(0, 10e6) for _ in range(1000)]  # delays of the same mean
+    other = [draw.uniform(0, 10e6) for _ in range(1000)]  # samples of another distribution with the same mean
     assert shape.distance(other, wanted) > 2 * told
     late = [value + 1e6 for value in same]
     assert shape.distance(late, wanted) > told > shape.distance(late, wanted, tolerance_ns=1e6)
 
 
 def test_the_distance_is_kolmogorovs() -> None:
-    """Compares with a distance computed by hand: of 3 values of a law with 4 equally likely ones, after 1 the
-    sample has 2/3, the law 1/4.
+    """Compares with a Kolmogorov distance computed by hand: of 3 samples from a distribution with 4 equally
+    likely values, 2/3 are at most 1, where the distribution has 1/4.
     """
     assert shape.distance([1, 1, 4], [1, 2, 3, 4]) == pytest.approx(2 / 3 - 1 / 4)

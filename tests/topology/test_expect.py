@@ -1,4 +1,4 @@
-"""Expectations are checked before the run: each mistake with its place, value, rule and remedy."""
+"""Tests that expectations are checked before the run: each mistake with its place, value, rule and remedy."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_amounts_of_another_unit(unit: str, written: str | int) -> None:
 
 
 def test_the_list_of_metrics_is_that_of_recorded_runs() -> None:
-    """Names, units and columns of every metric in the reference data of the golden runs."""
+    """Compares names, units and columns of every metric with the reference data of the golden runs."""
     found = 0
     for file in (ROOT / "tests/goldens/reference").glob("*/summary.json"):
         for row in map(json.loads, file.read_text().splitlines()):

@@ -1,4 +1,4 @@
-"""Tests that `vnet explain` gives the same text on keys as docs/topology.md."""
+"""Tests that `vnet explain` prints the same text about keys as docs/topology.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that GraphML of the Topology Zoo's kind becomes a valid topology that can be planned."""
+"""Tests that a GraphML file like those of the Topology Zoo becomes a valid topology that can be planned."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_places_become_delays_and_labels_names() -> None:
     assert list(model.nodes) == ["berlin", "paris-fr", "paris-fr-2"]
     way = model.links["l1"].both
     assert way is not None and way.rate == 10**9
-    assert abs(way.delay - 4_390_000) < 50_000  # 878 km of fibre
+    assert abs(way.delay - 4_390_000) < 50_000  # ns, the delay of 878 km of fibre
     assert model.links["l2"].both is not None and model.links["l2"].both.delay == 1_000_000
 
 
@@ -79,7 +79,7 @@ def test_what_is_no_graph_is_refused(content: bytes, rule: str) -> None:
         topology_text("x.graphml", content, "zoo")
 
 
-# The 12-cage (C. T. Benson, Minimal regular graphs of girths eight and twelve, 1966) in LCF notation.
+# The 12-cage (C. T. Benson, Minimal regular graphs of girths eight and twelve, 1966), in LCF notation.
 CAGE = ([17, 27, -13, -59, -35, 35, -11, 13, -53, 53, -27, 21, 57, 11, -21, -57, 59, -17], 7)
 
 

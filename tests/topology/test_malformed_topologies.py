@@ -132,7 +132,7 @@ def test_more_values_than_anybody_writes() -> None:
 
 
 def test_thousands_of_overlapping_segments_are_told_once_each() -> None:
-    """Shows that 2,000 overlapping segments give one problem each, not one for each of millions of pairs."""
+    """Shows that 2,000 overlapping segments give one error each, not one for each of millions of pairs."""
     segments = "".join(f"  s{i}: {{subnet: 10.0.0.0/8}}\n" for i in range(2000))
     found = _problems(f"name: a\nsegments:\n{segments}nodes: {{n: {{segment: s0}}}}\n")
     assert len(found) == 1999

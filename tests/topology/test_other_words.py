@@ -1,4 +1,6 @@
-"""Tests that a key in the words of another tool gets the topology key as remedy, at the place that has it."""
+"""Tests that a key from another tool's files gets the corresponding topology key as remedy, at the place
+where it belongs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests traces of measured round trips, in the two forms of the LENS dataset."""
+"""Tests traces made from measured round-trip times, in the two file formats of the LENS dataset."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestrator.topology.round_trips import Column, is_one, read
 from orchestrator.topology.traces import TraceError
 
 MS = 10**6
-# Lines of the dataset's own page (README of LENS), times apart by 10 ms; -1: lost there, 0: not known.
+# Lines from the dataset's README (LENS), 10 ms apart; -1: the packet was lost, 0: not known.
 LENS = """\
 timestamp,rtt,uplink,downlink
 1705744800616897349,0,0,-1

@@ -13,7 +13,7 @@ from shipped import MANY_RUNS, TOPOLOGIES
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import Campaign, TopologyError, load_campaign
 
-EACH = 16  # of a large campaign's points one in 16 is planned, because planning takes longer than checking
+EACH = 16  # of a large campaign, only one point in 16 is planned, because planning takes longer than checking
 CAMPAIGNS = [file for file in sorted(TOPOLOGIES.rglob("*.yaml")) if file.stem in MANY_RUNS]
 
 

@@ -42,7 +42,7 @@ def test_memory(template: str) -> None:
 def test_cpu_time(template: str) -> None:
     with pytest.raises(TemplateFaultError, match="3 s of CPU time"):
         render(template, {})
-    assert render("{{ index + 1 }}", {"index": 1}) == "2"  # by another process
+    assert render("{{ index + 1 }}", {"index": 1}) == "2"  # another process renders it
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_cpu_time(template: str) -> None:
 def test_what_fails_in_the_compiler_or_is_no_text_is_a_fault(
     template: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Shows that it is one sentence, and that the process prints no traceback."""
+    """Shows that the error is one sentence, and that the process prints no traceback."""
     with pytest.raises(TemplateFaultError):
         if reason := fault(template):
             raise TemplateFaultError(reason)
@@ -72,7 +72,9 @@ def test_what_fails_in_the_compiler_or_is_no_text_is_a_fault(
 
 
 def test_many_slow_templates_take_no_more_time_than_ten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that a node's endless template does not take 3 s for each of 10,000 nodes."""
+    """Shows that a template that never ends, in 10,000 nodes, does not take its time limit of 3 s for each of
+    them.
+    """
     monkeypatch.setattr(templates, "ALL_CPU_S", 1)
     monkeypatch.setattr(templates, "_renderer", templates._Renderer())
     with pytest.raises(TemplateFaultError, match="3 s of CPU time"):

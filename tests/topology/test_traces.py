@@ -1,5 +1,5 @@
-"""Tests traces of links: the states that a file gives, and each mistake with its file, line, value and
-remedy.
+"""Tests traces of links: the states that a file of a trace gives, and each mistake with its file, line, value
+and remedy.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def refused(directory: Path, link: str = LINK, walk: str = WALK) -> list[str]:
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 5_000), min_size=1, max_size=300), st.integers(1, 700))
 def test_every_opportunity_is_in_the_rates(times: list[int], bin_ms: int) -> None:
-    """Shows that rates times lengths add up to 12,000 bit for each delivery opportunity, for any bins, within
-    half a bit/s of rounding.
+    """Shows that rates times durations add up to 12,000 bit for each delivery opportunity, for any bins,
+    apart from rounding by half a bit/s.
     """
     ordered = sorted(times)
     ordered[-1] = max(1, ordered[-1])
@@ -66,8 +66,8 @@ ROWS = st.lists(
 @settings(deadline=None)
 @given(ROWS, st.booleans())
 def test_at_any_time_the_line_before_holds(rows: list[tuple[int, int, int, int]], repeat: bool) -> None:
-    """Shows that at any time the last line before holds, with the values that were written (ms, bit/s, us,
-    percent).
+    """Shows that the state at any time is that of the last line before it, with the values that were written
+    (ms, bit/s, us, percent).
     """
     times = [sum(row[0] for row in rows[1 : n + 1]) for n in range(len(rows))]
     lines = [f"{t},{r},{d},{p}" for t, (_, r, d, p) in zip(times, rows, strict=True)]
@@ -162,8 +162,8 @@ def test_the_plan_has_the_trace_once_and_says_it(tmp_path: Path) -> None:
 
 
 def test_rates_alone_need_netem_unless_they_hold_the_sender_back(tmp_path: Path) -> None:
-    """Shows that a trace of rates needs netem, unless it has backpressure: without netem a waiting frame
-    fills its sender's socket.
+    """Shows that a trace with rates only needs netem, unless it has backpressure: then a frame waits in the
+    sender's socket.
     """
     rates = "time_s,rate_mbps\n0,8\n1,4\n"
     assert "netem" in needs_of(planned(tmp_path, walk=rates)).kinds

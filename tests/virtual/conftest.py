@@ -1,4 +1,4 @@
-"""Provides directories for runs in virtual time, and the run that every other one must equal."""
+"""Provides directories for runs in virtual time, and the run with which all others must agree."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from virtual_place import Place, Ran, kernel_missing
 
-# A run takes as long as the machine needs, whatever else it does, and its result is the same: limits only end
-# what hangs. Two runs of 100 s on an idle core were more than pytest's 300 s beside eight other programs.
+# A run in virtual time takes as long as the machine needs and gives the same result, so time limits only end
+# runs that hang. Two runs of 100 s on an idle core took more than pytest's 300 s beside eight other programs.
 LONGEST_S = 1200
 
 
@@ -33,7 +33,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Place]:
 
 @pytest.fixture(scope="session")
 def baseline(places: Callable[[str], Place]) -> Ran:
-    """Returns the run that every other one must equal."""
+    """Returns the run with which every other one must agree byte for byte."""
     return places("base").run()
 
 

@@ -34,11 +34,11 @@ CPUS = (
     "SandyBridge",
     "EPYC",
     "max",
-)  # Intel's without AVX and with it, AMD's, all at once
+)  # processors: Intel's without and with AVX, AMD's, and one with all features
 FLAGS = ("sse4_2", "avx", "avx2", "rdrand", "fsgsbase")
-# Features for which a processor is tried: QEMU only warns if it cannot emulate one (before 7.2: AVX).
+# Processor features that are tested: QEMU only warns if it cannot emulate one (before version 7.2: AVX).
 MUST = {"SandyBridge": ("avx",), "EPYC": ("avx", "avx2")}
-DEBIAN = "linux-image-amd64"  # the cloud kernel has no 9p
+DEBIAN = "linux-image-amd64"  # Debian's cloud kernel has no 9p
 SHELL = "busybox-static"
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 INIT = Path(__file__).with_name("other_cpu_init.sh")

@@ -54,13 +54,14 @@ PAIR = """\
 """
 
 
-GROUPS = (("c", "go", "rust"), ("java", "javascript", "python"))  # a lab each, since memory is limited
+# the languages of each lab, since a lab's memory is limited
+GROUPS = (("c", "go", "rust"), ("java", "javascript", "python"))
 
 
 @pytest.fixture(params=GROUPS, ids="-".join)
 def programs(request: pytest.FixtureRequest) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Yields a directory below /tmp with the built programs, each in that of its language, and the commands
-    of those whose compiler is here.
+    """Yields a directory below /tmp with the built programs, one directory for each language, and the
+    commands of those whose compiler is installed.
     """
     place = Path(tempfile.mkdtemp(prefix="vnet-helpers-", dir="/tmp"))
     try:

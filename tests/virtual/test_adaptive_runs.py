@@ -42,8 +42,8 @@ def test_a_sender_follows_a_path_that_changes(place: Place, tmp_path: Path) -> N
 
 @pytest.mark.sweep
 def test_it_brings_more_in_time_than_each_fixed_way(place: Place) -> None:
-    """Shows that the adaptive way brings more in time than each fixed one, on the shipped path with seed 1;
-    docs/kinds/adaptive.md has further paths.
+    """Shows that the adaptive sender delivers more messages in time than each fixed way to send, on the
+    shipped path with seed 1; docs/kinds/adaptive.md has further paths.
     """
     late = {}
     for use in ("adaptive", "stream", "once", "twice"):

@@ -29,7 +29,7 @@ def test_two_points_become_two_rows(place: Place) -> None:
     ]  # fmt: skip
     whole, nothing = rows
     assert (whole["updates"], whole["owed"], whole["delivered"], whole["confirmed"]) == (2, 4, 4, 4)
-    # Two frames of 1,042 B one after the other at 100 kbit/s, behind 5 ms and an ARP exchange.
+    # Two frames of 1,042 B, one after the other at 100 kbit/s, after a delay of 5 ms and an ARP exchange.
     assert 0.05 < whole["latency_p10_s"] < whole["latency_p100_s"] < 0.4 and not whole["hit_patience"]
     assert whole["bytes_per_update"] >= 1042 + 70
     assert (nothing["delivered"], nothing["hit_patience"], nothing["latency_p50_s"]) == (0, True, None)

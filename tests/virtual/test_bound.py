@@ -1,5 +1,5 @@
-"""Tests that each lab in virtual time runs on a core of its own, and that its observers outside are not
-bound.
+"""Tests that each lab in virtual time runs on a core of its own, and that the processes that watch it from
+outside are not bound to a core.
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ def _wire(draw: random.Random, mbit: int) -> dict[str, Any]:
 
 
 def _sends(draw: random.Random, sink: str) -> dict[str, Any]:
-    # At most 1.6 Mbit/s each: four of them use less than half of 20 Mbit/s, and one less than its own 2.
+    # Each sender has at most 1.6 Mbit/s: four of them use less than half of 20 Mbit/s, and one less than its
+    # own 2 Mbit/s.
     size, rate = draw.choice([(60, 200), (400, 200), (1000, 100), (1400, 100)])
     burst = draw.choice([1, 1, 3])
     load = {"size": f"{size} B", "rate": f"{rate // burst} /s", "burst": burst}

@@ -53,7 +53,8 @@ def test_in_virtual_time_the_page_and_the_kernel_agree(places: Callable[[str], P
     assert first.hashes == second.hashes
     told = found(first.run_dir)
     for clock in ("real", "mono", "raw", "boot"):
-        # by the page and by a call in turns; an event of the kernel between two may take longer
+        # the program reads the page and makes a call in turns; an event of the kernel between two readings
+        # may take longer
         assert told[f"{clock}_least"] == READING_NS and told[f"{clock}_most"] < TICK_NS
     assert told["disagreements"] == told["went_back"] == 0
     assert READING_NS <= told["a_reading_ns"] < 1.1 * READING_NS
@@ -64,7 +65,7 @@ def test_in_virtual_time_the_page_and_the_kernel_agree(places: Callable[[str], P
 
 def test_in_real_time_the_clocks_are_the_machines(places: Callable[[str], Place]) -> None:
     place = places("real-clocks")
-    written(place, "40 s")  # on a busy machine the program gets little of the core
+    written(place, "40 s")  # a long hold, because the program gets little CPU time on a busy machine
     done = place.vnet("run", "clocks.yaml", "--kernel", "uml", "--results", "out", "--raw")
     assert done.returncode == 0, done.stderr
     told = found(place.cwd / "out")

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from virtual_place import PROJECT, Place
 
-# Computing takes no time in virtual time, so the planted slowness is a wait before a message counts as taken.
+# Computing takes no time in virtual time, so the slower service waits before a message counts as received.
 WAIT = "usleep(${work}); long long at = now_ns();"
 LIMIT = "latency_p99[class=meter.send] > +2 %"
 

@@ -1,4 +1,4 @@
-"""Tests that a program writes below /etc and /var of its node's own copies in virtual time, and that figures
+"""Tests that a program can write to its node's own copies of /etc and /var in virtual time, and that figures
 of programs are judged there.
 """
 
@@ -58,8 +58,8 @@ run: {hold: 1 s}
 
 @pytest.mark.parametrize("kernel", ["--time", "--kernel"])
 def test_a_program_and_its_files_lie_below_tmp(place: Place, kernel: str) -> None:
-    """Runs a program that lies below /tmp, where each node has a directory of its own, in virtual time and
-    under uml.
+    """Runs a program whose files are below /tmp, where each node has a directory of its own, in virtual time
+    and with the kernel uml.
     """
     own = Path(tempfile.mkdtemp(prefix="vnet-anywhere-", dir="/tmp"))
     try:

@@ -1,4 +1,4 @@
-"""Tests that programs which read the time stamp counter are reproducible in virtual time and get the lab's
+"""Tests that programs that read the time stamp counter get the lab's time and are reproducible in virtual
 time.
 """
 
@@ -73,7 +73,7 @@ def test_a_reader_of_the_counter_repeats_and_is_told_the_labs_time(places: Place
     told = found(first.run_dir)
     assert told["ticks_per_ns"] == pytest.approx(TICKS_PER_NS, rel=1e-4)
     assert told["processor"] == 0
-    assert told["shortest_ticks"] >= 2  # time passes, so that the wait ends
+    assert told["shortest_ticks"] >= 2  # time passes between two readings, so that waiting loops end
     assert told["waited"] == 1
 
 
@@ -84,11 +84,11 @@ def test_in_real_time_the_counter_is_the_machines(places: Places) -> None:
     done = place.vnet("run", "counter.yaml", "--kernel", "uml", "--results", "out", "--raw")
     assert done.returncode == 0, done.stderr
     told = found(next((place.cwd / "out").rglob("left.counter.log")).parents[2])
-    assert told["shortest_ticks"] < 2_000  # three reads; a trap takes tens of thousands
+    assert told["shortest_ticks"] < 2_000  # ticks of three readings; a trap takes tens of thousands
     assert told["waited"] == 1
 
 
-@pytest.mark.sweep  # test_zeromq_runs.py repeats libzmq with more consumers
+@pytest.mark.sweep  # test_zeromq_runs.py repeats libzmq with more receivers
 @pytest.mark.skipif(ctypes.util.find_library("zmq") is None, reason="apt-get install libzmq5")
 def test_a_zeromq_pair_repeats(places: Places) -> None:
     place = places("zeromq")

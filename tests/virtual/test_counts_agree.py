@@ -71,7 +71,8 @@ def test_every_count_of_a_lab_agrees_and_one_that_is_changed_is_found(place: Pla
     (place.cwd / "mix.yaml").write_text(MIX)
     run = place.run("--strict", file="mix.yaml").run_dir
     found = checks(run)
-    # No queue is full all the time, and a bulk flow's nodes do other things, too.
+    # These checks need a queue that is full all the time, or nodes with only a bulk flow, which the lab
+    # lacks.
     untold = {"link-full", "link-stack", "link-drops", "link-backlog", "transfer-nodes", "datagrams-sent"}
     assert {verdict for name, verdict in found.items() if name not in untold} == {"holds"}, found
     assert "fails" not in found.values(), found
@@ -81,7 +82,7 @@ def test_every_count_of_a_lab_agrees_and_one_that_is_changed_is_found(place: Pla
         assert links.filter(link=name)["dropped"].max() > 50, "half of it"  # type: ignore[operator]
     nodes = run / "raw" / "nodes.csv"
     lines = nodes.read_text().splitlines()
-    # As when links between nodes counted for nobody.
+    # The frames of links between nodes count for no node, as an earlier version counted them.
     zero = [line.split(",") for line in lines]
     gone = [",".join(f[:3] + ["0"] * 4 + f[7:] if f[1] in ("c", "d") else f) for f in zero]
     assert bad_after(run, "nodes.csv", gone) == {"node-links", "node-payload"}
@@ -92,7 +93,8 @@ def test_every_count_of_a_lab_agrees_and_one_that_is_changed_is_found(place: Pla
     kept = [line for line in records if not line.startswith(f"R,{flow},")]
     assert bad_after(run, "messages.csv", kept) == {"message-totals", "message-losses"}
     samples = (run / "raw" / "links.csv").read_text().splitlines()
-    fields = [line.split(",") for line in samples]  # then a queue's drops become 0, as if uncounted
+    # the drops of a queue become 0 in these lines, as if nobody had counted them
+    fields = [line.split(",") for line in samples]
     quiet = [",".join([*f[:5], "0", *f[6:]] if f[1:3] == ["no", "forward"] else f) for f in fields]
     assert bad_after(run, "links.csv", quiet) == {"link-frames", "segment-frames"}
     cpu = [line.replace(line.rpartition(",")[2], str(10**10)) for line in

@@ -1,4 +1,4 @@
-"""Expectations of real runs in virtual time: through command line, page, JUnit file and status."""
+"""Tests expectations of real runs in virtual time in command line, page, JUnit file and exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that other programs measure the same in a lab in virtual time as vNET (docs/fidelity.md)."""
+"""Tests that other programs in a lab in virtual time measure the same as vNET (docs/fidelity.md)."""
 
 from __future__ import annotations
 

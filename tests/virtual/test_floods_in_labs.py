@@ -13,10 +13,11 @@ import pytest
 from virtual_place import Place
 
 MS, S = 10**6, 10**9
-EVERY_MS, FRAME_MS = 4, 8  # 250 frames of 1,000 B a second are 2 Mbit/s; at 1 Mbit/s each takes 8 ms
+# ms: 250 frames of 1,000 B a second are 2 Mbit/s, and at 1 Mbit/s each frame takes 8 ms
+EVERY_MS, FRAME_MS = 4, 8
 RATE = '"rate": "1 Mbit/s"'
-# The link's setting, and how many frames may wait. More than 92 of these frames fill a socket's buffer, so a
-# sender that the buffer slows down would never reach such a limit.
+# The link's setting, and the number of frames that may wait. More than 92 of these frames fill a socket's
+# buffer, so a sender that the buffer slows down would never reach such a limit.
 QUEUES = {
     "hundred": ('"limit": 100', 100),
     "fifty": ('"limit": 50', 50),
@@ -29,9 +30,9 @@ QUEUES = {
     ),
     "red": ('"queue": {"red": {"min": "20 kB", "max": "60 kB", "limit": "90 kB"}}', 90),
     "fqcodel": ('"queue": {"fq_codel": {"limit": 150}}', 150),
-    "cake": ('"queue": {"cake": {}}', 375),  # the flood's surplus, which cake's memory can hold
+    "cake": ('"queue": {"cake": {}}', 375),  # all excess frames, for which cake has enough memory
 }
-EARLY = ("red", "fqcodel", "cake")  # drop before their queue is full
+EARLY = ("red", "fqcodel", "cake")  # kinds that drop before their queue is full
 
 
 def flood(to: str) -> str:
@@ -116,7 +117,7 @@ def half_is_lost(run: Path, name: str) -> None:
     assert table.height == table.get_column("seq").max() + 1, "the sender is not held back"
     assert table.select((pl.col("sent_ns") - pl.col("scheduled_ns")).max()).item() < 2 * MS
     lost = table.get_column("received_ns").null_count()
-    # While messages are sent the link passes half of them on; what then waits is sent in the drain.
+    # While messages are sent, the link passes half of them; those that then wait are sent in the drain.
     passed = table.height * EVERY_MS // FRAME_MS
     assert lost == pytest.approx(table.height - passed - limit, abs=limit if name in EARLY else 5)
     worst_ms = table.get_column("latency_ns").max() / MS

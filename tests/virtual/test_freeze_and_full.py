@@ -1,4 +1,6 @@
-"""Tests freeze, disk-full and split in a real lab in virtual time: what programs do meanwhile."""
+"""Tests the events freeze, disk-full and split in a real lab in virtual time: what programs can do
+meanwhile.
+"""
 
 from __future__ import annotations
 

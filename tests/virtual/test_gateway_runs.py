@@ -1,4 +1,6 @@
-"""Runs the experiment of chapter 7 in virtual time, with the cooperation framework and without it."""
+"""Runs the experiment of the dissertation's chapter 7 in virtual time, with the cooperation framework and
+without it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ def figures(place: Place, cooperate: str) -> dict[tuple[str, str | None, str | N
     ran = place.run("-p", f"cooperate={cooperate}", file=FILE)
     assert len(tables(study_of_run(ran.run_dir))) == (
         6 if cooperate == "true" else 5
-    )  # three of them are calculated
+    )  # three of the figures are calculated
     return {
         (m.name, m.of.traffic_class, m.of.event): m.value for m in interval_metrics(read_run(ran.run_dir))
     }
@@ -40,7 +42,7 @@ def test_shares_are_moved_senders_obey_and_the_broker_ends_it(place: Place) -> N
     assert found["ccc_sent", "a-be", "103 to 118 s"] == pytest.approx(20, abs=0.5), "it is given back"
 
 
-@pytest.mark.sweep  # without a gateway: queueing/test_queue_traffic.py has such queues
+@pytest.mark.sweep  # without a gateway; queueing/test_queue_traffic.py has such queues
 def test_without_it_the_paper_is_repeated_to_a_few_per_cent(place: Place) -> None:
     found = figures(place, "false")
     for interval, dropped in (

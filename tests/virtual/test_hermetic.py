@@ -1,5 +1,5 @@
-"""Tests that a run does not depend on the machine's other software: 20 packages, settings, secrets, host
-name, memory, cores.
+"""Tests that a run does not depend on the rest of the machine: 20 packages, settings, secrets, host name,
+memory, cores.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from virtual_place import PROJECT, SMALL, Place, Ran
 
 HERE = Path(__file__).parent
-# Beside messages and a link: all files that a program sees, in the order in which it sees them, and programs
+# The topology has messages, a link, a program that lists all files that it sees in its order, and programs
 # that read what a machine has installed (accounts, alternatives, Python's packages, locales, libraries).
 LAB = """\
 name: hermetic
@@ -56,7 +56,8 @@ Description: one more
 """
 
 
-# In a mount namespace of its own: $0 is a directory for an overlay, $1 gets files, the rest is the command.
+# Runs in a mount namespace of its own: $0 is a directory for an overlay, $1 the directory whose files are
+# added, the rest is the command.
 OVERLAID = """set -eu
 mount --make-rprivate /
 mount -t tmpfs none "$0"
@@ -114,8 +115,8 @@ def logs(ran: Ran) -> dict[str, str]:
 
 
 def lived_in(tree: Path) -> Path:
-    """Adds to a root the files of 20 packages, which dpkg knows and no program of the lab needs, and files of
-    no package.
+    """Adds the files of 20 packages to a root directory, which dpkg knows and no program of the lab needs,
+    and files of no package.
     """
     for top in ("etc", "usr", "var", "opt", "over"):
         (tree / top).mkdir()
@@ -138,7 +139,8 @@ def lived_in(tree: Path) -> Path:
     put(tree, "etc/hosts", "192.0.2.1 broker ear mouth\n")
     put(tree, "etc/machine-id", "0" * 32 + "\n")
     awk = Path("/var/lib/dpkg/alternatives/awk").read_text()
-    links = awk.partition("\n\n")[0].count("\n") // 2  # those beside awk's own: nawk, manual pages
+    # links besides awk's own, such as nawk and manual pages
+    links = awk.partition("\n\n")[0].count("\n") // 2
     put(tree, "var/lib/dpkg/alternatives/awk", f"{awk[:-1]}/usr/bin/more-awk-1\n90\n" + "\n" * links + "\n")
     passwd = Path("/etc/passwd").read_text() + "more:x:150:150::/nonexistent:/usr/sbin/nologin\n"
     put(tree, "etc/passwd", passwd)

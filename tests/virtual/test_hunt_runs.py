@@ -1,5 +1,5 @@
-"""Tests a hunt of a real broker in virtual time: it finds what a killed broker without a disk loses, and the
-file that it writes fails again.
+"""Tests a hunt with a real broker in virtual time: it finds what a killed broker without stored state loses,
+and the file that it writes fails again.
 """
 
 from __future__ import annotations

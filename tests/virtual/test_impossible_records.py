@@ -1,4 +1,6 @@
-"""Tests users' programs whose records are invalid, each in another way, and one that writes them late."""
+"""Tests users' programs whose records are invalid, each in a different way, and a program that writes its
+records late.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,8 @@ for seq, at in enumerate(flow["times_ns"]):
     if mode == "more": records.write(f"S,{n},{seq + 100000},{line}")
 time.sleep(1e6)
 """
-# The finding for each mode, by the agent of the node ("records") or of both ends together ("trust-").
+# The finding for each mode, from the agent of the node ("records") or from the records of both ends together
+# ("trust-").
 SAID = {
     "honest": (), "late": (),
     "omission": ("records", "scheduled_ns is not when the message was due"),
@@ -95,7 +98,7 @@ LIAR = """\
         flows: {readings: {to: sink, size: 100 B, rate: 20 /s, rate_of: client, class: MODE}}
         files:
           """
-SHORT = "run: {ramp: 0 s, hold: 2 s, drain: 2 s}\n"  # nothing is due in the first second
+SHORT = "run: {ramp: 0 s, hold: 2 s, drain: 2 s}\n"  # no message is due in the first second
 
 
 def liars_file() -> str:
@@ -121,7 +124,7 @@ def warned(ran: Ran, mode: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("mode", SAID)
 def test_what_cannot_be_makes_the_run_suspect_and_says_why(liars: Ran, mode: str) -> None:
     messages = pl.read_parquet(liars.run_dir / "messages.parquet").filter(pl.col("class") == mode)
-    if mode == "arrives-later":  # the sink's own lines
+    if mode == "arrives-later":  # the findings about the receiver's own lines
         found = [w for w in liars.manifest["warnings"] if w["text"].startswith("nodes.sink.take: ")]
     else:
         found = warned(liars, mode)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from virtual_place import Place
 
-# Four queues for transmission, as mqprio and taprio share out and etf and cbs hang below.
+# The device has four transmit queues, which mqprio and taprio assign and below which etf and cbs are
+# attached.
 QUEUES = "num_tc 2 map 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 queues 2@0 2@2"
 SCHEDULE = "base-time 0 sched-entry S 01 300000 sched-entry S 02 300000 clockid CLOCK_TAI"
 CREDIT = "idleslope 98688 sendslope -901312 hicredit 153 locredit -1389 offload 0"

@@ -36,13 +36,15 @@ def test_samples_and_events_are_accounted_for_across_a_cut(place: Place) -> None
     messages = pl.read_parquet(ran.run_dir / "messages.parquet")
     samples, events = (messages.filter(pl.col("class") == name) for name in ("unit.mu", "ied.g"))
     lost = samples.filter(pl.col("received_ns").is_null())
-    # 1.7 s of 200 frames a second, and none of them twice or out of order: the count goes on where it was.
+    # 1.7 s of 200 frames/s are missing, and no frame arrives twice or out of order: the sender continued to
+    # count.
     assert 335 <= lost.height <= 345, lost.height
     assert lost["seq"].to_list() == [*range(lost["seq"][0], lost["seq"][0] + lost.height)]
     assert samples.filter(pl.col("copies") > 1).is_empty() and not samples["reordered"].any()
     arrived = samples.drop_nulls("received_ns")["latency_ns"]
     assert arrived.min() >= 1_000_000 and arrived.max() < 2_000_000  # type: ignore[operator]
-    # Only events all of whose copies were sent while the way was cut are lost; copies bring the last of them.
+    # An event is lost only if all its copies were sent while the link was cut; of the last event, a copy
+    # arrives.
     assert 5 <= events["received_ns"].null_count() <= 8
     assert events["attempts"].min() > 3 and events["copies"].max() > 3  # type: ignore[operator]
     sessions = pl.read_parquet(ran.run_dir / "sessions.parquet").filter(pl.col("peer") == "ied")

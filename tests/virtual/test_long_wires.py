@@ -1,5 +1,5 @@
-"""Tests links between nodes: bytes count at both nodes, and a link with a long delay loses nothing before its
-ends know each other.
+"""Tests links between nodes: their bytes count at both nodes, and a link with a long delay loses nothing
+while its ends resolve each other's addresses.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from virtual_place import Place
 
-FRAME_BYTES = 200 + 62  # Ethernet, IPv6, UDP
+FRAME_BYTES = 200 + 62  # payload and the headers of Ethernet, IPv6 and UDP
 LAB = """\
 name: wires
 segments: {near: {subnet: "fd00:1::/64"}, mid: {subnet: "fd00:1::/64"}, far: {subnet: "fd00:2::/64"}}

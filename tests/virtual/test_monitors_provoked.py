@@ -1,4 +1,6 @@
-"""Provokes each monitor of what explains a figure in virtual time, beside labs in which it stays below."""
+"""Causes in virtual time what each monitor watches for, and has labs beside it in which the monitor stays
+below its threshold.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from reports.report import report
 from reports.sections.section import words
 
 # Each pair is a network of its own: a flood above the link's rate, with TCP beside it; a program that does
-# not read; TCP over a queue that the file makes short; a receiver of a broker whose queue overflows.
+# not read; TCP over a short queue; a broker with a receiver whose queue overflows.
 PROVOKED = """\
 name: provoked
 segments:
@@ -74,8 +76,8 @@ links:
   far: {between: [far-l, far-r], both: {delay: 50 ms}}
 run: {hold: 5 s, drain: 4 s}
 """  # noqa: E501 - lines of YAML
-# The receiver publishes, too, so that its kernel takes the connection for an interactive one and delays
-# acknowledgements. The sockets of the broker have Nagle's algorithm, as mosquitto's have by default, or not.
+# The receiver also publishes, so its kernel treats the connection as interactive and delays acknowledgements.
+# The broker's sockets have Nagle's algorithm, as mosquitto's have by default, or not.
 PAIR = """\
   SIDE-broker: {segment: SIDE, software: {mosquitto: {broker: mosquitto, nodelay: NODELAY}}}
   SIDE-mouth: {segment: SIDE, software: {m: {mqtt: {broker: SIDE-broker, publish: {topic: t/1, qos: 0, rate: 100 /s, payload: bytes, payload_size: 100 B}}}}}

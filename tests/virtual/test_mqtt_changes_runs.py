@@ -1,5 +1,5 @@
-"""MQTT clients that unsubscribe, come and go and stand for many, in virtual time; tshark and the agent agree
-on the number of packets of each type.
+"""Tests MQTT clients that unsubscribe, that connect for some time, or that stand for many, in virtual time;
+tshark and the agent agree on the number of packets of each type.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from capture.delivery import verdicts
 from capture.reduce import reduce_run
 from contract.rundir import read_plan
 
-# No loss and no retransmission, so each packet is in the capture once. QoS 2 from `exact`, 1 from the gate.
+# The lab loses and retransmits nothing, so each packet is in the capture once. `exact` uses QoS 2, the gate
+# QoS 1.
 CHANGES = """\
 name: changes
 seed: 3

@@ -1,4 +1,6 @@
-"""Requests over MQTT 5, subscription identifiers and drawn lengths in virtual time, as tshark reads them."""
+"""Tests requests over MQTT 5, subscription identifiers and random lengths in virtual time against tshark's
+reading of the capture.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from capture.delivery import verdicts
 from capture.reduce import reduce_run
 from contract.rundir import read_plan
 
-# No loss, so each packet is in the capture once.
+# The lab loses nothing, so each packet is in the capture once.
 FILE = """\
 name: requests
 seed: 3
@@ -69,7 +71,7 @@ def test_tshark_reads_the_properties_of_requests_and_their_replies(place: Place)
 
     for way in (TO_BROKER, FROM_BROKER):
         asked = published(where, way, "ask/1", "mqtt.prop_string")
-        # tshark ends the correlation data, the header of a payload `bytes`, at its first zero.
+        # tshark ends the correlation data (the header of a payload `bytes`) at its first zero byte.
         assert asked == ["to/asker", "vNET"] * count, "response topic and correlation data"
         lengths = [len(text) // 2 for text in published(where, way, "ask/1", "mqtt.msg")]
         assert sorted(lengths) == sorted(int(row[3]) for row in sent), "the lengths of the records"

@@ -18,7 +18,7 @@ from contract.rundir import read_plan
 from orchestrator.kernel.facts import find_tool
 
 NEEDS_TSHARK = pytest.mark.skipif(find_tool("tshark") is None, reason="no tshark (make setup installs it)")
-# The wan cuts the meter off for longer than its keep-alive and the delay of its will.
+# The wan link cuts the meter off for longer than its keep-alive time and the delay of its will.
 FIVE = """\
 name: five
 seed: 5
@@ -104,7 +104,8 @@ def test_a_cut_brings_the_will_and_the_session_continues_as_tshark_reads_it(plac
         run.run_dir, "mqtt.msgtype == 1 && mqtt.username == u", "mqtt.clientid", "mqtt.willtopic",
         "mqtt.kalive", "mqtt.conflag.cleansess", "mqtt.prop_number",
     )  # fmt: skip
-    # Properties: the session's expiry of 40 s, the will's delay of 2 s. Only the first connect starts clean.
+    # Properties: a session expiry of 40 s and a will delay of 2 s. Only the first connect asks for a clean
+    # session.
     assert connects[0] == ["m-meter", "state/m", "2", "1", "40,2"]
     assert connects[-1] == ["m-meter", "state/m", "2", "0", "40,2"]
     own = packets(run.run_dir, "mqtt.msgtype == 3 && tcp.dstport == 1883", "mqtt.retain", "mqtt.prop_key")

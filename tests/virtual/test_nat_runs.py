@@ -1,4 +1,6 @@
-"""Tests NAT, DHCP and DNS in virtual time: addresses and names, and that only the router is seen outside."""
+"""Tests NAT, DHCP and DNS in virtual time: addresses and names, and that only the router's address is seen
+outside.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +113,7 @@ def test_a_lease_is_renewed_or_lost_without_a_suspect_run(place: Place, tmp_path
 
 
 def _cuts(run_dir: Path) -> Iterator[tuple[int, int]]:
-    """Yields when the link went down and came up again, as the run applied the random cuts."""
+    """Yields the times at which the link went down and came up again, as the run applied the random cuts."""
     applied = pl.read_parquet(run_dir / "events.parquet").filter(
         pl.col("action").is_in(["link-down", "link-up"])
     )

@@ -1,4 +1,6 @@
-"""Programs that change their node's network in the run mark it, even if they restore it; events do not."""
+"""Tests that programs that change their node's network during the run make it suspect, even if they undo the
+change; events of the timeline do not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that a program which virtual time does not support is refused by its key and line before anything is
+"""Tests that a program that virtual time does not support is refused with its key and line before anything is
 made.
 """
 

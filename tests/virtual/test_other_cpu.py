@@ -1,4 +1,4 @@
-"""Runs the golden pair on emulated processors: without AVX, and with AVX and AVX2."""
+"""Runs the golden experiment on emulated processors: without AVX, and with AVX and AVX2."""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ Found = dict[tuple[str, str], list[float]]
 
 
 def sooner(text: str, by_s: float, hold_s: float) -> str:
-    """Returns the text with all changes earlier by `by_s`, and with a hold of `hold_s`."""
+    """Returns the topology text with all events earlier by `by_s` seconds, and with a hold of `hold_s`
+    seconds.
+    """
     moved = re.sub(
         r"hold \+ (\d+) s",
         lambda m: f"hold + {max(0, float(m[1]) - by_s):g} s" if m[1] != "0" else m[0],
@@ -29,7 +31,9 @@ def sooner(text: str, by_s: float, hold_s: float) -> str:
 
 
 def missed(place: Place, text: str, experiment: Experiment, *spans: tuple[float, float]) -> Found:
-    """Runs the text and returns the percentages too late or lost, by lab and flow, for each span."""
+    """Runs the topology text and returns the percentages of messages that were too late or lost, by lab and
+    flow, for each time span.
+    """
     (place.cwd / "it.yaml").write_text(text)
     run_dir: Path = place.run("--lab", "it", file="it.yaml").run_dir
     assert len(tables(study_of_run(run_dir))) == 1

@@ -1,4 +1,6 @@
-"""Tests delay tables of users and slots: set in the lab kernel's netem, and confirmed by the proof."""
+"""Tests users' own delay tables, and slots: they are set in the lab kernel's netem, and the proof measures
+them.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,14 @@ run: {hold: 1 s}
 
 
 def test_a_table_of_ones_own_is_proven(place: Place) -> None:
-    """Shows that the proof confirms a delay table with two peaks, which no distribution of tc has."""
+    """Shows that the proof confirms a delay table with two peaks, which none of tc's distributions has."""
     (place.cwd / "bells.yaml").write_text(TWO_BELLS)
     samples = [5 + n / 500 for n in range(500)] + [20 + n / 250 for n in range(250)]
     (place.cwd / "own.csv").write_text("delay_ms\n" + "\n".join(map(str, samples)))
     (place.cwd / "beats.csv").write_text("quantile,delay_ms\n0,5\n0.5,5\n0.6,10\n1,20\n")
     ran = place.run(
         file="bells.yaml", seed=8
-    )  # among the seeds 1 to 19, one (7) draws a mean of 17.3 ms for 14.6
+    )  # of the seeds 1 to 19, one (7) draws a mean of 17.3 ms instead of 14.6 ms
     proof = json.loads((ran.run_dir / "proof.json").read_text())
     shapes = [one for one in proof if one["quantity"] == "distribution"]
     assert len(shapes) == 2 and {one["verdict"] for one in proof} == {"holds"}, proof

@@ -1,5 +1,5 @@
-"""Tests a link with a small MTU between routers: larger packets cause ICMP, are fragmented, or are sent
-smaller.
+"""Tests a link with a small MTU between routers: larger packets cause ICMP messages, are fragmented, or are
+sent in smaller pieces.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Tests a node's own tc in the middle of a run, after the links were proven: the run reports the change."""
+"""Tests a node that changes its own queue with tc during a run, after the link proof: the run reports the
+change.
+"""
 
 from __future__ import annotations
 

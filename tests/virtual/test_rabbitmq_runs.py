@@ -22,7 +22,7 @@ def test_what_is_confirmed_survives_a_cut_and_what_is_not_is_lost(place: Place) 
     for name in ("amqp-kept", "mqtt"):
         assert set(of[name]["outcome"]) == {"settled"} and of[name]["received_ns"].null_count() == 0
     lost = of["amqp-plain"]["received_ns"].null_count()
-    assert 0 < lost < 60  # the cut lasts 5 s at 10 messages a second, less those in the socket
+    assert 0 < lost < 60  # the cut lasts 5 s at 10 messages/s, minus those that waited in the socket
     assert of["amqp-kept"]["attempts"].max() == 2, "what the cut left unconfirmed is sent again"
     assert of["amqp-kept"].filter(pl.col("latency_ns") > 5_000_000_000).height > 0
 

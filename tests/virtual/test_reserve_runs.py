@@ -29,6 +29,6 @@ def test_what_a_measurement_takes(place: Place) -> None:
         for protocol, packets in (("mqtt", 2), ("amqp", 3.5)):
             device = f"{protocol}-{name}"
             assert found["measurement_payload", device, None] == 2 * encoded_bytes(encoding, 10)
-            # The rest are the packets of the connection's beginning and end, on a load of two seconds.
+            # The other packets begin and end the connection; the load lasts only two seconds.
             assert found["measurement_packets", device, None] == pytest.approx(packets, rel=0.15)
     assert len(tables(study_of_run(run.run_dir))) == 2

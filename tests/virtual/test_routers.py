@@ -1,4 +1,4 @@
-"""Routers that find their ways, in virtual time: the example with a failing link, twice."""
+"""Tests routers with routing daemons in virtual time: the example with a failing link, twice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def test_the_stream_goes_on_by_another_way(place: Place) -> None:
     ran = _run(place)
     assert ran.manifest["warnings"] == []
     found = _figures(ran)
-    # The carrier is seen at once; silence is noticed between `dead` less a hello and `dead`, 4 s.
+    # The loss of carrier is seen at once; silence is noticed after `dead` (4 s), or up to one hello interval
+    # earlier.
     assert found["interruption_until", CUT] < 0.5
     assert 2.9 < found["interruption_until", SILENT] < 4.5
     assert found["interruption_lost", SILENT] == pytest.approx(
@@ -50,7 +51,9 @@ def test_the_stream_goes_on_by_another_way(place: Place) -> None:
 @pytest.mark.sweep
 @pytest.mark.slow
 def test_the_stream_repeats(places: Callable[[str], Place]) -> None:
-    """Shows that a stream repeats; the next test repeats a smaller lab with the same daemons."""
+    """Shows that a run of the example repeats byte for byte; the next test repeats a smaller lab with the
+    same daemons.
+    """
     first, second = (_run(places(name)) for name in ("ospf", "ospf-again"))
     assert first.hashes == second.hashes
 

@@ -22,7 +22,8 @@ def test_the_same_bytes_twice_and_the_delay_of_the_link(places: Callable[[str], 
     assert first.hashes == second.hashes
     assert first.manifest["warnings"] == []
     messages = pl.read_parquet(next(first.run_dir.rglob("messages.parquet")))
-    assert messages.height == 2 * 10 * 2  # meters, a second, seconds: the first belongs to the start
+    # meters x messages/s x seconds; the first second belongs to the start
+    assert messages.height == 2 * 10 * 2
     assert messages["latency_ns"].drop_nulls().min() >= 20_000_000  # type: ignore[operator]
 
 

@@ -22,7 +22,7 @@ from orchestrator.kernel.virtual.kernel import is_ours
 
 Places = Callable[[str], Place]
 HOST_NAME = "hostname another-host-name-of-some-length"
-# As Debian mounts /run, where root's labs have theirs.
+# Mount options as Debian has them for /run, where root's labs are.
 NO_EXEC = 'mount --make-rprivate / && mount -t tmpfs -o nosuid,nodev,noexec none "$0" && exec "$@"'
 
 
@@ -63,7 +63,9 @@ def litter(place: Place) -> None:
 
 
 def other_checkout(place: Place) -> None:
-    """Makes the place use a copy of the code that is newer than its bytecode, as after `git pull`."""
+    """Makes the place use a copy of the code whose files are newer than their bytecode, as after `git
+    pull`.
+    """
     checkout = place.cwd / "checkout"
     for package in ("orchestrator", "capture", "contract", "reports"):
         shutil.copytree(PROJECT / package, checkout / package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -89,7 +91,7 @@ def test_what_is_compared_is_there_and_says_something(baseline: Ran) -> None:
 @pytest.mark.sweep
 def test_again(baseline: Ran, places: Places) -> None:
     again = places("again").run()
-    assert again.run_dir.name != baseline.run_dir.name  # another run id
+    assert again.run_dir.name != baseline.run_dir.name  # the id of the run differs
     assert again.hashes == baseline.hashes
 
 
@@ -165,7 +167,7 @@ def test_from_another_checkout_with_stale_bytecode(baseline: Ran, places: Places
     assert place.run().hashes == baseline.hashes
 
 
-@pytest.mark.sweep  # kernel/test_virtual_rootless.py runs as one on a stricter machine
+@pytest.mark.sweep  # kernel/test_virtual_rootless.py does so on a stricter machine
 @pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
 def test_as_a_user_without_rights(baseline: Ran, places: Places) -> None:
     nobody = pwd.getpwnam("nobody")

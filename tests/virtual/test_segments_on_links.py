@@ -14,9 +14,9 @@ from capture.reduce import reduce_run
 
 LOSS = 0.02
 LINKS = ("four", "six", "far")
-SENT = ("TcpOutSegs", "TcpRetransSegs")  # the former without what is sent again
-OTHERS = 20  # frames of neighbour discovery and multicast, beside TCP
-# A link between nodes in each family, and a link of a node into a segment.
+SENT = ("TcpOutSegs", "TcpRetransSegs")  # the first counter does not include retransmissions
+OTHERS = 20  # number of frames of neighbour discovery and multicast, besides TCP
+# The links: one between nodes for each address family, and one from a node to a segment.
 LAB = """\
 name: segments
 segments:
@@ -48,7 +48,9 @@ def run(places: Callable[[str], Place]) -> Path:
 
 
 def passed_and_dropped(run: Path, link: str) -> tuple[int, int]:
-    """Returns what the queue passed and dropped after the link proof, which the first sample counts."""
+    """Returns the number of packets that the queue passed and dropped since the first sample, so without the
+    link proof.
+    """
     rows = pl.read_parquet(run / "links.parquet").filter(link=link, direction="forward").sort("t_ns")
     begin, end = rows.row(0, named=True), rows.row(-1, named=True)
     return end["packets"] - begin["packets"], end["dropped"] - begin["dropped"]

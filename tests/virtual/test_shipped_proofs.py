@@ -1,5 +1,5 @@
-"""Tests that every proof of every shipped topology holds in virtual time, except for values that frames
-cannot show.
+"""Tests that the proof of every shipped topology holds in virtual time, except for quantities that frames
+cannot measure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orchestrator.plan.nics import uses_nics
 SHIPPED = sorted(
     file for part in ("", "papers", "atlas") for file in (PROJECT / "topologies" / part).glob("*.yaml")
 )
-# Quantities that no number of frames can show, with the begin of the reason in proof.json.
+# Quantities that no number of frames can measure, each with the beginning of the reason in proof.json.
 HIDDEN = (("rate", "slots let frames go together"),)
 
 

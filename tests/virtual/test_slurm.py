@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(slurm_missing() is not None, reason=str(slurm_mi
 CAMPAIGN = "name: one\nseed: 7\ncampaign: {topologies: [small.yaml], repetitions: 1}\n"
 RUN = ("campaign", "run", "one.yaml", "--time", "virtual", "--no-page", "--out", "camp")
 
-# Prints the ports beyond loopback that answer without TLS.
+# The program prints the ports that answer without TLS on addresses other than loopback.
 OPEN_PAGES = """
 import contextlib, socket, subprocess
 listening = subprocess.run(["ss", "-lntH"], capture_output=True, text=True, check=True).stdout

@@ -1,5 +1,5 @@
-"""Tests that a program which only computes is told from one that calls its kernel, on processes like those of
-a guest.
+"""Tests that a program that only computes is distinguished from one that makes system calls, with processes
+like those of a guest.
 """
 
 from __future__ import annotations

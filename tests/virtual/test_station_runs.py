@@ -1,4 +1,6 @@
-"""Runs stations in virtual time: which frames wait, and for how long, with each algorithm and policy."""
+"""Runs stations in virtual time: which frames wait, and how long, with each scheduling algorithm and transmit
+policy.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ LABS = ("one", "strict", "promoting", "alternating", "direct", "when-empty", "af
 
 @pytest.fixture(scope="module")
 def run_dir(places: Callable[[str], Place]) -> Path:
-    """Returns a run of all labs at once, each with a load for two seconds."""
+    """Returns the directory of one run with all labs, each with a load for two seconds."""
     place = places("stations")
     text = re.sub(
         r"hold \+ (\d+) s",

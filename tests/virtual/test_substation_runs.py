@@ -1,4 +1,4 @@
-"""Tests the simulated substations at a small size: every stream arrives, and file transfers make it later."""
+"""Tests the simulated substations with few nodes: every stream arrives, and file transfers make it later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def delays(place: Place, network: str, *sizes: str) -> dict[tuple[str | None, st
 def test_flat_stacks_take_packets_one_after_the_other(place: Place) -> None:
     found = delays(place, "flat", "-p", "samples=144 /s", "-p", "hold=4 s")
     for stream in ("pisa-controller", "controller-pisa"):
-        # A stack of 200 us and one of 50.
+        # us of the stack: 200 and 50
         assert found[stream, "alone_delay_mean"] > 250
         assert found[stream, "ftp_delay_mean"] > found[stream, "alone_delay_mean"]
 

@@ -15,8 +15,8 @@ from virtual_place import Place
 
 PROBE = Path(__file__).with_name("timers_probe.py")
 KINDS = {"SO_RCVTIMEO", "poll", "nanosleep", "delayed ACK", "RTO", "RTO of a SYN"}
-LATE_MS = 4.0  # the bound
-EARLY_MS = 1.0  # the tick that a timer of TCP began in
+LATE_MS = 4.0  # ms, the largest lateness that passes
+EARLY_MS = 1.0  # ms: a timer of TCP may begin in the middle of the kernel's tick
 TOPOLOGY = {
     "name": "timers",
     "seed": 1,
@@ -61,8 +61,8 @@ def test_in_virtual_time_each_is_in_time(places: Callable[[str], Place]) -> None
 
 @pytest.mark.uml
 def test_in_real_time_the_best_of_several_is_in_time(places: Callable[[str], Place]) -> None:
-    """Shows that the best try of each timer is in time: a busy machine delays single tries, a coarse tick all
-    of them.
+    """Shows that of several tries of each timer the best is in time: a busy machine delays single tries, a
+    coarse tick delays all.
     """
     for asked, tries in lateness_ms(places("real-timers"), "--kernel", "uml").items():
         assert -EARLY_MS <= min(tries) <= LATE_MS, (asked, tries)

@@ -37,7 +37,7 @@ run: {ramp: 0 s, hold: 6 s, drain: 2 s}
 """
 LAB = LAB.replace("LOAD", "{rate: 400 /s, size: 1400 B}")
 WALK = "time_s,rate_mbps,delay_ms\n0,4,10\n1,2,20\n2,0,20\n2.5,0.5,40\n4,3,15\n5,4,10\n"
-# 6 Mbit/s for half a second, then 1.5 Mbit/s.
+# Rates: 6 Mbit/s for half a second, then 1.5 Mbit/s.
 CELL = "".join(f"{ms}\n" for ms in [*range(2, 501, 2), *range(508, 1001, 8), 1000])
 
 
@@ -56,8 +56,8 @@ def run(places: Callable[[str], Place]) -> Ran:
 
 @pytest.mark.parametrize(("link", "direction"), [("wan", "forward"), ("wan", "reverse"), ("hall", "both")])
 def test_a_saturated_link_carries_what_its_trace_asks(run: Ran, link: str, direction: str) -> None:
-    """Shows that a saturated link carries the requested rate in each second, to 1 % and three frames, with
-    fifo, strict priority and a medium.
+    """Shows that a saturated link carries the requested rate in each second, within 1 % and three frames,
+    with fifo, strict priority and on a medium.
     """
     table = pl.read_parquet(run.run_dir / "links.parquet").sort("t_ns")
     table = table.filter(pl.col("class").is_null(), link=link, direction=direction)

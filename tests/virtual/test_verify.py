@@ -13,7 +13,7 @@ from virtual_place import Place, Ran
 
 @pytest.fixture(scope="module")
 def whole(places: Callable[[str], Place]) -> tuple[Place, Ran]:
-    """Returns a run with its tables and page, and its place."""
+    """Returns the place and the directory of a complete run with tables and page."""
     place = places("whole")
     return place, place.run("--strict")
 
@@ -26,7 +26,7 @@ def test_a_run_with_its_report_is_identical(whole: tuple[Place, Ran]) -> None:
     for name in ("summary.json", "messages.parquet", "packets/all.parquet", "report/tables/metrics.csv"):
         assert name in ran.hashes
     assert any(name.endswith(".svg") for name in ran.hashes)
-    assert [p.name for p in ran.run_dir.parent.iterdir()] == [ran.run_dir.name]  # nothing is left beside it
+    assert [p.name for p in ran.run_dir.parent.iterdir()] == [ran.run_dir.name]  # no other directory is left
 
 
 def test_a_changed_packet_is_shown_and_a_package_that_was_another_named(
@@ -38,7 +38,7 @@ def test_a_changed_packet_is_shown_and_a_package_that_was_another_named(
     pcap = copy / "pcap" / "all.pcap"
     data = bytearray(pcap.read_bytes())
     first = 24 + 16 + int.from_bytes(data[24 + 8 : 24 + 12], "little")
-    data[first + 16 + 5] ^= 0xFF  # in the second packet's destination
+    data[first + 16 + 5] ^= 0xFF  # flips bits of the destination in the second packet
     pcap.write_bytes(data)
     manifest = json.loads((copy / "manifest.json").read_text())
     now = manifest["inputs"]["package mosquitto"]

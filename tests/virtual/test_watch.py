@@ -1,4 +1,4 @@
-"""Tests that a program which blocks the virtual clock is named, and that commands that need a running lab are
+"""Tests that a program that blocks the virtual clock is named, and that commands that need a running lab are
 refused.
 """
 

@@ -28,7 +28,7 @@ while True:
 
 
 class Kernel:
-    """A process that answers SIGUSR2 as the lab kernel does, with one of the virtual `times` each; None is an
+    """A process that answers SIGUSR2 as the lab kernel does, with the next of the virtual `times`; None is an
     unreadable answer.
     """
 
@@ -92,7 +92,8 @@ def test_a_sample_cut_in_two_is_not_a_time(tmp_path: Path) -> None:
 
 
 def test_a_file_that_the_lab_removes_meanwhile_ends_no_run(tmp_path: Path) -> None:
-    (tmp_path / ".reserve").symlink_to(tmp_path / "gone")  # is listed, and is not there when it is looked at
+    # the directory lists this entry, and its target does not exist
+    (tmp_path / ".reserve").symlink_to(tmp_path / "gone")
     assert watch(tmp_path, [], [1.0]) == [None]
 
 

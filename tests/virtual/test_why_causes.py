@@ -1,5 +1,6 @@
-"""Tests in virtual time that a cause planted in a lab, drawn by a seed, is named first, and confirmed by a
-run without it; and that clean labs name none. `python tests/virtual/test_why_causes.py` prints the table.
+"""Tests in virtual time that a cause built into a lab, drawn by a seed, is named first and confirmed by a run
+without it, and that labs without a cause name none. `python tests/virtual/test_why_causes.py` prints the
+table.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ captures:
 EVENTS
 run: {connect_interval: 100 ms, hold: 3 s, drain: 2 s}
 """
-# One datagram before the first message: the address of b is known, so that a clean lab has no lookup.
+# One datagram goes before the first message, so that the address of b is known and a lab without a cause has
+# no address lookup.
 HELLO = "exec bash -c 'echo > /dev/udp/{{ addresses.b }}/7; exec sleep 99'"
 KNOW = f', know: {{command: "{HELLO}", role: utility}}'
 CLEAN = {
@@ -49,7 +51,7 @@ CLEAN = {
 }  # fmt: skip
 PLANTED = 40
 CLEAN_RUNS = 20
-LEAST = 38  # least number of PLANTED that must be named first
+LEAST = 38  # of the labs with a cause, the least number in which it must be named first
 CAUSES = {
     "flow": Cause("flow", "s.send"),
     "rate": Cause("rate", "wan"),
@@ -66,7 +68,7 @@ CAUSES = {
 
 
 def planted(kind: str, draw: random.Random) -> dict[str, str]:
-    """Returns what a lab with the cause has other than a clean one."""
+    """Returns the parts of a lab with the cause that differ from one without."""
     if kind == "flow":
         return {"FLOW": f"{draw.randint(5050, 5400)} kbit/s", "QUEUE": "400", "BANDWIDTH": "5 Mbit/s"}
     if kind == "rate":
@@ -126,7 +128,9 @@ def test_a_clean_run_names_no_cause(place: Place) -> None:
 
 
 def table(root: Path, planted_: int = PLANTED, clean: int = CLEAN_RUNS) -> bool:
-    """Prints what is named in planted and clean labs; returns whether enough are named, and none in clean."""
+    """Prints what is named in labs with and without a cause; returns whether enough causes are named, and
+    none where there is none.
+    """
     hits, quiet, kinds = 0, 0, list(CAUSES)
     for seed in range(planted_ + clean):
         draw = random.Random(seed)

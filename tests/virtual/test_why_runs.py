@@ -1,5 +1,5 @@
-"""Tests in virtual time where the time of real messages went: the flow ahead in a queue, the wait that ends
-with it, drops of a full queue and of netem, and no time left unexplained between captures at every node.
+"""Tests in virtual time where the time of real messages went: waiting behind another flow in a queue, drops
+of a full queue and of netem; no time is left unexplained between captures at every node.
 """
 
 from __future__ import annotations

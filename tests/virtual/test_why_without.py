@@ -1,4 +1,4 @@
-"""Tests which plan `vnet why --without` makes: one cause is gone, and all else is the same."""
+"""Tests the plan that `vnet why --without` makes: one cause is removed, and everything else is the same."""
 
 from __future__ import annotations
 

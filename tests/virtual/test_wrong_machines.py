@@ -14,8 +14,9 @@ from virtual_place import Place
 from orchestrator.kernel.uml.binaries import find_binaries
 from orchestrator.kernel.virtual.kernel import FAULTS
 
-# Prints the node's clock by the vDSO and by a system call (clock_gettime is 228), each less the time since
-# the start; how late a sleep of 1 ms ended; and how long 200 system calls took.
+# The program prints the node's clock read by the vDSO and by a system call (clock_gettime is number 228),
+# each minus the time since the start; by how much a sleep of 1 ms ended late; and how long 200 system calls
+# took.
 PROBE = """\
 import ctypes, os, time
 libc = ctypes.CDLL(None)
@@ -36,7 +37,8 @@ while True:
     print(f"{now:.3f} {shown - now:.3f} {told:.3f} {slept} {called}", flush=True)
     time.sleep(0.2)
 """
-# Waits to a moment of CLOCK_REALTIME, 1 s after now, by a condition variable (a futex); prints how long.
+# The program waits by a condition variable (a futex) until a moment of CLOCK_REALTIME 1 s from now, and
+# prints how long it waited.
 WAIT = """\
 import ctypes, time
 libc = ctypes.CDLL(None)
@@ -81,8 +83,8 @@ def rows(run_dir: Path, log: str) -> list[list[float]]:
 
 
 def spans(run_dir: Path) -> tuple[float, float, float]:
-    """Returns lab time minus CLOCK_MONOTONIC, and the seconds by CLOCK_MONOTONIC at which the clock's event
-    begins and the schedule's begins.
+    """Returns the lab's time minus CLOCK_MONOTONIC, and the times by CLOCK_MONOTONIC (s) at which the event
+    `clock` and the event `schedule` begin.
     """
     lines = (run_dir / "raw" / "events.jsonl").read_text().splitlines()
     events = [one for one in map(json.loads, lines) if one.get("action") in ("clock", "schedule")]
@@ -94,7 +96,7 @@ def spans(run_dir: Path) -> tuple[float, float, float]:
 
 
 def within(table: Sequence[Sequence[float]], begin: float, end: float) -> list[Sequence[float]]:
-    """Returns the rows of a time, without those near its ends."""
+    """Returns the rows within a time span, without those near its ends."""
     found = [row for row in table if begin + 0.3 < row[0] < end - 0.3]
     assert found
     return found

@@ -1,4 +1,6 @@
-"""Sets timers of several kinds in a node, and prints KIND ASKED_MS TOOK_MS for each try."""
+"""Sets timers of several kinds in a node, and prints KIND, the requested and the measured time in ms for each
+try.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ TRIES = 12
 MS = (2, 20, 50, 200)
 DELAYED_ACK_MS, FIRST_SYN_MS = 40, 1000  # TCP_DELACK_MIN and TCP_TIMEOUT_INIT of include/net/tcp.h
 SIOCOUTQ = 0x5411
-LOOK_S = 0.0002  # between two looks at a connection
+LOOK_S = 0.0002  # s between two readings of a connection's state
 
 
 def took(kind: str, asked_ms: float, wait: Callable[[], object]) -> None:
@@ -77,7 +79,7 @@ for _ in range(TRIES):
     one, other = connected()
     other.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
     took("delayed ACK", DELAYED_ACK_MS, lambda one=one: until_acknowledged(one))
-Path("/proc/sys/net/ipv4/tcp_early_retrans").write_text("0")  # no probe before the timeout
+Path("/proc/sys/net/ipv4/tcp_early_retrans").write_text("0")  # the kernel sends no probe before the timeout
 pairs = [connected() for _ in range(TRIES // 2)]
 subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", "netem", "loss", "100%"], check=True)
 for one, _ in pairs:

@@ -1,4 +1,6 @@
-"""Makes the plans and lab processes of tests/lab, and the browser of tests/cli, importable here."""
+"""Lets the tests of this directory import the plans and lab processes of tests/lab, and the browser of
+tests/cli.
+"""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,6 @@
-"""Tries to escape, as QEMU's account in its groups and namespaces; prints the number of attempts and those
-that succeeded.
-
-It uses only the standard library; its argument describes the lab as JSON (vm_escapes.py).
+"""Tries to escape from the confinement of QEMU, with QEMU's account, groups and namespaces; prints the number
+of attempts and those that succeeded. It uses only the standard library; its argument describes the lab as
+JSON (vm_escapes.py).
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""Tests that the clocks of virtual machines are warned of only where they put latencies in doubt."""
+"""Tests that the clock of a virtual machine causes a warning only if it makes latencies doubtful."""
 
 from __future__ import annotations
 

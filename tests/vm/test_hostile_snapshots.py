@@ -1,4 +1,6 @@
-"""Tests that stored machines which somebody changed are booted instead, hold nothing up and lead nowhere."""
+"""Tests that machines whose stored snapshot somebody changed are booted instead, and that such a snapshot
+neither delays the lab nor leads to other files.
+"""
 
 from __future__ import annotations
 

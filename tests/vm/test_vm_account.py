@@ -1,4 +1,4 @@
-"""Tests the account that runs QEMU, and the files of a lab that QEMU can see, without a machine."""
+"""Tests, without a machine, the account that runs QEMU and the files of a lab that QEMU can see."""
 
 from __future__ import annotations
 
@@ -174,8 +174,8 @@ def test_qemu_img_writes_what_is_read(place: Path) -> None:
 
 @pytest.mark.skipif(vm_missing() is not None, reason=str(vm_missing()))
 def test_what_qemu_can_do_is_asked_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that QEMU's capabilities are cached, because libvirt would otherwise ask QEMU for seconds at each
-    call.
+    """Shows that QEMU's capabilities are cached, because libvirt would otherwise query QEMU for seconds at
+    each call.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
     connection = Connection(EMBED, place / "lab")

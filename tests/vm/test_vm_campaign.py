@@ -93,8 +93,9 @@ class Place:
     """A campaign in a directory of its own, and the command line in it."""
 
     def __init__(self) -> None:
-        self.top = Path(tempfile.mkdtemp(prefix="vc"))  # short: QEMU's sockets are deep below it
-        self.top.chmod(0o711)  # QEMU's account passes through
+        # a short path, because QEMU's sockets are deep below it
+        self.top = Path(tempfile.mkdtemp(prefix="vc"))
+        self.top.chmod(0o711)  # lets QEMU's account enter the directory
         self.out = self.top / "out"
         self.env = {**os.environ, "PYTHONPATH": str(ROOT), "VNET_STATE_DIR": str(self.top / "s")}
 
@@ -105,7 +106,7 @@ class Place:
         )
 
     def starts(self) -> list[tuple[str, str]]:
-        """Returns the state of every ended run, oldest first, and how its machine started."""
+        """Returns, for every ended run, oldest first, its state and how its machine started."""
         found = []
         for line in (self.out / "cells.jsonl").read_text().splitlines():
             file = self.out / json.loads(line)["run_dir"] / "manifest.json"
@@ -129,7 +130,7 @@ def place() -> Iterator[Place]:
 @needs_vm
 @pytest.mark.root
 @pytest.mark.slow
-@pytest.mark.sweep  # test_vm_snapshots.py restores machines; the tests above hold which cells may
+@pytest.mark.sweep  # test_vm_snapshots.py restores machines; the tests above check which cells may
 def test_a_killed_campaign_boots_anew_and_the_cells_after_it_do_not(place: Place) -> None:
     file = write(place.top / "vmcells.yaml", repetitions=4)
     process = place.start("campaign", "run", str(file), "--out", str(place.out))

@@ -1,4 +1,6 @@
-"""Tests a machine that prints without end: its console's file has a bound, and the writer continues."""
+"""Tests a machine that prints without end: the file of its console has a size limit, and the machine
+continues.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_beginning_and_the_end_stay_and_the_writer_goes_on(tmp_path: Path) -> None:
     log = tmp_path / "console.log"
-    with log.open("ab", buffering=0) as qemu:  # opened in QEMU's way
+    with log.open("ab", buffering=0) as qemu:  # opened as QEMU opens it
         qemu.write(b"Linux 6.1\n" + b"x" * 5000 + b"the end 1\n")
         shorten(log)
         qemu.write(b"next")
@@ -34,7 +36,7 @@ def test_a_console_beyond_the_bound_is_shortened_with_one_warning(tmp_path: Path
     guest, warned = guest_of(tmp_path), list[tuple[str, str, str, bool]]()
     loop = Loop(JumpingClock())
     bounded = Consoles(loop, {"a": guest}, lambda *warning: warned.append(warning))
-    loop.sleep_until(loop.clock.now_ns() + 2 * SECOND)  # there is no file yet
+    loop.sleep_until(loop.clock.now_ns() + 2 * SECOND)  # the file does not exist yet
     guest.console_log.write_bytes(b"y" * 1000)
     loop.sleep_until(loop.clock.now_ns() + 2 * SECOND)
     assert guest.console_log.stat().st_size == 1000 and warned == []

@@ -1,4 +1,6 @@
-"""Tests machines that a libvirt daemon runs: its other domains stay, and the daemon may be killed."""
+"""Tests machines that a libvirt daemon runs: the daemon's other domains stay, and the daemon may be
+killed.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def test_a_daemon_of_the_machine_runs_the_nodes_and_keeps_its_other_domains(
     assert execute(control, "b", "ping", "-c", "5", "-W", "3", "10.9.0.1")[0] == 0
     assert is_nobody(running, qemu_pid(control, "a"))
     assert {d.name() for d in connection.listAllDomains()} == {ours, theirs}
-    for op in ("snapshot", "revert"):  # each operation lends the machine's wire once more
+    for op in ("snapshot", "revert"):  # each operation gives the machine's tap device to the daemon once more
         assert (answer := control.call(op, nodes=["a"], name="booted"))["ok"], answer
         assert execute(control, "b", "ping", "-c", "5", "-W", "3", "10.9.0.1")[0] == 0
     running.process.kill()

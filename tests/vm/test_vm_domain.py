@@ -1,4 +1,4 @@
-"""Tests the XML of domains: against stored text, and by libvirt's own schema."""
+"""Tests the XML of libvirt domains against stored text and libvirt's own schema."""
 
 from __future__ import annotations
 

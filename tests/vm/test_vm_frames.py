@@ -42,8 +42,8 @@ run: {{ramp: 0 s, hold: 1 s, drain: 1 s}}
 @pytest.fixture(scope="module")
 def run_dir() -> Iterator[Path]:
     """Yields the directory of one run with both streams."""
-    top = Path(tempfile.mkdtemp(prefix="vf"))  # short: QEMU's sockets are deep below it
-    top.chmod(0o711)  # QEMU's account passes through
+    top = Path(tempfile.mkdtemp(prefix="vf"))  # a short path, because QEMU's sockets are deep below it
+    top.chmod(0o711)  # lets QEMU's account enter the directory
     (top / "vmframes.yaml").write_text(LAB)
     argv = [sys.executable, "-m", "orchestrator.cli.main", "run", str(top / "vmframes.yaml")]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "VNET_STATE_DIR": str(top / "s")}

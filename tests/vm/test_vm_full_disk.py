@@ -1,5 +1,5 @@
-"""Tests a real machine whose disk finds no space: it is paused, delays nothing else, and goes on once there
-is space.
+"""Tests a real machine whose disk finds no space: it is paused, does not delay other nodes, and continues
+once there is space.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def image() -> Iterator[str]:
 
 @pytest.fixture
 def room(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yields a file system of 60 MB for disks."""
+    """Yields a file system of 60 MB for the disks of machines."""
     place = Path(tempfile.mkdtemp(prefix="vd"))
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m,mode=711", "tmpfs", place], check=True)
     monkeypatch.setenv(storage.VARIABLE, str(place))
@@ -80,7 +80,7 @@ def test_a_machine_without_room_is_paused_and_goes_on_with_some(start: Start, im
     until(60, "it goes on", lambda: control.call("inspect")["nodes"]["guest"]["state"] == "running")
     until(120, "its disk is written", lambda: execute(control, "guest", "pidof", "dd")[0] != 0)
 
-    # a snapshot that does not fit is refused, and the machine stays within reach
+    # a snapshot that does not fit is refused, and the machine still answers
     used = sum(f.stat().st_blocks * 512 for f in disks.rglob("*") if f.is_file()) >> 20
     resize(room, used + 20)
     refused = control.call("snapshot", nodes=["guest"], name="one")

@@ -1,5 +1,5 @@
-"""Tests that a tap lent to libvirt's daemon, which is then among the machine's own devices, does not stay
-there after a lab fails.
+"""Tests that a tap device that was given to libvirt's daemon, and so to the machine's own network namespace,
+does not stay there after a lab fails.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from vm_agents import Agent, guest_of
 
 from orchestrator.lab import jsonlines
 from orchestrator.lab.clock import SECOND, MonotonicClock
-from orchestrator.lab.jsonlines import LineBuffer
+from orchestrator.lab.jsonlines import LineBuffer, LineError
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import ReadClock
 from orchestrator.lab.vm import clocks
@@ -41,7 +41,7 @@ HOSTILE = {
 
 
 class Wire:
-    """A guest's channel, and its other end."""
+    """A guest's channel, and the guest's end of it."""
 
     def __init__(self, directory: Path) -> None:
         self.loop = Loop(MonotonicClock())
@@ -100,6 +100,30 @@ def test_a_line_without_an_end_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> N
     assert buffer.feed(b'{"a": 1}\n') == [{"a": 1}]
 
 
+@pytest.mark.parametrize("chunk", [b"x" * 1001, b" " * 1001, b'{"a": "%s"}\n' % (b"x" * 1000)])
+def test_no_line_is_longer_than_the_bound(monkeypatch: pytest.MonkeyPatch, chunk: bytes) -> None:
+    """Shows that a line after a first good one is refused if it is too long, whether or not the chunk
+    contains its end.
+    """
+    monkeypatch.setattr(jsonlines, "MOST_BYTES", 1000)
+    buffer = LineBuffer()
+    assert buffer.feed(b'{"a": 1}\n') == [{"a": 1}]
+    with pytest.raises(LineError, match="a line longer than"):
+        buffer.feed(chunk)
+    assert buffer.feed(b'{"b": 2}\n') == [{"b": 2}]
+
+
+@pytest.mark.parametrize("bad", [b"garbage\n", b"[1]\n", b'{"a": "' + b"x" * 1000 + b'"}\n'])
+def test_a_bad_line_loses_no_message_before_it(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch, bad: bytes
+) -> None:
+    monkeypatch.setattr(jsonlines, "MOST_BYTES", 1000)
+    said = {"event": "clients", "connected": 1, "total": 2}
+    wire.theirs.sendall(json.dumps(said).encode() + b"\n" + bad + json.dumps(said).encode() + b"\n")
+    wire.until("the end of the connection", lambda: bool(wire.lost))
+    assert wire.events == [said] and len(wire.lost) == 1, "what follows the bad line is dropped"
+
+
 @pytest.mark.parametrize("said", ["soon", None, 1.5, 10**400, -1, [], {}])
 def test_a_clock_that_tells_no_time_is_refused(tmp_path: Path, said: object) -> None:
     loop = Loop(MonotonicClock())
@@ -128,7 +152,7 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, answer: dict[str, Any]) 
 def test_the_end_of_an_endless_console_is_read_alone(tmp_path: Path) -> None:
     guest = guest_of(tmp_path)
     with guest.console_log.open("wb") as log:
-        log.truncate(1 << 40)  # sparse
+        log.truncate(1 << 40)  # sparse, so that it needs no disk space
         log.seek(0, 2)
         log.write(b"\nlast words\x1b[2J\n")
     assert guest.last_words() == "last words"

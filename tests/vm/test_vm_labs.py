@@ -1,4 +1,4 @@
-"""Tests real machines, emulated where KVM does not work: limits, wires, snapshots, faults, netem."""
+"""Tests real machines, emulated where KVM does not work: limits, links, snapshots, faults, netem."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def huge_pages(pid: int) -> bool:
 
 
 def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -> None:
-    """Tests limits, links, snapshots, the return to one, and a kill on the same machine, since each boot
-    takes seconds.
+    """Tests limits, links, snapshots, the return to a snapshot, and a kill on the same machine, since each
+    boot takes seconds.
     """
     lab, light = own("vmops"), node(own("vmops"), 1, "light")
     guest = machine(node(lab, 0, "guest", cpu_limit_cores=0.9))
@@ -100,21 +100,21 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     if browser_here():
         on_the_console(running, control, "guest")
 
-    # QEMU runs as nobody: a guest that controlled it could not get out
+    # --- QEMU runs as nobody, so a guest that took QEMU over could not reach the machine
     assert is_nobody(running, qemu_pid(control, "guest"))
     assert got_out(running, qemu_pid(control, "guest")) == []
 
-    # memory that an emulated guest gave back stays with the host; light nodes are left as they were
+    # --- memory that an emulated guest frees stays with the host; light nodes are unaffected
     emulated = any(e["event"] == "warning" and e["code"] == "tcg" for e in running.events)
     assert huge_pages(qemu_pid(control, "guest")) != emulated
     assert huge_pages(int(control.call("inspect")["nodes"]["light"]["pid"]))
 
-    # CPU: a busy guest gets what it may have, counted by its control group
+    # --- CPU: a busy guest gets its limit, counted by its control group
     assert control.call("set", nodes=["guest"], cpu_limit_cores=0.2)["ok"]
     (quota,) = (f.read_text() for f in groups(lab, "cpu.cfs_quota_us", "cpu.max"))
     assert quota.split()[0] == "20000"
 
-    # wires: up, down with the carrier gone inside, up again
+    # --- links: up, then down without carrier inside, then up again
     ping = ("ping", "-c", "5", "-i", "0.3", "-W", "3", "10.9.0.1")  # one answer is enough
     assert execute(control, "light", *ping)[0] == 0
     port = card.port
@@ -123,12 +123,13 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     assert control.call("link", link="own", up=True)["ok"]
     assert execute(control, "light", *ping)[0] == 0
 
-    # names: a light node finds the machine
+    # --- names: a light node finds the machine
     assert execute(control, "light", "getent", "hosts", "guest")[1].split() == ["10.9.0.1", "guest"]
-    status, said = execute(control, "guest", "ping", "-c", "1", "light")  # the machine finds the name
+    # the machine finds the light node by name
+    status, said = execute(control, "guest", "ping", "-c", "1", "light")
     assert status == 0, said
 
-    # snapshot and return: what happened in between is gone, the agent answers again
+    # --- snapshot and return to it: changes in between are gone, and the agent answers again
     assert control.call("snapshot", nodes=["guest"], name="booted")["ok"]
     assert execute(control, "guest", "touch", "/run/later")[0] == 0
     assert control.call("revert", nodes=["guest"], name="booted")["ok"]
@@ -141,7 +142,7 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     refused = control.call("snapshot", nodes=["light"], name="booted")
     assert not refused["ok"] and "only virtual machines" in refused["error"]
 
-    # QEMU stopped: the machine is silent, the others are served, it comes back
+    # --- QEMU stopped: the machine does not answer, the others do, and it comes back
     pid = qemu_pid(control, "guest")
     os.kill(pid, signal.SIGSTOP)
     assert control.call("inspect")["nodes"]["guest"]["state"].startswith("silent: no answer")
@@ -152,7 +153,7 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     until(60, "it answers again", lambda: control.call("inspect")["nodes"]["guest"]["state"] == "running")
     assert execute(control, "guest", "true")[0] == 0
 
-    # QEMU killed: told with the console's end, the lab goes on, the node boots again
+    # --- QEMU killed: the event has the console's last lines, the lab continues, the node boots again
     os.kill(qemu_pid(control, "guest"), signal.SIGKILL)
     running.await_event("exited", node="guest", software="agent")
     running.await_event("warning", code="exited", remedy="see raw/logs/guest.console.log")
@@ -166,13 +167,13 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     assert execute(control, "guest", "cat", f"/sys/class/net/{card.name}/carrier") == (0, "1\n")
     assert port in json.dumps(control.call("inspect")["nodes"]["guest"]["interfaces"])
 
-    # a clone that needs more memory than there is, is refused; the lab stays as it was
+    # --- a clone that needs more memory than there is, is refused; the lab stays as it was
     huge = json.loads(to_json(machine(node(lab, 7, "huge"), memory_mib=1 << 22)))
     refused = control.call("add", node=huge, steps=[])
     assert not refused["ok"] and "1 virtual machine(s) need about" in refused["error"]
     assert "huge" not in control.call("inspect")["nodes"]
 
-    # power off removes carrier and domain; taking the lab down removes everything
+    # --- power off removes carrier and domain; taking the lab down removes everything
     assert control.call("node", action="stop", nodes=["guest"])["ok"]
     assert control.call("inspect")["nodes"]["guest"]["state"] == "stopped"
     assert control.call("down")["ok"]
@@ -182,7 +183,7 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
 
 
 def groups(lab: str, *names: str) -> list[Path]:
-    """Files of these names in the control groups of the lab's domains."""
+    """Returns the contents of the files of these names in the control groups of the lab's domains."""
     tops = [t / "vnet.partition" / f"{lab}.partition" for t in cgroup.trees()]
     return [f for top in tops for name in names for f in top.glob(f"qemu-*/{name}")]
 

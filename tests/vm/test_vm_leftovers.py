@@ -1,4 +1,4 @@
-"""Tests which libvirt `vnet down` asks for a lab's remaining machines."""
+"""Tests which libvirt daemon `vnet down` queries for a lab's remaining machines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestrator.lab.vm import leftovers
 def test_a_daemon_that_only_root_may_ask_is_none_for_an_ordinary_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that a closed /run/libvirt counts as no daemon for an ordinary user, and raises no
+    """Shows that a /run/libvirt that an ordinary user may not enter counts as no daemon, and raises no
     PermissionError.
     """
     closed = tmp_path / "libvirt"

@@ -40,8 +40,9 @@ class Vnet:
     """The command line, with its labs' state and results below a directory of its own."""
 
     def __init__(self) -> None:
-        self.top = Path(tempfile.mkdtemp(prefix="vo"))  # short: QEMU's sockets are deep below it
-        self.top.chmod(0o711)  # QEMU's account passes through
+        # a short path, because QEMU's sockets are deep below it
+        self.top = Path(tempfile.mkdtemp(prefix="vo"))
+        self.top.chmod(0o711)  # lets QEMU's account enter the directory
         self.env = {**os.environ, "VNET_STATE_DIR": f"{self.top}/s", "PYTHONPATH": str(ROOT)}
 
     def __call__(self, *arguments: str) -> str:
@@ -83,7 +84,7 @@ def quota(node: str) -> str:
 
 
 def test_every_operation_of_the_paper_on_machines_that_run(vnet: Vnet) -> None:
-    # begin executing the chosen scenario; power up all VMs
+    # --- operation: begin executing the chosen scenario; power up all VMs
     vnet("run", "lab.yaml", "--keep", "--raw", "--kernel", "host")
     nodes = vnet.nodes()
     assert {name: node["state"] for name, node in nodes.items()} == {
@@ -92,12 +93,12 @@ def test_every_operation_of_the_paper_on_machines_that_run(vnet: Vnet) -> None:
     }
     first = vnet.inside("client1", "cat", "/proc/sys/kernel/random/boot_id")
 
-    # set the MTU of specific nodes
+    # --- operation: set the MTU of specific nodes
     vnet("set", LAB, "client1", "--mtu", "1280")
     assert vnet.inside("client1", "cat", "/sys/class/net/eth0/mtu") == "1280"
     assert vnet.inside("server", "cat", "/sys/class/net/eth0/mtu") == "1500"
 
-    # set a CPU limit with MHz resolution; set a CPU reservation
+    # --- operations: set a CPU limit with MHz resolution; set a CPU reservation
     vnet("set", LAB, "client1", "--cpu-limit", "1501 MHz")
     limits = vnet.nodes()["client1"]["limits"]
     assert limits["cpu_mhz"] == pytest.approx(1501, abs=0.1)
@@ -107,28 +108,28 @@ def test_every_operation_of_the_paper_on_machines_that_run(vnet: Vnet) -> None:
     share = weights["server"] / sum(weights.values()) * (os.cpu_count() or 1)
     assert share == pytest.approx(0.5, rel=0.01), "cores, when both want all that there are"
 
-    # change a VM's network host name
+    # --- operation: change a VM's network host name
     vnet("set", LAB, "client1", "--hostname", "meter-one")
     assert vnet.inside("client1", "hostname") == "meter-one"
 
-    # restart specific VMs: another boot, with all that was set
+    # --- operation: restart specific VMs (another boot keeps all settings)
     vnet("restart", LAB, "client1")
     assert vnet.inside("client1", "cat", "/proc/sys/kernel/random/boot_id") != first
     assert vnet.inside("client1", "hostname") == "meter-one"
     assert vnet.inside("client1", "cat", "/sys/class/net/eth0/mtu") == "1280"
     assert int(quota("client1")) == limits["quota_us"]
 
-    # clone VMs from a template
+    # --- operation: clone VMs from a template
     (added,) = json.loads(vnet("add", LAB, "client", "--json"))["added"]
     assert added["node"] == "client2"
     assert vnet.inside("client2", "hostname") == "client2"
     assert " 0% packet loss" in vnet.inside("client2", "ping", "-c", "3", "-W", "5", "10.34.0.1")
 
-    # issue a custom command on chosen nodes
+    # --- operation: issue a custom command on chosen nodes
     said = vnet("exec", LAB, "client*", "--", "sh", "-c", "echo $((6*7))")
     assert sorted(line.split() for line in said.splitlines()) == [["client1", "42"], ["client2", "42"]]
 
-    # power on specific VMs, after power off
+    # --- operation: power on specific VMs, after power off
     pid = int(vnet.nodes()["client2"]["pid"])
     vnet("stop", LAB, "client2")
     assert not Path(f"/proc/{pid}").exists() and vnet.nodes()["client2"]["state"] == "stopped"

@@ -1,4 +1,6 @@
-"""Parts of the machines' driver that need no machine: clocks, records, counters, answers joined, waits."""
+"""Tests parts of the driver for VM nodes without a machine: clocks, records, counters, merged
+answers, waits.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,8 @@ def test_ports_are_read_as_the_kernel_writes_them() -> None:
 
 def test_a_machine_counts_every_one_of_its_ports() -> None:
     wires = {"tap0": (10, 2, 30, 4), "tap1": (100, 20, 300, 40), "other": (7, 7, 7, 7)}
-    assert together(wires, ["tap0", "tap1", ""]) == (110, 22, 330, 44)  # "": a NIC handed to it
+    # "" stands for a NIC that was passed to the machine
+    assert together(wires, ["tap0", "tap1", ""]) == (110, 22, 330, 44)
     assert together(wires, []) == (0, 0, 0, 0)
 
 
@@ -288,8 +291,8 @@ def test_only_the_worker_is_in_the_labs_namespace(loop: Loop) -> None:
 def test_what_libvirt_asked_qemu_is_kept_from_one_lab_to_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that libvirt's answers about QEMU, which cost seconds under emulation, are kept: the end of a lab
-    removes its link to them only.
+    """Shows that libvirt's answers about QEMU, which take seconds under emulation, are kept: the end of a lab
+    removes only its link to them.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for lab in ("one", "two", "two"):

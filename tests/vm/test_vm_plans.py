@@ -1,4 +1,4 @@
-"""Tests virtual machines in the plan: taps, own links, bridge VMs, memory, requirements of a kernel,
+"""Tests virtual machines in the plan: taps, links of their own, bridge VMs, memory, kernel requirements,
 clones.
 """
 
@@ -229,7 +229,8 @@ def test_disks_that_do_not_fit_once_booted_are_refused(file: Path) -> None:
 def test_disks_that_may_outgrow_the_room_are_a_warning_of_check(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    head = b"QFI\xfb" + bytes(20) + (40 << 30).to_bytes(8) + bytes(72)  # docs/interop/qcow2.rst: 40 GiB
+    # docs/interop/qcow2.rst: a disk of 40 GiB
+    head = b"QFI\xfb" + bytes(20) + (40 << 30).to_bytes(8) + bytes(72)
     (tmp_path / "own.qcow2").write_bytes(head)
     file.write_text(
         "name: d\nsegments: {lan: {subnet: 10.1.0.0/24}}\n"

@@ -1,4 +1,4 @@
-"""Tests that clients come back after their machines, or the broker's machine, end and start again."""
+"""Tests that clients reconnect after their machine or the broker's machine ended and started again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Scene:
         self.rearming.records.write_text(LINES)
 
     def again(self) -> list[dict[str, Any]]:
-        """Sets up machine `a` again, and returns the requests to its agent."""
+        """Sets up machine `a` again, and returns the requests that its agent got."""
         before = len(self.agent.seen)
         again = self.rearming.again("a", self.loop.clock, lambda t: t + 500)
         assert dialogue.together(self.loop, "again", 60 * SECOND, [(self.guest, again)]) == ({"a": None}, {})
@@ -94,7 +94,7 @@ def test_after_the_load_nobody_is_armed_again(tmp_path: Path) -> None:
 
 
 def fates(running: Running, publisher: str) -> dict[int, str]:
-    """Returns the outcome by sequence number; asserts that each message is recorded once."""
+    """Returns the outcome of each message by sequence number; asserts that each is recorded once."""
     number = [flow.sender for flow in running.plan.flows].index(publisher)
     raw = (running.run_dir / "raw" / "messages.csv").read_text().splitlines()
     sent = [ln.split(",") for ln in raw if ln.startswith(f"S,{number},")]
@@ -104,7 +104,7 @@ def fates(running: Running, publisher: str) -> dict[int, str]:
 
 
 def anew(running: Running, control: Control, action: str, name: str, client: str) -> None:
-    """Does `action` on the machine, then waits until the client has connected again."""
+    """Carries out `action` on the machine, then waits until the client has connected again."""
     records, word = running.run_dir / "raw" / "messages.csv", f"C,{client},connected"
     before = records.read_text().count(word)
     answer = control.call("node", action=action, nodes=[name])
@@ -115,7 +115,8 @@ def anew(running: Running, control: Control, action: str, name: str, client: str
 @needs_vm
 @pytest.mark.root
 @pytest.mark.slow
-@pytest.mark.sweep  # test_vm_operations.py restarts and starts machines; the tests above hold the account
+# test_vm_operations.py restarts and starts machines; the tests above check that messages are accounted for
+@pytest.mark.sweep
 def test_restarted_and_killed_machines_come_back_and_all_messages_are_accounted_for(start: Start) -> None:
     """Shows that all messages are accounted for after client1 was restarted, then killed and started, and the
     broker restarted.
@@ -146,6 +147,6 @@ def test_restarted_and_killed_machines_come_back_and_all_messages_are_accounted_
         assert max(seq for seq, outcome in found.items() if outcome == "settled") > len(found) - 100, outcomes
     assert "unsent" in fates(running, "client1").values(), "what was due while it was off"
     raw = (running.run_dir / "raw" / "messages.csv").read_text()
-    # Records that the killed life wrote after the last reading are lost, perhaps its connect among them.
+    # Records that the killed agent wrote after the last reading are lost, perhaps that of its connection too.
     assert raw.count("C,client1,connected") >= 3, "first, started, and to the broker's second life"
     assert "C,client1,disconnected," in raw and "its machine ended" in raw

@@ -1,5 +1,5 @@
-"""Tests booted machines that one lab saves and the next restores: the choice, and the handling of unusable
-ones.
+"""Tests booted machines that one lab saves and the next restores: which are restored, and how unusable ones
+are handled.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Machines:
         self.boot_s, self.restore_s = boot_s, restore_s
         self.did: list[tuple[str, str]] = []
         self.agents: dict[str, Agent] = {}
-        self.broken: set[str] = set()  # machines whose memory cannot be read, or written
+        self.broken: set[str] = set()  # machines whose memory cannot be read or written
 
     def prepare(self, guest: Guest) -> str:
         guest.directory.mkdir(exist_ok=True)
@@ -69,12 +69,12 @@ class Machines:
 
     def _begin(self, how: str, guest: Guest, slow_s: float) -> None:
         self.did.append((how, guest.name))
-        time.sleep(slow_s)  # the subject is the machine's way up
+        time.sleep(slow_s)  # the machine takes this long to start
         self.agents[guest.name] = Agent(guest.directory / "agent.sock")
 
 
 class Scene:
-    """The parts of one lab, with a snapshot store that outlives the lab."""
+    """The parts of one lab, with a snapshot store that remains after the lab."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

@@ -1,4 +1,4 @@
-"""Tests a machine that does not answer: its state shows it, and the others are served without delay."""
+"""Tests a machine that does not answer: its state shows it, and requests to the others are not delayed."""
 
 from __future__ import annotations
 

@@ -21,8 +21,9 @@ class Labs:
     """Labs of one name, one after the other, like the cells of a campaign."""
 
     def __init__(self) -> None:
-        self.top = Path(tempfile.mkdtemp(prefix="vs"))  # short: QEMU's sockets are deep below it
-        self.top.chmod(0o711)  # QEMU's account passes through
+        # a short path, because QEMU's sockets are deep below it
+        self.top = Path(tempfile.mkdtemp(prefix="vs"))
+        self.top.chmod(0o711)  # lets QEMU's account enter the directory
         self.store = self.top / "snapshots"
         self.store.mkdir()
         self.made: list[Running] = []
@@ -69,7 +70,7 @@ def look(control: Control, name: str) -> dict[str, str]:
     return {
         "host": out(control, name, "hostname").strip(),
         "files": out(control, name, "find /run/vnet /tmp | sort"),
-        "boot": out(control, name, "dmesg | head -n 20"),  # the times of one boot only
+        "boot": out(control, name, "dmesg | head -n 20"),  # lines with times of this boot only
         "random": out(control, name, "cat /proc/sys/kernel/random/uuid").strip(),
         "late_s": str(abs(float(out(control, name, "date +%s")) - time.time())),
         "console": out(control, name, "echo said >/dev/console; echo done"),
@@ -85,7 +86,8 @@ def test_machines_go_on_from_where_an_earlier_lab_kept_them(labs: Labs) -> None:
         status, said = execute(control, "light", "ping", "-c", "3", "-i", "0.3", "-W", "3", "10.9.0.1")
         assert status == 0, said
         assert execute(control, "a", "touch", "/run/vnet/later", "/tmp/later")[0] == 0
-        time.sleep(max(0.0, began + 2 - time.monotonic()))  # a clock that stood still would be late next time
+        # if the clock stood still, it would be late after the next restore
+        time.sleep(max(0.0, began + 2 - time.monotonic()))
         manifest = end(running, control)
         assert manifest["starts"]["nodes"] == {"a": how, "b": how}, manifest["starts"]
         assert not [w for w in manifest["warnings"] if w["code"] == "snapshots"], manifest["warnings"]

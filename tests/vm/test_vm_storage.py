@@ -1,4 +1,4 @@
-"""Tests the directories for disks and snapshots of machines, and the behaviour without space."""
+"""Tests the directories for disks and snapshots of machines, and what happens when they are full."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_machine_without_a_snapshot_for_want_of_room_is_within_reach(
     guest.domain = object()
     agent.close()
     (tmp_path / "agent.sock").unlink()
-    again = Agent(tmp_path / "agent.sock")  # the second connection's
+    again = Agent(tmp_path / "agent.sock")  # the agent of the second connection
 
     def connect(of: Guest) -> Launcher:
         return Launcher(loop, of.directory / "agent.sock", lambda _: None, lambda _: None)

@@ -21,8 +21,8 @@ from orchestrator.lab.vm.guest import Guest
 
 
 class Agent:
-    """A guest's agent on a Unix socket: answers as `answers` defines, with a clock that is off by
-    `offset_ns`.
+    """Simulates a guest's agent on a Unix socket: it answers as `answers` defines, with a clock that is off
+    by `offset_ns`.
     """
 
     def __init__(self, path: Path, files: dict[str, bytes] | None = None, offset_ns: int = 0) -> None:
@@ -62,7 +62,7 @@ class Agent:
 
 
 class Told:
-    """Keeps the states and warnings that a lab's `Watch` passes on."""
+    """Keeps the states and warnings that a lab's `Watch` reports."""
 
     def __init__(self) -> None:
         self.states: list[tuple[str, str]] = []

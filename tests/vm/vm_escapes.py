@@ -15,12 +15,13 @@ from lab_running import Running
 
 from orchestrator.lab.vm import account, storage
 
-INSIDE = Path(__file__).with_name("qemu_inside.py").read_text()  # the checkout may be closed to the account
+# read here, because QEMU's account may not be able to read the checkout
+INSIDE = Path(__file__).with_name("qemu_inside.py").read_text()
 
 
 @contextmanager
 def neighbour(running: Running) -> Iterator[dict[str, Any]]:
-    """Yields another lab's directory with a disk, and a process in place of its QEMU."""
+    """Yields another lab's directory with a disk, and a process that stands for its QEMU."""
     other = running.state_root / "other"
     theirs = account.of_lab(other)
     (other / "vm" / "a").mkdir(parents=True)
@@ -38,8 +39,8 @@ def neighbour(running: Running) -> Iterator[dict[str, Any]]:
 
 
 def got_out(running: Running, pid: int) -> list[str]:
-    """Returns the names of the attempts that succeeded, made with the account and namespaces of the QEMU of
-    that pid.
+    """Returns the names of the escape attempts that succeeded, with the account and namespaces of the QEMU
+    that has that pid.
     """
     mine = account.of_lab(running.state_dir)
     images = [str(p) for p in (running.state_dir / "images").rglob("*") if p.is_file()]

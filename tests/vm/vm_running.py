@@ -21,7 +21,7 @@ Start = Callable[..., Running]
 @pytest.fixture
 def start() -> Iterator[Start]:
     made: list[Running] = []
-    top = Path(tempfile.mkdtemp(prefix="vt"))  # short: QEMU's sockets are deep below it
+    top = Path(tempfile.mkdtemp(prefix="vt"))  # a short path, because QEMU's sockets are deep below it
 
     def run(plan: Plan, *options: str, state_root: Path | None = None) -> Running:
         directory = top / str(len(made))
@@ -66,8 +66,8 @@ exec libvirtd -p $0/pid -f /etc/libvirt/libvirtd.conf
 
 @dataclass(frozen=True)
 class Daemon:
-    """A libvirt daemon; `states` is a directory whose mounts it sees, as a server's daemon sees those of
-    /run.
+    """A libvirt daemon; `states` is a directory whose mounts the daemon sees, as a server's daemon sees those
+    of /run.
     """
 
     uri: str
@@ -77,7 +77,7 @@ class Daemon:
 
 @pytest.fixture
 def daemon() -> Iterator[Daemon]:
-    """Yields a libvirtd with private directories, which by its settings runs machines as root."""
+    """Yields a libvirtd with directories of its own; its settings let it run machines as root."""
     place = Path(tempfile.mkdtemp(prefix="vd"))
     subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
     subprocess.run(["mount", "--make-shared", place], check=True)

@@ -1,4 +1,4 @@
-"""Makes the synthetic run directories of tests/reports importable here."""
+"""Lets the tests of this directory import the synthetic run directories of tests/reports."""
 
 import sys
 from pathlib import Path

@@ -25,7 +25,8 @@ mount -o remount,bind,ro,nosuid,nodev /
 mount -t proc -o nosuid,nodev,noexec proc /proc
 mount -t tmpfs -o nosuid,nodev,noexec,size=64m,mode=1777 shm /dev/shm
 """
-# x86-64; of the profile's list what this kernel has. A runtime's own ptrace is allowed since Linux 4.8.
+# System calls of x86-64 on the profile's list that this kernel has. The profile allows ptrace since Linux
+# 4.8.
 REFUSED = {
     "acct": 163, "add_key": 248, "bpf": 321, "clock_adjtime": 305, "clock_settime": 227, "delete_module": 176,
     "finit_module": 313, "fsconfig": 431, "fsmount": 432, "fsopen": 430, "get_mempolicy": 239,
@@ -54,7 +55,8 @@ def refuse() -> None:
         (EQUAL, 0, 3, CLONE),
         (LOAD, 0, 0, ARGUMENT),
         (ANY_BIT, 2, 1, CLONE_NEW),
-        (RETURN, 0, 0, ERRNO | ENOSYS),  # libc falls back to clone, whose flags a filter can see
+        # ENOSYS, at which libc uses clone instead, whose flags a filter can see
+        (RETURN, 0, 0, ERRNO | ENOSYS),
         (RETURN, 0, 0, ALLOW),
         (RETURN, 0, 0, ERRNO | EPERM),
     ]

@@ -1,5 +1,5 @@
-"""Tests labs of pytest in a container, where test_in_a_container.py and tests/bare/contained.sh run this
-file.
+"""Tests labs of pytest in a container; test_in_a_container.py and tests/bare/contained.sh run this file
+there.
 """
 
 from __future__ import annotations

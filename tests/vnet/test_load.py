@@ -110,7 +110,7 @@ def test_a_damaged_line_of_a_campaign_is_named(tmp_path: Path, line: str) -> Non
 
 
 def test_virtual_time_has_a_kernel_of_its_own() -> None:
-    """Shows that virtual time refuses a named kernel, since it has its own."""
+    """Shows that `vnet.load` refuses to name a kernel for virtual time, which has a kernel of its own."""
     assert spec_of(Path("a.yaml"), {}, kernel="uml").options == ["--kernel", "uml"]
     with pytest.raises(ValueError, match="'uml': virtual time has a kernel of its own"):
         spec_of(Path("a.yaml"), {}, kernel="uml", time="virtual")
@@ -141,7 +141,7 @@ def captured(run: vnet.Run, tmp_path: Path) -> vnet.Packets:
 def test_single_packets_are_dissected(captured: vnet.Packets) -> None:
     assert [int(packet.number) for packet in captured.dissect("udp.dstport == 7")] == [1, 3, 5]
     assert len(list(captured.dissect())) == 5
-    first = next(captured.dissect("udp.dstport == 9"))  # reads no further packet
+    first = next(captured.dissect("udp.dstport == 9"))  # reads only the first matching packet
     assert (first.ip.src, first.udp.dstport) == ("10.0.0.1", "9")
 
 

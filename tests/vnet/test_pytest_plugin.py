@@ -22,8 +22,8 @@ FAKE = {{"kernel": "fake", "parameters": {{"hold": "1s"}}}}
 def inner(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> pytest.Pytester:
-    """Keeps the labs' state in a directory with a short path, because sockets are below it, where nothing may
-    be left.
+    """Keeps the labs' state in a directory with a short path, because sockets are below it; asserts that
+    nothing is left there.
     """
     monkeypatch.setenv("VNET_STATE_DIR", str(tmp_path_factory.mktemp("s")))
     monkeypatch.setenv("PYTHONPATH", str(PAIR.parents[1]))

@@ -1,4 +1,4 @@
-"""Tests that topologies built in Python are files that `vnet` reads, whatever text and numbers they have."""
+"""Tests that topologies built in Python become files that `vnet` reads, with any texts and numbers."""
 
 from __future__ import annotations
 

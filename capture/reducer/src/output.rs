@@ -13,7 +13,7 @@ impl Output {
     /// Creates the temporary file beside `path` and returns it with its writer. Returns an error if `path`
     /// exists and is no regular file, or if the temporary file cannot be created.
     pub fn create(path: &str) -> Result<(Self, BufWriter<File>), String> {
-        // The rename at the end would replace a device by a file.
+        // If the path is a device, the rename at the end would replace it by a file.
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(format!(
                 "{path}: exists and is not a regular file; write another path"

@@ -114,10 +114,12 @@ impl Channel {
             }
         }
         if self.taken == self.output.len() {
-            // A new vector frees its memory, which counts as the node's.
+            // A new vector, because clearing the old one would not free its memory, which counts as the
+            // node's.
             self.forget_output();
         } else if self.taken > self.output.len() / 2 {
-            // Rarely, so that not every write to a slow peer moves the buffer.
+            // The bytes already written are removed only now and then, so that not every write to a slow
+            // peer moves the buffer.
             self.output.drain(..self.taken);
             self.taken = 0;
         }

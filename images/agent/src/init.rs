@@ -45,7 +45,7 @@ pub fn run() -> ExitCode {
         log(&text);
         libc::RB_POWER_OFF
     });
-    // SAFETY: plain numbers. The root file system is in memory, so there is nothing to sync.
+    // SAFETY: the call takes plain numbers. The root file system is in memory, so there is nothing to sync.
     unsafe { libc::reboot(how) };
     log("the machine cannot be switched off");
     ExitCode::FAILURE

@@ -64,7 +64,8 @@ fn exchange(probes: &[LinkProbe], sockets: &mut Sockets, seen: &mut [Seen]) -> R
     let start = clock::mono_ns() + 1_000_000;
     let mut due = BinaryHeap::new();
     for (i, p) in probes.iter().enumerate().filter(|(_, p)| p.count > 0) {
-        // Spread the first frames over one interval, so that they do not all leave at one instant.
+        // Spreads the first frames of the probes over one interval, so that they are not all sent at one
+        // instant.
         due.push(Reverse((
             start + p.start_ns + p.interval_ns * i as i64 / probes.len() as i64,
             i,

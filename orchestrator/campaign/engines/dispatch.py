@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from orchestrator.campaign.engines.workers import Workers
 
 TICK_S = 0.5
-GATHER_S = 20  # longest wait for a result; a lost worker's cell ends a second time
+GATHER_S = 20  # longest wait in s for a result
 
 
 def spread(
@@ -111,7 +111,7 @@ class _Spread:
         with _presses() as presses:
             patience_s = float("inf") if self._jobs else FIRST_S
             self._workers.wait(patience_s, lambda: self._over(presses))
-            self._tend()  # the first worker may be lost before the next call
+            self._tend()  # the first worker may be lost before `_tend` is called again
             while True:
                 if presses:
                     self._stop(presses.pop(0))
@@ -168,7 +168,7 @@ class _Spread:
             self._send(flight, self._workers.hosts_but(flight.unfit) if flight.unfit else None)
 
     def _let_go(self) -> None:
-        """Records the cells that no worker has as interrupted; the caller has stopped the campaign."""
+        """Records the cells that no worker has as interrupted, because the campaign was stopped."""
         for flight in self._stranded():
             self._settle(flight, flight.lost())
 
@@ -270,7 +270,7 @@ class _Spread:
             raise self._lost() from error
         except KilledWorker as error:
             result = flight.failed(f"it took several workers with it, the last: {error.last_worker.address}")
-        except Exception as error:  # an error of our own code there: only this cell fails
+        except Exception as error:  # an error of vNET's own code there: only this cell fails
             result = flight.failed(f"{type(error).__name__}: {error}")
         future.release()
         self._settle(flight, result)

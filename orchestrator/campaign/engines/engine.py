@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from orchestrator.language.problem import closest
 
 KINDS = ("local", "dask", "tls", "slurm")
-MOST = 256  # workers that vNET starts
+MOST = 256  # largest number of workers that vNET starts
 
 
 class EngineError(Exception):

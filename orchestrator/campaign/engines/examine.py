@@ -44,7 +44,8 @@ def _code() -> str:
     return whole.hexdigest()[:12]
 
 
-_LOADED = _code()  # this process's code; cells run in new processes, with the code on the disk
+# hash of this process's code; cells run in new processes, with the code that is on the disk then
+_LOADED = _code()
 
 
 async def examine() -> Facts:

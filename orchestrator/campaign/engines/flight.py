@@ -15,8 +15,8 @@ from orchestrator.topology import Cell
 if TYPE_CHECKING:
     from distributed import Future
 
-LATE = 3.0  # times the median of the complete cells
-FEWEST = 3  # complete cells, before another can be late
+LATE = 3.0  # a cell is late if it takes this many times the median of the complete cells
+FEWEST = 3  # least number of complete cells before another one can be late
 LEAST_S = 10.0  # shortest running time of a cell that counts as late
 
 

@@ -14,7 +14,7 @@ from orchestrator.lab.state import Owned, read_lab, state_root
 from orchestrator.lab.state import replace as replace_file
 from orchestrator.run.teardown import take_down
 
-ENGINE = "engine"  # in a campaign's directory
+ENGINE = "engine"  # name of the directory in a campaign's directory
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 

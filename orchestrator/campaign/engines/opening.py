@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 REACHED_S = 5  # time limit of the TCP connection; Dask then waits 30 s for the scheduler's answer
 QUIET = {
-    "distributed.scheduler.http.routes": [],  # no web pages, which other users of the machine could open
+    # switches web pages off, which other users of the machine could open
+    "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
-    "distributed.worker.profile.enabled": False,  # Dask's measurements of itself would disturb labs
+    # switches Dask's measurements of itself off, which would disturb labs
+    "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.admin.tick.interval": "500ms",
 }

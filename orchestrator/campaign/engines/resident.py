@@ -1,5 +1,6 @@
-"""A resident process that has imported what runs and reduces a cell, and forks a process for each cell of a
-worker: `python -m orchestrator.campaign.engines.resident`. A cell then needs 0.8 s of a core less (2026).
+"""Implements a resident process that has imported the modules that run and reduce a cell, and forks a process
+for each cell of a worker: `python -m orchestrator.campaign.engines.resident`. A cell then needs 0.8 s of a
+core less (2026).
 
 Its standard input is a socket. A message with four open files starts a cell's process; the first three become
 its standard input, output and error, and the resident process writes the exit status as text to the fourth.
@@ -23,7 +24,7 @@ from typing import IO
 
 from orchestrator.project import CODE_ROOT
 
-FILES = 4  # descriptors that come with each request
+FILES = 4  # number of descriptors that come with each request
 ASK = b"cell"
 MODULES = ("capture.reduce", "orchestrator.campaign.cell", "orchestrator.kernel.virtual.owner")
 
@@ -106,12 +107,12 @@ def serve() -> int:
     for name in MODULES:
         importlib.import_module(name)
     gc.collect()
-    gc.freeze()  # the collector would copy the pages that the children share
+    gc.freeze()  # otherwise the garbage collector would copy the pages that the children share
     wake, wake_end = os.pipe()
     os.set_blocking(wake_end, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake_end)
-    running: dict[int, int] = {}  # process -> the file that gets its exit status
+    running: dict[int, int] = {}  # process number -> the file that gets its exit status
     with socket.socket(fileno=os.dup(0)) as orders, selectors.DefaultSelector() as selector:
         selector.register(orders, selectors.EVENT_READ)
         selector.register(wake, selectors.EVENT_READ)
@@ -137,7 +138,7 @@ def _reap(running: dict[int, int]) -> None:
             try:
                 os.write(file, str(os.waitstatus_to_exitcode(status)).encode())
             except BrokenPipeError:
-                continue  # the worker has gone
+                continue  # the worker has ended
             finally:
                 os.close(file)
 
@@ -168,7 +169,7 @@ def _cell(files: Sequence[int]) -> None:
         sys.stdin = os.fdopen(0, closefd=False)
         sys.stdout, sys.stderr = (os.fdopen(place, "w", closefd=False) for place in (1, 2))
         status = cell.main()
-    except BaseException:  # reported here: the child must not return into its parent's loop
+    except BaseException:  # reported here, because the child must not return into its parent's loop
         traceback.print_exc()
     finally:
         sys.stdout.flush()

@@ -124,9 +124,10 @@ class Jobs:
         self._engine, self._observe, self._clock = engine, observe, clock
         self._cluster: Any = client.cluster
         self._next = clock() + LOOK_S
-        self._came: set[str] = set()  # jobs whose worker has connected
-        self._told: dict[str, str] = {}  # job -> the last sentence about it
-        self._ended: dict[str, str] = {}  # job that ended before its worker came -> a sentence with its log
+        self._came: set[str] = set()  # ids of jobs whose worker has connected
+        self._told: dict[str, str] = {}  # job id -> the last sentence that was printed about it
+        # id of a job that ended before its worker connected -> a sentence with its log
+        self._ended: dict[str, str] = {}
 
     def look(self) -> None:
         """Every LOOK_S, submits lost jobs again and reports why jobs wait.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 Observe = Callable[[dict[str, Any]], None]
-FIRST_S = 30.0  # wait for the first worker; Slurm jobs may wait for hours instead
+FIRST_S = 30.0  # s to wait for the first worker; Slurm jobs may wait for hours instead
 
 
 class Workers:
@@ -33,7 +33,7 @@ class Workers:
         self._ours = versions()
         self.admitted: dict[str, Facts] = {}  # address of each connected worker -> its facts
         self._left_out: set[str] = set()
-        self._seen: set[str] = set()  # boot ids of the machines that were reported
+        self._seen: set[str] = set()  # boot ids of the machines that were reported to the user
 
     def look(self) -> bool:
         """Admits or leaves out new workers, and removes lost ones; returns whether it admitted one. While
@@ -98,7 +98,8 @@ class Workers:
         self._observe({"event": "worker", "text": f"{why} (left out)"})
 
     def _admit(self, address: str, facts: Facts) -> None:
-        if why := self._refusal(address, facts):  # each new worker must match the ones before it
+        # each new worker must have the same versions as the earlier ones
+        if why := self._refusal(address, facts):
             self._leave_out(address, why)
             return
         if self._alone and any(other.boot == facts.boot for other in self.admitted.values()):

@@ -51,7 +51,7 @@ class Settings:
     token: str
     hosts: frozenset[str]
     results: Path
-    only: str = ""  # the one run or campaign below `results` that is shown; empty: all
+    only: str = ""  # name of the only run or campaign below `results` that is shown; empty: all are shown
     read_only: bool = False
     every_s: float = 1.0
     secure: frozenset[str] = frozenset()
@@ -154,11 +154,16 @@ class Pages:
 
     async def drawing(self, request: Request) -> Response:
         """Returns the drawing of a watched lab; the parameters `unfold` name groups to unfold (* for all).
-        Answers 409 if no page watches the lab.
+        Answers 409 with the reason if no page watches the lab, or if the lab has not yet described its
+        network.
         """
         watch = self._watches.of(request.path_params["lab"])
-        found = await watch.drawn(request.query_params.getlist("unfold")) if watch is not None else None
-        return _refused("no page watches this lab") if found is None else JSONResponse(found)
+        if watch is None:
+            return _refused("no page watches this lab")
+        found = await watch.drawn(request.query_params.getlist("unfold"))
+        if found is None:
+            return _refused("this lab has not yet described its network; repeat the request")
+        return JSONResponse(found)
 
     async def change(self, request: Request) -> Response:
         """Applies the change {what}, a key of CHANGES, to a running lab and returns its answer; answers 409

@@ -25,7 +25,7 @@ from orchestrator.language.problem import TopologyError
 ROLE = "campaign"
 STARTED, LOG = "page.json", "page.log"
 TAIL_BYTES = 2000
-BEGIN_S = 30.0  # longest wait for the campaign's directory
+BEGIN_S = 30.0  # longest wait in s for the campaign's directory
 Json = dict[str, Any]
 
 
@@ -118,7 +118,7 @@ def _said(place: Path) -> str:
         with regular.open_read(log) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
             return file.read(TAIL_BYTES).decode(errors="replace").strip()
-    except OSError:  # no page has started one
+    except OSError:  # no page has started a campaign there
         return ""
 
 
@@ -144,7 +144,7 @@ def _runner(place: Path) -> Owned | None:
     return found if found.alive else None
 
 
-# Metrics and their labels for the matrix of a campaign: a cell shows the first three that its run has.
+# Metrics for the matrix of a campaign, with their labels; a cell shows the first three that its run has.
 HEADLINES = (
     ("latency_p50", "p50"), ("latency_p99", "p99"), ("round_trip_p50", "round trip p50"),
     ("transfer_rate", "rate"), ("throughput", "throughput"), ("messages_lost", "lost"),

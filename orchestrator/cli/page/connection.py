@@ -10,7 +10,8 @@ from typing import Any
 
 from orchestrator.cli.control import ControlError, Message
 
-LINE_BYTES = 64 * 2**20  # longest line: the answer to `inspect` of ten thousand nodes is one
+# bytes of the longest line: the answer to `inspect` of ten thousand nodes is one line
+LINE_BYTES = 64 * 2**20
 Listener = Callable[[Message], None]
 
 
@@ -70,7 +71,7 @@ class Connection:
             while line := await self._reader.readline():
                 self._take(json.loads(line))
         except (OSError, ValueError):
-            pass  # the lab has ended in a line, or a line is too long: closes the connection
+            pass  # the lab ended within a line, or a line is too long: the connection is closed
         finally:
             self._end()
 
@@ -84,7 +85,7 @@ class Connection:
         elif (answer := self._answers.pop(number, None)) is not None:
             self._listeners.pop(number, None)
             if answer.done():
-                return  # the client has gone
+                return  # the client has disconnected
             if message.get("ok"):
                 answer.set_result(message)
             else:
@@ -96,5 +97,5 @@ class Connection:
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(ControlError("the lab process is gone"))
-                answer.exception()  # possibly no request waits for it
+                answer.exception()  # marks the error as read, because perhaps no request waits for it
         self._answers.clear()

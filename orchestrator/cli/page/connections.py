@@ -12,15 +12,15 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-REQUEST_S = 10.0  # longest time to receive a whole request, from the connection or the last answer
-MOST_WAITING = 64  # most connections without a whole request; one more ends the oldest
-MOST_OF_A_PEER = 128  # most connections from one address, except those of this machine
+REQUEST_S = 10.0  # longest time in s to receive a whole request, from the connection or the last answer
+MOST_WAITING = 64  # largest number of connections without a whole request; one more ends the oldest
+MOST_OF_A_PEER = 128  # largest number of connections from one address, except this machine's
 LOOPBACK = ("127.", "::1")
-AT_ONCE = 8  # most connections accepted before those accepted earlier are judged
+AT_ONCE = 8  # largest number of connections that are accepted before earlier ones are judged
 _SHORT = (errno.EMFILE, errno.ENFILE)
 
 _RECEIVING = (h11.IDLE, h11.SEND_BODY)
-_waiting: dict[H11Protocol, asyncio.TimerHandle] = {}  # the oldest first
+_waiting: dict[H11Protocol, asyncio.TimerHandle] = {}  # in the order of their age, the oldest first
 
 
 class BoundedProtocol(H11Protocol):
@@ -71,7 +71,7 @@ class Listener(socket.socket):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._of: dict[str, list[weakref.ref[socket.socket]]] = {}
-        self._accepted = 0  # in this turn of the loop
+        self._accepted = 0  # number of connections accepted in this turn of the loop
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def accept(self) -> tuple[socket.socket, Any]:
@@ -116,7 +116,7 @@ class Listener(socket.socket):
             super().accept()[0].close()
         except (
             OSError
-        ):  # the client has gone, or another thread took the descriptor: the next turn tries again
+        ):  # the client has disconnected, or another thread took the descriptor: the next turn tries again
             pass
         finally:
             self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

@@ -14,7 +14,8 @@ from orchestrator.cli.page.placing import ROOMY, Box, Edge, arrange
 
 _NARROWEST = {"segment": 90, "node": 190, "group": 190, "frame": 190}  # pixels: room for the figures
 ALL = "*"
-STUB, BETWEEN, TITLE, WIDE = 22, 8, 28, 0.9  # pixels in a frame; WIDE: wanted ratio of its sides
+# distances in pixels in a frame; WIDE: wanted ratio of height to width of a frame
+STUB, BETWEEN, TITLE, WIDE = 22, 8, 28, 0.9
 
 
 def drawing(network: dict[str, Any], unfolded: Container[str] = ()) -> dict[str, Any]:
@@ -74,7 +75,7 @@ def _unfold(
     place_of = {name: first + number for number, name in enumerate(frame.members)}
     found: list[Edge] = []
     for edge in edges:
-        if edge.a != at:  # in an edge of a group, `a` is the group
+        if edge.a != at:  # in an edge of a group, `a` is the group itself
             found.append(edge)
             continue
         found.append(Edge(at, edge.b, []))

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 SECOND_NS = 10**9
-# upper bounds of the histogram's buckets
+# Upper bounds (ns) of the buckets of the latency histogram.
 BUCKETS_S = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-LOST_NS = 3 * SECOND_NS  # time after its schedule at which a missing message counts as lost
-MOST_KEPT = 20_000  # most messages that wait for their other record; further ones replace the oldest
+LOST_NS = 3 * SECOND_NS  # time after its schedule from which a missing message counts as lost
+# largest number of messages that wait for their other record; further ones replace the oldest
+MOST_KEPT = 20_000
 COUNTED = ("settled", "received", "unsettled", "judged", "lost")
-Key = tuple[str, str]  # flow, seq
+Key = tuple[str, str]  # (flow, number of the message)
 
 
 class Known(NamedTuple):
@@ -23,7 +24,7 @@ class Known(NamedTuple):
 
     name: str
     traffic_class: str
-    owed: int = 1  # receivers of each message
+    owed: int = 1  # number of receivers of each message
 
 
 @dataclass
@@ -61,15 +62,18 @@ class Flows:
     """Follows messages.csv: computes counts and latencies by flow and class from the records of a `feed`."""
 
     known: dict[str, Known]  # number of a flow in the records -> the flow
-    totals: dict[str, dict[str, int]] = field(default_factory=dict)  # class -> its counts since the beginning
-    latencies: dict[str, tuple[list[int], float]] = field(default_factory=dict)  # class -> counts, sum in s
-    each: dict[str, dict[str, Any]] = field(default_factory=dict)  # flow -> its findings in the last `feed`
+    totals: dict[str, dict[str, int]] = field(default_factory=dict)  # class -> counts since the beginning
+    # class -> counts of the histogram, sum of the latencies in s
+    latencies: dict[str, tuple[list[int], float]] = field(default_factory=dict)
+    each: dict[str, dict[str, Any]] = field(default_factory=dict)  # flow -> its results from the last `feed`
     _looks: dict[str, Look] = field(default_factory=dict)
-    _sent: dict[Key, int] = field(default_factory=dict)  # scheduled times of messages
-    _came: dict[Key, int] = field(default_factory=dict)  # arrival times of messages that had no S record yet
+    _sent: dict[Key, int] = field(default_factory=dict)  # message -> its scheduled time (ns)
+    # message -> its arrival time (ns), if it has no S record yet
+    _came: dict[Key, int] = field(default_factory=dict)
     _bulk: dict[str, tuple[int, int]] = field(default_factory=dict)
-    _there: dict[Key, set[str]] = field(default_factory=dict)  # message -> receivers that have it
-    _open: deque[tuple[int, Key]] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))  # to be judged
+    _there: dict[Key, set[str]] = field(default_factory=dict)  # message -> the receivers that have it
+    # messages that are not judged yet, with their times
+    _open: deque[tuple[int, Key]] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))
     _newest_ns: int = 0
     _since_ns: int | None = None  # for messages scheduled earlier, arrivals may be missing
 

@@ -15,7 +15,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# No script, style or data from elsewhere. The terminal (xterm.js) makes style elements; scripts never do.
+# Allows no script, style or data from other servers. The terminal (xterm.js) makes style elements; scripts
+# never do.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; style-src-elem 'self' 'unsafe-inline'; "
     "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -58,7 +59,7 @@ class Gate:
             await self.app(scope, receive, _guarded(send) if scope["type"] == "http" else send)
         elif scope["type"] == "http":
             await refused(scope, receive, _guarded(send))
-        else:  # refuses the handshake: the browser sees status 403
+        else:  # refuses the handshake, so that the browser gets status 403
             await send({"type": "websocket.close", "code": 1008})
 
     def _refusal(self, scope: Scope) -> Response | None:
@@ -76,7 +77,7 @@ class Gate:
         if given is not None and safe and self._is_token(given):
             return self._admitted(scope)
         if scope["path"] == "/metrics" and self._is_token(_bearer(headers)):
-            return None  # a scraper has no cookies
+            return None  # programs that scrape metrics send no cookies
         if not self._is_token(_cookie(headers, self.cookie)):
             return _said("token: missing or wrong; open the address that `vnet serve` printed")
         return None
@@ -88,7 +89,7 @@ class Gate:
         """Returns the answer to a request with the token in its address: a redirection to the same path
         without the token, which sets the token as a cookie. No script and no other site can use the cookie.
         """
-        # A path with two slashes in front would lead to another host.
+        # A path that begins with two slashes would lead to another host.
         response = RedirectResponse("/" + str(scope["path"]).lstrip("/\\"), 303)
         secure = Headers(scope=scope).get("host", "") in self.secure
         response.set_cookie(

@@ -158,6 +158,6 @@ def flows(plan: Plan) -> dict[str, Known]:
 
 def _flow(flow: Flow, plan: Plan) -> Known:
     sets = [plan.receivers[delivery.receivers] for delivery in flow.deliveries]
-    around = flow.spread == "round-robin"  # each message to one of a set
+    around = flow.spread == "round-robin"  # each message goes to one receiver of a set
     owed = sum(min(1, len(one)) for one in sets) if around else len({name for one in sets for name in one})
     return Known(flow.name, flow.traffic_class, owed)

@@ -9,9 +9,10 @@ import math
 import subprocess
 from dataclasses import dataclass
 
-ROOMY = 16  # most boxes that are large enough for figures; more are small, and show names only
-READABLE = 60  # most boxes that dot or neato places; sfdp is faster with more
-PATIENCE_S = 30  # longest wait for graphviz
+# largest number of boxes that are large enough for figures; with more, boxes are small and show names only
+ROOMY = 16
+READABLE = 60  # largest number of boxes that dot or neato places; with more, sfdp is faster
+PATIENCE_S = 30  # longest wait in s for graphviz
 POINTS = 72  # pixels in an inch, the unit of graphviz
 
 
@@ -19,7 +20,7 @@ POINTS = 72  # pixels in an inch, the unit of graphviz
 class Box:
     """A box of the drawing: a segment, node, group or frame; x and y of its centre, in pixels."""
 
-    kind: str  # segment, node, group; frame: around the nodes of an unfolded group
+    kind: str  # segment, node, group, or frame (around the nodes of an unfolded group)
     name: str
     members: list[str]
     links: list[str]  # for a segment: the links of its medium
@@ -106,7 +107,7 @@ def _dot(boxes: list[Box], edges: list[Edge], even: bool = False) -> str:
     depth = _depths(len(boxes), edges)
     for e in edges:
         a, b = (e.b, e.a) if depth[e.b] < depth[e.a] else (e.a, e.b)
-        # A link's label needs room beside it; links of an unfolded group are drawn inside it.
+        # A link's label needs space beside the line; links of an unfolded group have theirs inside the frame.
         said = e.links and "frame" not in (boxes[e.a].kind, boxes[e.b].kind)
         lines.append(
             f"{a} -- {b} [minlen={3 if even else 4 if said else 1}, len={longest if said else shortest}];"

@@ -17,7 +17,7 @@ from orchestrator.cli.page import network
 from orchestrator.cli.page.flows import COUNTED
 
 STEP_NS = 10**9  # length of a frame: the interval of the counters
-MOST_FRAMES = 60  # most frames in one answer
+MOST_FRAMES = 60  # largest number of frames in one answer
 Json = dict[str, Any]
 
 

@@ -12,9 +12,9 @@ from typing import Any
 from contract import findings, manifest, regular, seal
 from contract.cells import NAME, is_below, read_cells
 
-MOST = 400  # most runs, and most campaigns, that are listed: the newest
-DEEP = 5  # levels of directories that are searched
-# Types that a browser shows; other files are downloaded.
+MOST = 400  # largest number of runs, and of campaigns, that are listed: the newest
+DEEP = 5  # number of levels of directories that are searched
+# Content types that a browser shows; it downloads other files.
 TYPES = {
     ".html": "text/html; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png",
     ".css": "text/css; charset=utf-8", ".json": "application/json", ".csv": "text/plain; charset=utf-8",
@@ -137,7 +137,7 @@ def _suspect(run_dir: Path, _: tuple[tuple[int, int], ...]) -> bool:
     try:
         return findings.why(findings.read(run_dir)) is not None
     except (OSError, ValueError):
-        return True  # with an unreadable manifest, the run is suspect
+        return True  # a run with an unreadable manifest is suspect
 
 
 def _campaign(directory: Path) -> dict[str, Any]:

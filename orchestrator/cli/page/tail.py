@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 Fetch = Callable[..., Awaitable[dict[str, Any]]]  # path, offset, length -> {size, data?}
-BEHIND_BYTES = 1 << 20  # if more new bytes than these wait, only the last first_bytes are read
+BEHIND_BYTES = 1 << 20  # if more new bytes than these wait, reading continues FIRST_BYTES before the end
 FIRST_BYTES = 1 << 16  # bytes before the file's end at which reading starts
 
 
@@ -24,7 +24,7 @@ class Tail:
         self._whole = whole
         self._first_bytes = first_bytes
         self._rest = b""
-        self._cut = False  # the beginning of the next line was skipped
+        self._cut = False  # whether the beginning of the next line was skipped
 
     async def lines(self, fetch: Fetch) -> list[str]:
         """Returns the lines that were completed since the last call; empty if the file does not exist. Skips
@@ -34,7 +34,7 @@ class Tail:
         if self._offset is None:
             size = (await fetch(path=self.path, offset=0, length=0))["size"]
             if size is None:
-                self._offset = 0  # when it exists, all of it is new
+                self._offset = 0  # once the file exists, all of it is new
                 return []
             self._jump(max(0, size - self._first_bytes))
         data = self._rest + await self._new(fetch)

@@ -19,9 +19,9 @@ from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote.lab_access import stream
 
 READ_BYTES = 65536
-MOST = 1000  # most rows or columns
+MOST = 1000  # largest number of rows or columns
 MOST_WAITING_BYTES = 8 * 2**20
-MOST_FLYING = 16  # messages of keys that the lab has not answered yet
+MOST_FLYING = 16  # largest number of messages with keys that the lab has not answered yet
 
 
 class Said:
@@ -71,7 +71,8 @@ async def terminal(socket: WebSocket, control: Path, lab: str, node: str) -> Non
             "exec", output, node=node, argv=list(shell_words(lab, node)), env={"TERM": "xterm-256color"},
             tty={"rows": 24, "cols": 80},
         )  # fmt: skip
-        # Input could overtake `exec`, so it waits for the answer to a later request.
+        # Input could overtake `exec`, so the page waits for the answer to a request that was sent after
+        # `exec`.
         await connection.call("status")
         tasks: set[asyncio.Future[Any]] = {
             asyncio.create_task(_keys(socket, connection, number)),

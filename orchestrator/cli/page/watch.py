@@ -25,14 +25,14 @@ from orchestrator.cli.page.source import Source, source
 from orchestrator.cli.page.tail import Tail, whole
 
 EVERY_S = 1.0
-INSPECT_EVERY_S = 3.0  # shortest interval of `inspect` in a large lab
-SMALL = 60  # most nodes of a lab that is inspected at each change
+INSPECT_EVERY_S = 3.0  # shortest interval in s between two `inspect` of a large lab
+SMALL = 60  # largest number of nodes of a lab that is inspected at each change
 KEPT_EVENTS = 500
-KEEP_S = 150.0  # watching after a scrape; Prometheus scrapes once a minute by default
-PATIENCE_S = 5.0  # longest wait of a scrape for a lab's first answer
-SILENT = 10  # intervals without an answer after which viewers see that the lab is silent
-LATE = 10  # a viewer with fewer waiting frames still gets samples
-BEHIND = 3000  # a viewer with more waiting frames is disconnected
+KEEP_S = 150.0  # s for which a lab is watched after a scrape; Prometheus scrapes once a minute by default
+PATIENCE_S = 5.0  # longest time in s that a scrape waits for a lab's first answer
+SILENT = 10  # number of intervals without an answer after which viewers see that the lab is silent
+LATE = 10  # a viewer with fewer waiting frames than this still gets samples
+BEHIND = 3000  # a viewer with more waiting frames than this is disconnected
 CHANGES = ("event", "node-state", "exited", "restarted", "ready")
 Frame = dict[str, Any]
 
@@ -90,7 +90,7 @@ class Scrapes:
         for lab in wanted:
             if (task := self._tasks.get(lab)) is None or task.done():
                 self._tasks[lab] = asyncio.create_task(self._look(lab))
-        await asyncio.sleep(0)  # gives each task the time to begin its watch
+        await asyncio.sleep(0)  # lets each task begin its watch
         found = [self._watches.of(lab) for lab in wanted]
         return await asyncio.gather(*(one.facts(self._patience_s) for one in found if one is not None))
 
@@ -168,7 +168,8 @@ class Watch:
             if queue.qsize() > BEHIND:
                 self.leave(queue)
                 queue.put_nowait(None)
-            elif kind != "sample" or queue.qsize() < LATE:  # the next sample replaces this one
+            # a sample may be left out, because the next one replaces it
+            elif kind != "sample" or queue.qsize() < LATE:
                 queue.put_nowait(frame)
 
     async def _run(self) -> None:

@@ -63,7 +63,7 @@ def ip(machine: Machine, words: Sequence[str]) -> int | None:
     command, rest = (plain[1], plain[2:]) if len(plain) > 1 else ("show", [])
     if kind is None:
         return None
-    sets = kind == "link" and command == "s"  # for links iproute2 reads `s` as `set`
+    sets = kind == "link" and command == "s"  # for links, iproute2 reads `s` as `set`
     if (not sets and "show".startswith(command)) or command in ("list", "ls", "lst", "get", "g"):
         return 0
     return _OBJECTS[kind](machine, command, list(rest))
@@ -204,7 +204,7 @@ def _set(machine: Machine, words: list[str]) -> int | None:
         elif word == "type" and port in machine.bridges and next(given, "") == "bridge":
             return _bridge(machine.bridges[port], list(given))
         else:
-            return None  # address, name, netns, vrf and the like
+            return None  # such as address, name, netns and vrf
     return 0
 
 
@@ -307,7 +307,8 @@ def _forget(machine: Machine, to: str, words: Sequence[str]) -> int | None:
     found = [one for one in machine.routes if one.to == to and via in (None, one.via)]
     for one in found[:1]:
         machine.routes.remove(one)
-    if not found and to != "default":  # the default route of a management network is not here
+    # a default route may lead through the other tool's management network, which the lab does not have
+    if not found and to != "default":
         return None
     return 0
 

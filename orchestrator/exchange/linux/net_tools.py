@@ -26,7 +26,7 @@ _FLAGS = (
     "-v",
     "-a",
 )
-_ROUTE_WORDS = ("dev", "device", "mss", "window", "irtt")  # each takes a word
+_ROUTE_WORDS = ("dev", "device", "mss", "window", "irtt")  # each of these words is followed by a value
 _ROUTE_FLAGS = ("reinstate", "mod", "dyn")
 _KEYWORDS = ("gw", "gateway", "via", "netmask", "metric", "reject", *_ROUTE_WORDS)
 FORWARDING = (
@@ -75,7 +75,7 @@ def ifconfig(machine: Machine, words: Sequence[str]) -> int | None:
         elif address is None and by_class(word) is not None:
             address = word
         else:
-            return None  # hw, pointopoint, and what it does not know
+            return None  # `hw`, `pointopoint` and unknown words
     if address is None:
         return 0 if mask is None else _masked(machine, port, mask)
     if not off:

@@ -9,7 +9,7 @@ from typing import Any
 from ..network import Machine
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([a-zA-Z%]*)")
-# tc's units (man tc): rates that end in "bps" are bytes a second; a time without one is in microseconds.
+# Units of tc (man tc): rates that end in "bps" are bytes a second; a time without a unit is in microseconds.
 _RATES = {
     "": 1, "bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12, "kibit": 1024, "mibit": 1024**2,
     "bps": 8, "kbps": 8e3, "mbps": 8e6, "gbps": 8e9,

@@ -48,7 +48,7 @@ def keep_away() -> None:
     subprocess.getoutput = lambda *words, **_keys: str(refused(*words) and "")
     os.system = lambda command: int(refused(command).returncode)
     os.popen = lambda command, *_rest: _lines(command)
-    os.getuid = os.geteuid = lambda: 0  # scripts test for root, which they do not need here
+    os.getuid = os.geteuid = lambda: 0  # scripts test whether root runs them, which is not needed here
     time.sleep = lambda _seconds: pause()
     builtins.input = _asked
 

@@ -77,7 +77,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return KNOWN.get(name) or stubs.Loose(name, (stubs.Stub,), {})
 
         module.__getattr__ = known  # type: ignore[method-assign]
-        module.__dict__["__all__"] = [*KNOWN, *stubs.SILENT, "quietRun"]  # of `from mininet.node import *`
+        # names that `from mininet.node import *` gives
+        module.__dict__["__all__"] = [*KNOWN, *stubs.SILENT, "quietRun"]
 
 
 def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:
@@ -111,7 +112,7 @@ def _run(file: str) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     except SystemExit as end:
         failed = end.code not in (None, 0, False)
         return (_failure(file, end, f"ended with sys.exit({end.code!r})") if failed else None), {}
-    except BaseException as failure:  # the script may raise anything, also KeyboardInterrupt
+    except BaseException as failure:  # the script may raise anything, even KeyboardInterrupt
         return _failure(file, failure, f"{type(failure).__name__}: {failure}"), {}
 
 

@@ -57,7 +57,8 @@ class Net(Recorded):
         self.controllers: list[Any] = []
         self.terms: list[Any] = []
         self.topo = topo
-        start = ipaddress.ip_interface(ipBase if "/" in ipBase else f"{ipBase}/24")  # as Mininet's netParse
+        # done as in Mininet's netParse
+        start = ipaddress.ip_interface(ipBase if "/" in ipBase else f"{ipBase}/24")
         self.base = start.network
         self.next = int(start.ip) - int(start.network.network_address) or 1
         # Mininet adds its controller only to the nodes of a Topo.
@@ -168,7 +169,7 @@ class Net(Recorded):
             kept = given if isinstance(given, type) and issubclass(given, plain) else plain
             intf = end.plug(params.get(f"intfName{number}"), port, kept, own)
             interfaces.append(intf)
-            intf.shape({})  # a former interface of this name is gone, and what was set on it
+            intf.shape({})  # the impairments of an earlier interface with this name are gone
             intf.config(**own)
         if isinstance(kind, type) and kind.__name__ not in (
             "TCLink",
@@ -380,7 +381,7 @@ class Net(Recorded):
     def _host(self, host: Node) -> dict[str, Any]:
         ip = host.params.get("ip")
         first = [intf.name for intf in host.defaults]
-        if self.built:  # Mininet gives addresses when it builds, to the interfaces that are there
+        if self.built:  # Mininet gives addresses to the interfaces that exist when it builds the network
             first = host.__dict__.get("configured", [])
             if ip and not first and host.interfaces:
                 CHANGED.append(f"{host.name}: joined after the network was built: no address, as there")

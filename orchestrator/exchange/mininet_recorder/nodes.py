@@ -171,7 +171,7 @@ class Node(Recorded):
             leave(f"{name}: privateDirs={params['privateDirs']!s:.40} has no counterpart")
         self.interfaces: list[Intf] = []
         self.addresses: dict[str, str] = {}
-        # Text of the shell, or the impairments that an interface gets.
+        # The command is a shell text, or a dictionary with the impairments that an interface gets.
         self.commands: list[tuple[int, str | dict[str, Any]]] = []
         self.waiting = False
 

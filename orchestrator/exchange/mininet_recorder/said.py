@@ -10,9 +10,9 @@ from typing import Any
 
 LEFT: list[str] = []
 CHANGED: list[str] = []
-MOST = 2000  # lines: a loop of unknown calls must not fill the memory
+MOST = 2000  # largest number of lines, so that a loop of unknown calls does not fill the memory
 SCRIPT = [""]  # the script's path, set before it runs
-PAUSED = [0]  # line of the last call that waits; 0: none so far
+PAUSED = [0]  # line of the last call that waits; 0: there was none
 
 
 def here() -> int:

@@ -113,7 +113,7 @@ class Recorded:
     attribute outside KEPT that the script sets keeps its value, and the attempt is reported.
     """
 
-    KEPT: frozenset[str] = frozenset()  # attributes that a script may set without effect on the network
+    KEPT: frozenset[str] = frozenset()  # attributes that a script may set, without effect on the network
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from .parsing import ShellError
 from .values import UNKNOWN
 
-LARGEST = 1 << 63  # a shell's numbers have 64 bits
-DEEPEST = 60  # parentheses and signs within one another
+LARGEST = 1 << 63  # numbers of a shell have 64 bits
+DEEPEST = 60  # largest depth of parentheses and signs
 _CHANGE = re.compile(r"\s*(\w+)\s*(\+\+|--|(?:[-+*/%]?=)(?!=)\s*(.+))\s*", re.DOTALL)
 _BEFORE = re.compile(r"^\s*([+-])\1\s*([A-Za-z_]\w*)\s*$")  # ++i as i += 1
 _CHANGED = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/%&|^]?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)")
@@ -78,7 +78,7 @@ class _Parser:
 
     def __init__(self, text: str, variables: dict[str, str]) -> None:
         self._variables, self._depth = variables, 0
-        self._unused = 0  # parts around the present one whose values do not count, as after `0 &&`
+        self._unused = 0  # number of enclosing parts whose values do not count, as after `0 &&`
         self._tokens: list[str] = []
         at = 0
         while text[at:].strip():
@@ -86,7 +86,7 @@ class _Parser:
                 raise ValueError(f"{text[at:]!r} is no arithmetic that is known")
             self._tokens.append(found[1])
             at = found.end()
-        self._tokens.reverse()  # the next token is the last
+        self._tokens.reverse()  # reversed, so that the next token is the last of the list
 
     def whole(self) -> int:
         value = self._choice()

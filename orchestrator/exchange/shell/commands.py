@@ -57,7 +57,7 @@ def call(shell: Interpreter, words: list[str], line: int, stdin: str) -> Answer:
         if name == "eval":
             return _nested(shell, " ".join(rest), [], line)
         if name == "command" and rest[0] in ("-v", "-V"):
-            return NOT_KNOWN  # whether a program is there
+            return NOT_KNOWN  # whether a program exists is not known
         assigned, inner = _unwrapped(name, rest)
         given = {key: value for key, sign, value in (one.partition("=") for one in assigned) if sign}
         with shell.own_environment(list(given)):

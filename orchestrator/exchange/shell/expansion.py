@@ -13,8 +13,8 @@ from .arithmetic import arithmetic
 from .parsing import ShellError, line_of, text_of
 from .values import UNKNOWN, known
 
-MOST_FIELDS = 10_000  # most fields of one word: {1..9999999} is refused
-BREAK, NOTHING = "\ufdd1", "\ufdd2"  # noncharacters: an end of a field within quotes; no field at all
+MOST_FIELDS = 10_000  # largest number of fields of one word, so that {1..9999999} is refused
+BREAK, NOTHING = "\ufdd1", "\ufdd2"  # noncharacters: the end of a field within quotes, and no field at all
 _GLOB = re.compile(r"[*?]|\[[^\]]+\]")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*|-?\d+\.\.-?\d+(?:\.\.-?\d+)?)\}")
@@ -30,7 +30,7 @@ class Expansion:
     def __init__(self, variables: dict[str, str], run: Callable[[Node], str]) -> None:
         self.variables, self.arguments, self._run = variables, [""], run
         self.open_ended = False  # whether an unknown file may have set any variable
-        self.plain: Callable[[], bool] = lambda: False  # returns whether the shell is not bash
+        self.plain: Callable[[], bool] = lambda: False  # returns whether the shell is one other than bash
 
     def fields(self, node: Node) -> list[str]:
         """Returns the fields into which one word of the script expands: unquoted parts are split at the

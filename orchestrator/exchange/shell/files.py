@@ -83,8 +83,8 @@ def pipeline(shell: Interpreter, node: Node) -> Answer:
         for number, child in enumerate(node.named_children):
             try:
                 with shell.in_condition(), shell.own_state():
-                    fed = number and child.type != "redirected_statement"  # else its input is a file's
+                    fed = number and child.type != "redirected_statement"  # otherwise a file is its input
                     answer = _fed(shell, child, answer.output) if fed else shell.statement(child)
             except LeaveError as left:
-                answer = left.answer  # each command runs in a subshell
+                answer = left.answer  # each command of a pipeline runs in a subshell
     return answer

@@ -194,10 +194,10 @@ def while_statement(shell: Interpreter, node: Node, stdin: str = "") -> Answer:
     condition, body = node.children_by_field_name("condition"), node.child_by_field_name("body")
     words = [text_of(one) for one in condition if one.is_named]
     if words in (["true"], [":"], ["1"]) or (until and words == ["false"]):
-        with shell.in_doubt():  # the loop runs beside the lab, or ends by an unknown event
+        with shell.in_doubt():  # the loop runs beside the lab, or an unknown event ends it
             shell.block(body.children if body is not None else [])
         if not _ends(node):
-            shell.doubtful = True  # whatever follows it
+            shell.doubtful = True  # commands that follow the loop may not run
         return NOT_KNOWN
     if stdin:
         return _reading(shell, condition, body, stdin)

@@ -9,7 +9,7 @@ from functools import cache
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-LARGEST_SCRIPT = 1 << 20  # bytes, as of every file that is read
+LARGEST_SCRIPT = 1 << 20  # bytes, the limit of every file that is read
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
 from .values import UNKNOWN, Answer, known
 
-MOST_NUMBERS = 10_000  # most numbers of `seq`
+MOST_NUMBERS = 10_000  # largest number of numbers that `seq` may print
 QUIET = frozenset(
     [
         "sleep",

@@ -13,12 +13,12 @@ from .expansion import Expansion
 from .parsing import ShellError, line_of, parsed
 from .values import UNKNOWN, Act, Answer
 
-MOST_STEPS = 20_000  # commands of one script, those of its loops counted each time
+MOST_STEPS = 20_000  # largest number of commands of one script; each turn of a loop counts
 # Statements whose error ends a script after `set -e`; in others, a statement within them does.
 _SIMPLE = (
     "command", "pipeline", "subshell", "test_command", "redirected_statement", "variable_assignment",
 )  # fmt: skip
-DEEPEST = 60  # functions and constructs within one another
+DEEPEST = 60  # largest depth of functions and constructs
 Report = Callable[[int, list[str]], None]
 
 
@@ -39,8 +39,10 @@ class Interpreter:
     act: Act
     doubt: Report
     variables: dict[str, str] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)  # files that the script has written, by path
-    assumed: Report | None = None  # commands taken as successful, since others depend on it
+    # path -> content of a file that the script has written
+    files: dict[str, str] = field(default_factory=dict)
+    # receives commands that are assumed to succeed, because others depend on them
+    assumed: Report | None = None
 
     def __post_init__(self) -> None:
         self.words = Expansion(self.variables, self._output)
@@ -51,16 +53,17 @@ class Interpreter:
         self._steps = self._depth = 0
         self.doubtful = False
         self.paused = False  # whether a `sleep` ran since the last change that was reported as late
-        self.outer: int | None = None  # the line of `sh -c` while its text runs
-        self.exported = set(self.variables)  # names of variables that other shells get
+        self.outer: int | None = None  # line of `sh -c` while its text is followed
+        self.exported = set(self.variables)  # names of the variables that other shells inherit
         self.opaque: set[str] = set()  # names of variables with attributes, whose values are unknown
-        self.stops_at_errors = False  # set -e
-        self.lenient = 0  # conditions around the present statement, whose errors do not stop the script
-        self.substituted: int | None = 0  # the status of the last substituted command
-        self.at_exit = ""  # the text of `trap TEXT EXIT`
-        self.plain = False  # the shell is no bash
-        self.returnable = 0  # functions and sourced files around the present statement
-        self._locals: list[dict[str, str | None]] = []  # old values of local variables, by function
+        self.stops_at_errors = False  # whether `set -e` is on
+        self.lenient = 0  # number of enclosing conditions, whose errors do not stop the script
+        self.substituted: int | None = 0  # status of the last substituted command
+        self.at_exit = ""  # text of `trap TEXT EXIT`
+        self.plain = False  # whether the shell is one other than bash
+        self.returnable = 0  # number of enclosing functions and sourced files
+        # for each running function, the old values of its local variables
+        self._locals: list[dict[str, str | None]] = []
 
     def run(self, text: str, arguments: list[str] | None = None) -> Answer:
         """Follows a script and returns its answer; ShellError with the line that cannot be followed."""
@@ -173,7 +176,7 @@ class Interpreter:
         try:
             yield
         except LeaveError:
-            pass  # the rest of this branch; what comes after it is taken as run
+            pass  # skips the rest of this branch; the commands behind it count as run
         finally:
             self.doubtful = was
             for name in self.variables.keys() | before.keys():

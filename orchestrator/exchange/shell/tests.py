@@ -38,7 +38,7 @@ def test(words: Sequence[str], patterns: bool = False) -> bool | None:
             return opposite(test([one]))
         case [left, operator, right]:
             return _compared(left, operator, right, patterns)
-    return None  # a test of files or of other state of a machine
+    return None  # a test of files or of another state of the machine
 
 
 def _compared(left: str, operator: str, right: str, patterns: bool) -> bool | None:

@@ -16,14 +16,14 @@ from typing import IO, Any
 from orchestrator.images.errors import ImageError
 from orchestrator.images.oci.bounded import Bounded
 
-MOST_JSON = 4 << 20  # longest manifest or configuration, bytes
+MOST_JSON = 4 << 20  # longest manifest or configuration in bytes
 MOST_LAYERS = 512
-MOST_MEMBERS = 4_096  # members of the archive itself: settings and layers
-MOST_BYTES = 16 << 30  # bytes of a compressed archive after decompression
+MOST_MEMBERS = 4_096  # largest number of members of the archive itself: settings and layers
+MOST_BYTES = 16 << 30  # largest size in bytes of a compressed archive after decompression
 # Errors that tarfile and the decompressors raise for a file that is no archive.
 BROKEN = (EOFError, tarfile.TarError, zlib.error, ValueError, OverflowError, RecursionError)
 GZIP = b"\x1f\x8b"
-NESTED = 3  # an index may lead to another
+NESTED = 3  # largest depth, because an index may lead to another index
 PLATFORM = ("linux", "amd64")
 
 
@@ -31,10 +31,10 @@ PLATFORM = ("linux", "amd64")
 class Settings:
     """The image's settings for the start of its program: command, environment, directory, user."""
 
-    argv: tuple[str, ...]  # entrypoint and command; empty: it names none
+    argv: tuple[str, ...]  # entrypoint and command; empty if the image names none
     env: dict[str, str]
-    workdir: str  # "": it names none
-    user: str  # "": root
+    workdir: str  # working directory; "" if the image names none
+    user: str  # "" stands for root
     entrypoint: tuple[str, ...] = ()  # the part of `argv` that a node's own command keeps
 
 
@@ -93,7 +93,7 @@ def opened(path: Path) -> Iterator[tarfile.TarFile]:
             source: Any = stack.enter_context(gzip.open(file)) if packed else file
             bounded = Bounded(source, MOST_BYTES if packed else None)
             tar = stack.enter_context(tarfile.open(fileobj=bounded, mode="r:"))  # type: ignore[call-overload]
-            for number, _ in enumerate(tar):  # tarfile keeps them all
+            for number, _ in enumerate(tar):  # limits their number, because tarfile keeps them all
                 if number >= MOST_MEMBERS:
                     raise ImageError(f"holds more than {MOST_MEMBERS} files; it is no archive of one image")
             yield tar

@@ -23,9 +23,9 @@ from orchestrator.images.errors import ImageError
 from orchestrator.images.oci.archive import BROKEN, GZIP
 from orchestrator.images.oci.bounded import Bounded
 
-MOST_BYTES = 4 << 30  # most bytes of all layers, uncompressed
+MOST_BYTES = 4 << 30  # largest size in bytes of all layers, uncompressed
 MOST_ENTRIES = 500_000
-MOST_DEPTH = 128  # names of a path
+MOST_DEPTH = 128  # largest number of names in a path
 MOST_CPU_S = 600.0  # CPU time of this process for all layers; 4 GiB take about 60 s
 CHUNK = 1 << 20
 WHITEOUT, OPAQUE = ".wh.", ".wh..wh..opq"
@@ -107,7 +107,7 @@ class Tree:
                         f"{member.name!r}: has {member.size} bytes; the image is not to be trusted"
                     )
                 yield tar, member, _parts(member.name)
-                tar.members = []  # tarfile keeps every member; none is needed again
+                tar.members = []  # drops the members that tarfile keeps, which are not needed again
 
     def _insist_on_time(self) -> None:
         if time.process_time() > self._until_s:
@@ -136,13 +136,13 @@ class Tree:
         for tar, member, parts in self._members(file):
             if parts and parts[-1].startswith(WHITEOUT):
                 continue
-            if not parts:  # the root itself
+            if not parts:  # the entry is the root itself
                 if not member.isdir():
                     raise ImageError(f"{member.name!r}: is the root, and no directory; the image is broken")
                 self._modes[()] = member.mode & 0o7777
                 continue
             self._files_bytes += member.size if member.isreg() else 0
-            if self._files_bytes > MOST_BYTES:  # a sparse file of a small layer may be that large
+            if self._files_bytes > MOST_BYTES:  # a small layer may contain a sparse file of that size
                 raise ImageError(f"its files have more than {MOST_BYTES >> 30} GiB; use a smaller image")
             self._parents(parts[:-1])
             with self._inside(parts[:-1]) as directory:
@@ -201,7 +201,7 @@ class Tree:
             os.link(target[-1], parts[-1], src_dir_fd=there, dst_dir_fd=directory, follow_symlinks=False)
 
     def _own(self, directory: int, name: str, member: tarfile.TarInfo) -> None:
-        if self._owners:  # only root can; without it all files belong to the user
+        if self._owners:  # only root can set owners; otherwise all files belong to the user
             os.chown(name, member.uid, member.gid, dir_fd=directory, follow_symlinks=False)
 
     def _parents(self, parts: tuple[str, ...]) -> None:

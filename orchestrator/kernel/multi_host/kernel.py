@@ -31,7 +31,7 @@ from orchestrator.language.uris import RemoteMachine, kernel_machine
 from orchestrator.project import CODE_ROOT
 
 PART = "orchestrator.lab.multi_host.part"
-AT_ONCE = 16  # connections that are made in parallel
+AT_ONCE = 16  # number of connections that are made at the same time
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class HostsKernel(LabKernel):
                 f"hosts have kernels and clocks of their own, not --time {wish.time} --kernel {wish.kernel}"
             )
             raise KernelError(f"{plan.topology}: {rule}; leave these options, or the hosts, out")
-        assert wish.agent is not None  # only a run means several hosts
+        assert wish.agent is not None  # several hosts are only used for runs, which name an agent
         return cls(wish.agent())
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from orchestrator.kernel.protocol import KernelError, Missing
 from orchestrator.kernel.remote.ssh import Connection
 
-LEAST_PYTHON = (3, 11)  # as pyproject.toml says
+LEAST_PYTHON = (3, 11)  # the version in pyproject.toml
 PREPARE = "playbooks/host.yml makes a server ready (docs/lab-staff.md)"
 SUDO = "id -u; sudo -n true >/dev/null 2>&1 && echo sudo; true"
 LOOK = (
@@ -109,7 +109,7 @@ def _rights(connection: Connection) -> tuple[bool, bool]:
     words = said.decode(errors="replace").split()
     if "0" in words:
         return True, False
-    sudo = "sudo" in words and connection.machine.kernel != "uml"  # uml needs no root
+    sudo = "sudo" in words and connection.machine.kernel != "uml"  # the kernel uml needs no root
     return sudo, sudo
 
 

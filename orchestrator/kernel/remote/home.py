@@ -21,7 +21,7 @@ from orchestrator.lab.state import forget_root, processes
 # Files that this side writes while the lab runs there, and keeps: the received events and the owner's log.
 OURS = frozenset({"raw/progress.jsonl", "raw/remote.log", "raw/remote-lab.json"})
 PIECE = 1 << 20
-DOWN_S = 180.0  # more than all deadlines of a teardown together
+DOWN_S = 180.0  # s; more than all time limits of a teardown together
 
 
 def fetch(connection: Connection, remote_lab: RemoteLab) -> None:
@@ -61,7 +61,7 @@ def unpack(stream: IO[bytes], run_dir: Path) -> None:
             with tarfile.open(fileobj=zipped, mode="r|") as tar:
                 _unpack(tar, run_dir)
             while zipped.read(PIECE):
-                pass  # the checksum is at the end
+                pass  # the checksum follows at the end
         except (gzip.BadGzipFile, zlib.error) as error:
             raise tarfile.ReadError(str(error)) from error
 
@@ -94,7 +94,7 @@ def _belongs(member: tarfile.TarInfo, path: PurePosixPath) -> bool:
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
     source = tar.extractfile(member)
-    assert source is not None  # the member is a file
+    assert source is not None  # only files have content, and the member is a file
     with target.open("wb") as file:
         shutil.copyfileobj(source, file)
 

@@ -31,7 +31,7 @@ from orchestrator.language.problem import Problem
 from orchestrator.language.uris import RemoteMachine, libvirt_machine
 from orchestrator.project import CODE_ROOT
 
-CHECK_S = 120.0  # a tenth of a second in which kinds of links are tried; a loaded machine takes long
+CHECK_S = 120.0  # s; the test of link kinds takes a tenth of a second, and long on a loaded machine
 ROOT_REMEDY = "log in as root, or allow sudo without a password for that account"
 
 
@@ -79,7 +79,8 @@ class RemoteKernel(LabKernel):
             rule = "are made of container images, which are not carried to other machines"
             raise KernelError(f"{', '.join(contained)}: {rule}; run the lab here, or run vnet there")
         machine = machine_of(plan, wish.kernel)
-        assert machine is not None and wish.agent is not None  # only a run means another machine
+        # another machine is only used for runs, which name a machine and an agent
+        assert machine is not None and wish.agent is not None
         return cls(machine, wish.agent())
 
     @classmethod

@@ -22,8 +22,8 @@ from orchestrator.kernel.relay import HostRelay
 from orchestrator.kernel.remote.remote_lab import RemoteLab
 from orchestrator.lab.loop import Calls
 
-BEAT_S = 5.0  # interval of beats to the owner there, which sets the timeout
-LEAVE_S = 30.0  # from the lab's end to the end of its owner there
+BEAT_S = 5.0  # s between two beats that are sent to the owner there; its timeout is a multiple
+LEAVE_S = 30.0  # s from the lab's end to the end of its owner there
 Open = Callable[[socket.socket], subprocess.Popen[bytes]]
 
 
@@ -96,7 +96,7 @@ class RemoteConnection:
     def _message(self, line: bytes) -> None:
         try:
             message = json.loads(line)
-        except ValueError:  # output of the shell there, before vNET's program started
+        except ValueError:  # such as the output of a shell before vNET's program starts
             print(line.decode(errors="replace"), file=sys.stderr)  # noqa: T201  # raw/remote.log
             return
         if "c" in message:

@@ -41,7 +41,7 @@ class RemoteOwner:
         self._heard = time.monotonic()
         self._alone = False
         self._serving = False
-        self._told_ns = 0  # modification time of the last manifest sent
+        self._told_ns = 0  # modification time of the manifest that was sent last
 
     def run(self) -> int:
         """Serves until the lab's process has ended; returns its exit status."""
@@ -79,7 +79,7 @@ class RemoteOwner:
 
     def _events(self, events: LineStream) -> None:
         lines = events.read()
-        if lines:  # a reader of `serving` may send requests at once
+        if lines:  # a client that reads `serving` may send requests at once
             self._note_serving()
         for line in lines:
             self.send(out=line.decode())
@@ -110,7 +110,7 @@ class RemoteOwner:
     def _tell_manifest(self) -> None:
         try:
             changed_ns = self.manifest.stat().st_mtime_ns
-        except FileNotFoundError:  # not begun yet
+        except FileNotFoundError:  # the lab has not begun yet
             return
         if changed_ns != self._told_ns:
             self._told_ns = changed_ns

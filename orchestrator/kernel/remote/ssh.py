@@ -21,13 +21,13 @@ from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote.refusals import explained
 from orchestrator.language.uris import RemoteMachine
 
-SOCKET_PATH_MAX = 90  # sun_path holds 107 characters; ssh adds 17 while it makes the socket
-CONNECT_S = 20  # to the end of the key exchange
-OPEN_S = 60.0  # to a connection that takes commands
-CLOSE_S = 5.0  # ssh closes the connection over a network that may be down
-GONE_S = 1.0  # from the end of what runs over it to the end of its process
+SOCKET_PATH_MAX = 90  # characters; sun_path holds 107, and ssh adds 17 while it makes the socket
+CONNECT_S = 20  # s until the key exchange has ended
+OPEN_S = 60.0  # s until the connection takes commands
+CLOSE_S = 5.0  # s for ssh to close the connection over a network that may be down
+GONE_S = 1.0  # s from the end of a command over the connection to the end of its process
 POLL_S = 0.02
-LOST = 255  # ssh's own exit status where it, and not the command, failed
+LOST = 255  # ssh's exit status if ssh itself failed, and not the command
 PR_SET_PDEATHSIG = 1
 
 
@@ -107,7 +107,8 @@ class Connection:
         process = self.popen(command, subprocess.PIPE, subprocess.PIPE, subprocess.PIPE)
         assert process.stdin is not None
         try:
-            with contextlib.suppress(BrokenPipeError):  # the command's error output has the reason
+            # the command has ended; its error output has the reason
+            with contextlib.suppress(BrokenPipeError):
                 write(process.stdin)
             output, errors = process.communicate(timeout=timeout_s)
         except BaseException as error:
@@ -155,8 +156,9 @@ class Connection:
                 stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=stdout,
                 stderr=stderr,
-                start_new_session=True,  # Ctrl-C interrupts the lab, not ssh
-                # Without this process, the far side reads the end of its input and tears the lab down.
+                start_new_session=True,  # so that Ctrl-C interrupts the lab, not ssh
+                # When this process dies, the signal ends ssh, so that the other side reads the end of its
+                # input and tears the lab down.
                 preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
             )
         except OSError as error:

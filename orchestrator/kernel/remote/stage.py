@@ -25,9 +25,11 @@ from orchestrator.kernel.remote.ssh import Connection
 from orchestrator.project import CODE_ROOT, PROJECT
 
 CODE = ("orchestrator", "capture", "contract")
-RECIPES = ("images/guest", "images/kernel")  # files by which images and kernels are named
+# directories whose files are part of the names of images and kernels
+RECIPES = ("images/guest", "images/kernel")
 AGENT = "target/release/vnet-agent"
-BACKING_FILE = slice(8, 16)  # where a qcow2 header has the offset of the backing file's name; 0 without one
+# position in a qcow2 header of the offset of the backing file's name; 0 if there is none
+BACKING_FILE = slice(8, 16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,8 @@ def carry(connection: Connection, account: Account, upload: Upload) -> bool:
     part = shlex.quote(f"{upload.target}.part-") + "$$"
     script = (
         f"umask 022; mkdir -p {part} && tar -xf - -C {part} && mv -T {part} {target} "
-        f"|| {{ rm -rf {part}; test -e {last}; }}"  # succeeds, too, if another process copied it first
+        # also succeeds if another process has copied the file meanwhile
+        f"|| {{ rm -rf {part}; test -e {last}; }}"
     )
     write = functools.partial(_pack, upload)
     connection.run(account.shell(script), write, timeout_s=None, what=f"unpacking {upload.target}")

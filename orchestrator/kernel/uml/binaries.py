@@ -12,7 +12,8 @@ from typing import Literal
 
 from orchestrator.kernel.uml import recipe
 
-ORDER: tuple[recipe.Made, ...] = ("source", "faults", "fallback", "older")  # the best first
+# origins of a kernel, the preferred one first
+ORDER: tuple[recipe.Made, ...] = ("source", "faults", "fallback", "older")
 CPUINFO = Path("/proc/cpuinfo")
 MODULES_ROOT = Path("/usr/lib/uml/modules")
 BUILT = {

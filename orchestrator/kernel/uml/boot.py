@@ -20,11 +20,11 @@ from orchestrator.queueing import QUEUE_KINDS
 
 INIT = Path(__file__).with_name("init.py")
 MIB = 1 << 20
-BASE_BYTES = 512 * MIB  # kernel, lab process, broker, page cache of the captures
+BASE_BYTES = 512 * MIB  # memory for kernel, lab process, broker and the page cache of the captures
 KERNEL_BYTES = 128 * MIB  # the part of BASE_BYTES that no program uses
-NODE_BYTES = 6 * MIB  # agent (3 MiB), namespaces, sockets, queues
+NODE_BYTES = 6 * MIB  # memory for agent (3 MiB), namespaces, sockets and queues
 SETTINGS = "guest.json"
-OWN = "uml"  # directory in the state directory for the kernel's own files, its control socket among them
+OWN = "uml"  # directory in the state directory for the kernel's own files, such as its control socket
 # Limits that all namespaces of a kernel share, for as many nodes as memory holds; unused, they cost nothing.
 # The kernel's defaults are 1,024 neighbours, process ids up to 32,768 and 128 inotify instances for a user.
 LIMITS = {
@@ -90,7 +90,7 @@ def write_settings(
     """Writes SETTINGS into `directory`, for the guest's first process; the owner copies the file to the state
     directory. shown: paths of the host's /run and /tmp that the guest shows in its own.
     """
-    # The guest sees the host's files under /host: /run and /tmp are its own.
+    # The guest sees the host's files under /host, since its /run and /tmp are its own.
     paths = (str(code), *QUEUE_KINDS.directories())
     content = {
         "run_dir": str(run_dir),

@@ -20,7 +20,7 @@ from orchestrator.kernel.uml.binaries import cache_dir, find_binaries, release_o
 from orchestrator.kernel.uml.recipe import DIRECTORY, RECORD, record
 
 KERNEL = "linux"
-MOST_BYTES = 64 << 20  # a lab kernel has 9 MB
+MOST_BYTES = 64 << 20  # bytes; a lab kernel has 9 MB
 _HASH = re.compile(r"[0-9a-f]{16}")
 
 

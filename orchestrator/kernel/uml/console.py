@@ -7,8 +7,8 @@ from pathlib import Path
 from orchestrator.project import BUILD_KERNEL
 
 TAIL = 20
-BEFORE, AFTER = 12, 5  # lines around a sign that are shown
-SIGNS = (  # first match wins: text on the console, what it means, what helps
+BEFORE, AFTER = 12, 5  # numbers of lines shown before and after a sign
+SIGNS = (  # the first that matches counts: text on the console, its meaning, the remedy
     (
         "Out of memory and no killable processes",
         "the guest ran out of memory",

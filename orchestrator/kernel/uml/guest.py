@@ -72,7 +72,7 @@ class Supervisor:
         os.close(write)
         os.environ.clear()
         os.environ.update(env)
-        # the interpreter can be in the machine's /tmp, and the lab has its own /tmp
+        # the interpreter may be in the machine's /tmp, while the lab has a /tmp of its own
         sys.executable = f"/host{sys.executable}"
         if words[0] == "-m":
             sys.argv = list(words[1:])
@@ -155,7 +155,7 @@ def main(settings: dict[str, Any]) -> None:
     """Runs the lab process of the settings, reports its exit status, and powers the kernel off."""
     supervisor = Supervisor(settings)
     status = supervisor.run()
-    os.sync()  # results are on the host before it reads the end
+    os.sync()  # writes results to the host before the host reads the end
     supervisor.send(exit=status)
     os.set_blocking(supervisor.serial.fd, True)
     supervisor.serial.flush()

@@ -44,7 +44,7 @@ def mount(kind: str, place: str, options: str = "", flags: int = 0) -> None:
 def host_mount(directory: str, place: str) -> None:
     try:
         mount("hostfs", place, directory)
-    except OSError:  # Linux 6.12 and newer
+    except OSError:  # Linux 6.12 and newer refuse this option
         mount("hostfs", place, f"hostfs={directory}")
 
 
@@ -76,7 +76,7 @@ def make_root(run_dir: str, state: str, modules: str, shown: list[str]) -> None:
     mount("tmpfs", "/run", "size=90%,mode=755")
     for name in ("upper", "work", "root"):
         Path("/run", name).mkdir()
-    # Debian's kernel has overlay as a module, needed before there is a /lib/modules to load it from.
+    # Debian's kernel has overlay as a module, which is needed before /lib/modules exists.
     overlay = Path(modules, "kernel/fs/overlayfs/overlay.ko")
     if modules and overlay.exists():
         run("insmod", str(overlay))
@@ -96,7 +96,7 @@ def make_root(run_dir: str, state: str, modules: str, shown: list[str]) -> None:
     mount("cgroup2", "sys/fs/cgroup")
     host_mount("/", "host")
     mount("", "host", flags=REMOUNT | BIND | READ_ONLY)
-    for path in shown:  # sorted, so that a directory comes before what is in it
+    for path in shown:  # the paths are sorted, so that a directory comes before its content
         bind(f"host{path}", f".{path}")
     for path in (run_dir, state):
         Path(f".{path}").mkdir(parents=True, exist_ok=True)
@@ -146,9 +146,9 @@ def main() -> None:
         set_up(settings["modules"], settings["queues"], settings["limits"])
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
     except OSError as error:
-        # The line the host looks for on the console; then the kernel stops, since process 1 ends.
+        # The host looks for this line on the console; then the kernel stops, because process 1 ends.
         sys.exit(f"vnet-boot: failed: {error.filename or ''}: {error.strerror or error}")
-    sys.path[:1] = settings["env"]["PYTHONPATH"].split(os.pathsep)  # not this file's directory
+    sys.path[:1] = settings["env"]["PYTHONPATH"].split(os.pathsep)  # replaces the directory of this file
     from orchestrator.kernel.uml import guest
 
     guest.main(settings)

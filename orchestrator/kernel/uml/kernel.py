@@ -22,7 +22,7 @@ from orchestrator.lab.state import Owned, processes
 from orchestrator.plan.nics import uses_nics
 from orchestrator.project import BUILD_KERNEL, CODE_ROOT
 
-BOOT_DEADLINE_S = 60.0  # 0.5 to 3 s are usual; a machine under full load may need ten times that
+BOOT_DEADLINE_S = 60.0  # s; a boot takes 0.5 to 3 s, and on a machine under full load perhaps ten times that
 REMEDY = f"apt-get install user-mode-linux kmod, or {BUILD_KERNEL} for a five times faster one"
 
 LabCommand = Callable[[Launch, Path], Sequence[str]]

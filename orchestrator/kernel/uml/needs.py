@@ -9,7 +9,8 @@ from contract.plan import Plan
 from orchestrator.kernel.protocol import KernelError, Missing
 from orchestrator.kernel.uml import boot
 
-MOUNT = Path("/bin/mount")  # the guest's first program; set-uid, so that it runs as the owner of the file
+# the first program of the guest; it is set-uid, so it runs as the owner of the file
+MOUNT = Path("/bin/mount")
 
 
 def missing(plan: Plan) -> list[Missing]:
@@ -18,7 +19,7 @@ def missing(plan: Plan) -> list[Missing]:
 
 
 def missing_way_out(plan: Plan) -> list[Missing]:
-    """Reports captures that are sent to another machine: a guest reaches none."""
+    """Reports captures that are sent to another machine, because a guest cannot reach one."""
     sent = [f"capture {point.name} goes to {point.to}" for point in plan.captures if point.to]
     return (
         [Missing("a way out of the guest", sent[0], "leave out `to`, or use --kernel host")] if sent else []

@@ -39,10 +39,12 @@ from orchestrator.lab.loop import Calls
 from orchestrator.lab.state import State
 
 PR_SET_PDEATHSIG = 1
-SERIAL_WINDOW = 2048  # a guest's line stalls for ever if more than its 4096 bytes of buffer arrive at once
-SILENCE_S = 120.0  # the supervisor in the guest reports every second; a loaded machine may stall it for long
+# bytes; a guest's serial line stalls for ever if more than its buffer of 4096 bytes arrives at once
+SERIAL_WINDOW = 2048
+# s; the supervisor in the guest reports every second, but a loaded machine may stall it for long
+SILENCE_S = 120.0
 GRACE_S = 60.0
-STOP_S = 10.0  # from the lab's exit status to the kernel's own end
+STOP_S = 10.0  # s from the lab's exit status to the end of the kernel
 
 
 class Owner:
@@ -106,7 +108,7 @@ class Owner:
                 start_new_session=True,
                 preexec_fn=lambda: prctl(
                     PR_SET_PDEATHSIG, signal.SIGKILL
-                ),  # a guest without owner is out of reach
+                ),  # so that no guest is left that nobody can reach
             )
 
     def _loop(self) -> str | None:
@@ -124,7 +126,7 @@ class Owner:
             if not self.serial.ended:
                 self.selector.modify(self.serial, watched, self._serial)
             self.selector.turn(max(0.0, min(next_sample, self.deadline[0]) - time.monotonic()))
-        self._serial()  # the last output
+        self._serial()  # reads the last output
         return None
 
     def _serial(self) -> None:

@@ -15,7 +15,8 @@ Made = Literal["source", "faults", "fallback", "older"]  # in the order of prefe
 LOCKS: dict[str, Made] = {
     "source.lock": "source", "faults.lock": "faults", "fallback.lock": "fallback",
 }  # fmt: skip
-RECORD = "kernel.json"  # beside each built kernel: recipe, source, patch, toolchain, sha256
+# name of the file beside each built kernel, with recipe, source, patch, toolchain and sha256
+RECORD = "kernel.json"
 
 
 @functools.cache
@@ -35,7 +36,7 @@ def record(binary: Path) -> dict[str, str]:
     """Returns the record that build.sh wrote beside a kernel; empty if there is no readable one."""
     try:
         found: dict[str, str] = json.loads(binary.with_name(RECORD).read_text())
-    except (OSError, ValueError):  # built before there were records, or given by hand
+    except (OSError, ValueError):  # the kernel is older than such records, or a user put it there
         return {}
     return found
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-LAB_ARCHIVE = "lab.cpio"  # below raw/: files of this lab alone
+LAB_ARCHIVE = "lab.cpio"  # path below raw/ of the archive with the files of this lab only
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,8 @@ def _threads(core: int, topology: Path) -> list[int]:
     """Returns the threads of the physical core that `core` belongs to, in order; only `core` if the machine
     does not list them.
     """
-    path = topology / f"cpu{core}" / "topology" / "thread_siblings_list"  # such as 0,4 or 0-1
+    # the file contains a list such as 0,4 or 0-1
+    path = topology / f"cpu{core}" / "topology" / "thread_siblings_list"
     if not path.exists():
         return [core]
     ends = [[int(end) for end in part.split("-")] for part in path.read_text().split(",")]

@@ -84,7 +84,8 @@ def set_up(limits: dict[str, int]) -> None:
     groups = Path("/sys/fs/cgroup")
     for controller in (groups / "cgroup.controllers").read_text().split():
         (groups / "cgroup.subtree_control").write_text(f"+{controller}")
-    # Results reach the host within a second of lab time: for the progress display, or if the lab is ended.
+    # Writes results to the host within a second of lab time, so that progress can be shown, and for a lab
+    # that is killed.
     for name in ("dirty_writeback_centisecs", "dirty_expire_centisecs"):
         Path("/proc/sys/vm", name).write_text("100")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
@@ -121,7 +122,7 @@ def main() -> None:
         mount_all()
         set_up(settings["limits"])
     except OSError as error:
-        # The line that the owner looks for on the console; then the kernel stops, since process 1 ends.
+        # The owner looks for this line on the console; then the kernel stops, because process 1 ends.
         sys.exit(f"vnet-boot: failed: {error.filename or ''}: {error.strerror or error}")
     status = run(settings)
     os.sync()  # writes results to the host before the status announces them

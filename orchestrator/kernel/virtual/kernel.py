@@ -43,19 +43,20 @@ from orchestrator.project import BUILD_KERNEL, CODE_ROOT, PROJECT
 
 # Virtual time of one system call of a node ($VNET_SYSCALL_COST); docs/virtual-time.md has the source.
 SYSCALL_NS = 5_000
-# Clock rate against which limits and reservations in MHz are held: a modelled core has none of its own.
+# Clock rate to which limits and reservations in MHz refer, because a modelled core has none of its own.
 CPU_MHZ = 2_000.0
 STALL_NS = 600_000_000_000  # $VNET_WATCHDOG: wall-clock time that virtual time may stand still
-SETUP_NS = 3_600_000_000_000  # more than all deadlines of set-up and teardown together, without the proof
+SETUP_NS = 3_600_000_000_000  # more than all time limits of set-up and teardown together, without the proof
 GUEST = Path(__file__).with_name("guest.py")
-STAGE = "vnet/stage"  # in the guest
+STAGE = "vnet/stage"  # directory in the guest
 ARCHIVE_STEP = (
     64 << 20
-)  # a package's new version shall not change the lab's memory, and so its kernel's tables
-# Words of our kernel that takes several archives; a kernel without them is not ours, or too old.
+)  # so that a new version of a package does not change the lab's memory, and so its kernel's tables
+# Text in vNET's kernel that takes several archives; a kernel without it is not vNET's, or too old.
 MARK = b"cannot be read, or is one too many"
 WITH_FAULTS = "`vnet images build lab-kernel-faults` builds a kernel that has it (5 minutes, no root)"
-FAULTS = b"%d schedule %llu %u"  # of node-faults.patch: what it reads to perturb a schedule
+# format in node-faults.patch with which the kernel reads a perturbed schedule
+FAULTS = b"%d schedule %llu %u"
 REMEDY = f"{BUILD_KERNEL} builds the lab's own kernel (5 minutes, no root)"
 
 
@@ -92,7 +93,7 @@ class VirtualKernel(LabKernel):
         Without `wish.agent` (a check without a run), the result also contains the problems that a machine
         with this kernel would find if this one lacks it.
         """
-        # imported here, since the owner of a lab does not need it
+        # imported here, because the owner of a lab does not need it
         from orchestrator.kernel.virtual import closing
 
         refused = [*closing.real_time_only(plan)]
@@ -272,7 +273,7 @@ def command(binary: Path, start_ns: int, memory: int, syscall_ns: int, archives:
         "con=null",
         "con0=null,fd:1",
         "ssl=null",
-        f"uml_dir={boot.OWN}",  # relative to the stage
+        f"uml_dir={boot.OWN}",  # relative to the stage directory
         "umid=lab",
         f"rdinit={interpreter()}",
         "--",

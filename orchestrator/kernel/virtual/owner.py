@@ -78,13 +78,14 @@ class VirtualOwner:
         stage = self.state.directory
         (stage / "binary").write_text(self.boot.argv[0])
         lay_out(self.boot, stage)
-        # The kernel makes its control socket as the umask has it; who may connect to it can halt the lab.
+        # The umask sets the mode of the kernel's control socket; any user who can connect could halt the lab.
         (stage / OWN).mkdir(mode=0o700)
         (self.raw / STATUS).unlink(missing_ok=True)
         prctl = ctypes.CDLL(None).prctl
 
         def before() -> None:
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # without owner it is out of reach
+            # the guest must not outlive its owner, because nothing else can reach it
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             os.sched_setaffinity(0, cores)
 
         with self.console.open("wb") as console:

@@ -22,9 +22,9 @@ ANSWER = re.compile(r"lab-runs: time=(\d+) idle=(\d) machine=(\S+) pid=(\d+) pro
 ANSWER_S = 2.0
 EVERY_S = 1.0
 TAIL_BYTES = 4096
-# The CPU time that one program may compute without a pause: this share of stall_s, but at least 2 s.
+# CPU time that one program may use without a pause: this share of stall_s, but at least 2 s.
 SPIN, SPIN_LEAST_S = 1 / 20, 2.0
-OUTSIDE = ("progress.jsonl", "owner.log", "console.log")  # not written by the lab
+OUTSIDE = ("progress.jsonl", "owner.log", "console.log")  # files that the lab does not write
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Watchdog:
                 self._since = now - self._stall_s / 2
             return None
         if answer.time_ns > first.time_ns:
-            self._since, self._asked = now, None  # slow, but its clock moves
+            self._since, self._asked = now, None  # the lab is slow, but its clock moves
             return None
         return _stands(answer, f"{stood:.0f} s of wall-clock time")
 
@@ -122,7 +122,7 @@ class Watchdog:
             return 0
         with path.open("rb") as samples:
             samples.seek(max(0, path.stat().st_size - TAIL_BYTES))
-            lines = samples.read().split(b"\n")[1:-1]  # the first and the last may be parts of one
+            lines = samples.read().split(b"\n")[1:-1]  # the first and the last may be incomplete
         times = [int(line.split(b",")[0]) for line in lines if line[:1].isdigit()]
         return max(times, default=0)
 

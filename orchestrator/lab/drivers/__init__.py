@@ -35,7 +35,7 @@ def _fake(context: DriverContext) -> Driver:
 
 DRIVERS: dict[str, Callable[[DriverContext], Driver]] = {
     "light": _light,
-    "vm": _vm,  # taken for every plan with a node of kind vm
-    "hosts": _hosts,  # taken for every plan with hosts
-    "fake": _fake,  # never chosen by itself: its figures are invented
+    "vm": _vm,  # chosen for every plan with a node of kind vm
+    "hosts": _hosts,  # chosen for every plan with hosts
+    "fake": _fake,  # only chosen by the user's request, because its figures are invented
 }

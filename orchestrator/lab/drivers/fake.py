@@ -23,7 +23,7 @@ from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Answer, OfOneExec, OfOneNode, Operation
 from orchestrator.lab.sandbox import DISK_BYTES
 
-FIRST_PID = 4_200_000  # above the kernel's largest, so that it cannot be mistaken for a process
+FIRST_PID = 4_200_000  # larger than any pid of the kernel, so that it cannot be taken for a process
 
 
 class FakeDriver:
@@ -38,7 +38,7 @@ class FakeDriver:
         self._core: str | None = None
         self._hostnames: dict[str, str] = {}
         self._software: dict[str, dict[str, operations.SoftwareState]] = {}
-        self._frozen: set[tuple[str, str]] = set()  # node and program
+        self._frozen: set[tuple[str, str]] = set()  # (node, program) of stopped programs
         self._pids = itertools.count(FIRST_PID)
         self._ids = itertools.count(1)
         self._run = FakeRun(context, self._tools.qdiscs)
@@ -109,7 +109,7 @@ class FakeDriver:
         return self._run.capture(capture, file)
 
     def power(self, nodes: Sequence[Node], on: bool) -> None:
-        """Does nothing: a fake node is only its programs and its links."""
+        """Does nothing: a fake node consists of its programs and its links only."""
 
     def destroy(self, nodes: Sequence[Node] | None) -> None:
         for node in list(self._nodes.values()) if nodes is None else nodes:

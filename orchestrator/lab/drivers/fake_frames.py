@@ -38,7 +38,7 @@ class FakePath:
     """
 
     rate_bps: int = 0
-    queue: int = 1000  # frames
+    queue: int = 1000  # largest number of frames in the queue
     loss: float = 0.0
     delay_ns: int = 0
     tester_fps: float = 1_000_000.0
@@ -51,7 +51,7 @@ class FakePath:
         sent = min(count, max(1, math.floor(longest_ns * rate / SECOND) + 1))
         capacity = shaped_fps(size, self.rate_bps) if self.rate_bps else math.inf
         took_ns = round((sent - 1) * SECOND / rate)
-        waiting = max(0.0, sent * (1 - capacity / rate))  # when the last frame came in
+        waiting = max(0.0, sent * (1 - capacity / rate))  # frames in the queue when the last frame came in
         received = sent - max(0, math.ceil(waiting - self.queue))
         received -= math.floor(received * self.loss)
         held_ns = 0 if math.isinf(capacity) else round(min(waiting, self.queue) * SECOND / capacity)

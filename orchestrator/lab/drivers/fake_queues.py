@@ -15,15 +15,15 @@ BITS = 8
 
 
 def options(kind: str, arguments: list[str]) -> Entry | None:
-    """Returns the options that tc would show of a qdisc of that name; None if no kind of queue has
-    such a one.
+    """Returns the options that tc would show for a qdisc of that name; None if no kind of queue uses such a
+    qdisc.
     """
     queue_kind = next((one for one in QUEUE_KINDS.values() if one.qdisc == kind), None)
     return queue_kind.fake(arguments) if queue_kind is not None else None
 
 
 def keeps(kind: str) -> bool:
-    """Returns whether a change of this qdisc keeps the options that it does not name."""
+    """Returns whether a change of this qdisc keeps the options that the change does not name."""
     return any(queue_kind.keeps for queue_kind in QUEUE_KINDS.values() if queue_kind.qdisc == kind)
 
 
@@ -41,7 +41,7 @@ def of_filter(words: list[str]) -> Entry:
     """Returns the read-back of `filter add dev DEVICE parent P protocol X pref N KIND KEYS... classid C`."""
     named, at = given(words), words.index("pref") + 2
     keys, rest = [], words[at + 1 : words.index("classid")]
-    while rest and rest[0] == "match":  # match u32 0xVALUE 0xMASK at N
+    while rest and rest[0] == "match":  # the words are: match u32 0xVALUE 0xMASK at N
         keys.append(f"match {rest[2][2:]}/{rest[3][2:]} at {rest[5]}")
         rest = rest[6:]
     keys += [" ".join(rest)] if rest else []

@@ -27,7 +27,7 @@ from orchestrator.lab.probes import directions
 from orchestrator.plan.slots import Tables
 
 CLASSES = "t_ns,link,direction,class,bytes,packets,dropped,overlimits,marked,backlog_bytes,backlog_packets"
-CPU_NS = 10_000_003  # CPU time of a node per second; no multiple of a kernel's tick
+CPU_NS = 10_000_003  # CPU time of a node in each second; not a multiple of a kernel's tick
 OTHER = 1154  # a copy has the delay of the frame 1,154 later: the two differ by a fifth of the range
 FRAMES = (operations.ListenForFrames, operations.SendFrames, operations.CollectFrames)
 
@@ -59,7 +59,7 @@ class FakeRun:
         if isinstance(request, operations.Finish):
             self._finish()
             return request.accept(self._outstanding())
-        if isinstance(request, operations.Stack):  # fake nodes have no kernel with counters
+        if isinstance(request, operations.Stack):  # nodes of the fake driver have no kernel with counters
             return request.accept({"nodes": {}})
         if isinstance(request, operations.Counts):
             totals = self._totals["settled"], self._totals["received"]
@@ -110,7 +110,9 @@ class FakeRun:
         }  # fmt: skip
 
     def _set_on(self, probe: Probe) -> Impairment:
-        """Returns the impairment of a link that is not in the plan (an added node's), from its qdiscs."""
+        """Returns the impairment of a link that is not in the plan (because its node was added later), from
+        its qdiscs.
+        """
         return queueing.found(self._qdiscs(probe["netns"]), probe["device"], Impairment())
 
     def _finish(self) -> None:
@@ -161,8 +163,8 @@ class FakeRun:
 
 
 def _path(impairments: Iterable[Impairment]) -> FakePath:
-    """Returns one path with all impairments of a lab: the lowest rate with its queue, the sums of losses and
-    delays.
+    """Returns one path that has all impairments of a lab: the lowest rate with its queue, and the sums of
+    losses and delays.
     """
     known = list(impairments)
     shaped = min((i for i in known if i.rate_bps), key=lambda i: i.rate_bps, default=Impairment())
@@ -175,7 +177,7 @@ def _path(impairments: Iterable[Impairment]) -> FakePath:
 
 
 def _marked(number: int, share: float) -> bool:
-    """Returns whether a number is one of an evenly spread `share` of all numbers."""
+    """Returns whether a number belongs to an evenly spread `share` of all numbers."""
     return int((number + 1) * share) > int(number * share)
 
 
@@ -200,8 +202,8 @@ def _through(i: Impairment, sent_ns: list[int], size: int, tables: Tables) -> li
 
 
 def _slotted_ns(slot: Slot, due_ns: int, number: int, tables: Tables) -> int:
-    """Returns the time (ns) at which a slot releases the frame (see plan/slots.py); evenly spread numbers
-    replace random ones.
+    """Returns the time (ns) at which a slot releases the frame (see plan/slots.py); the computation uses
+    evenly spread numbers instead of random ones.
     """
     first, second = ((number * step + 0.5) % 1.0 for step in (0.754_877_666_246_693, 0.569_840_290_998_053))
     table = tables.get(slot.table or "")

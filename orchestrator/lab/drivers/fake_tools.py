@@ -48,7 +48,7 @@ class FakeTools:
         elif words[:2] == ["link", "set"]:
             self._set(netns, words[2:])
         elif words[:2] == ["route", "replace"]:
-            return  # an agent's answer includes routes; the fake does not use them
+            return  # the fake driver does not read routes back, though a real agent's answer has them
         else:
             raise LabError(f"fake ip in {netns}: does not know: {' '.join(words)}")
 
@@ -79,7 +79,7 @@ class FakeTools:
     def _tc(self, netns: str, words: list[str]) -> None:
         qdiscs = self._qdiscs.setdefault(netns, {})
         if "0x88b5" in words:
-            return  # a proof's frames pass as if nothing were there
+            return  # a proof's frames pass as if the device did not exist
         if words[:3] == ["filter", "add", "block"]:
             qdiscs[f"block {words[3]}"] = {"block": int(words[3]), "redirect": words[-1]}
             return
@@ -178,7 +178,7 @@ def _grouped(words: list[str]) -> list[tuple[str, list[str]]]:
     names = ("limit", "delay", "distribution", "loss", "duplicate", "corrupt", "reorder", "rate", "slot")
     groups: list[tuple[str, list[str]]] = []
     for word in words:
-        if word in names and groups[-1:] != [("slot", [])]:  # slots may have their own distribution
+        if word in names and groups[-1:] != [("slot", [])]:  # slots may have a distribution of their own
             groups.append((word, []))
         else:
             groups[-1][1].append(word)

@@ -51,11 +51,13 @@ class Traffic:
         return sorted(found, key=lambda s: (s.at_ns, s.number))
 
     def receivers(self, flow: Flow) -> list[str]:
-        """Returns the endpoints that get each message of the flow, each once; for a group its first."""
+        """Returns the endpoints that receive each message of the flow, without repetition; of a group its
+        first member.
+        """
         return list(dict.fromkeys(members[0] for members in self._owed(flow)))
 
     def _owed(self, flow: Flow) -> Iterator[tuple[str, ...]]:
-        """Yields each receiver of the flow, and of a group all of its members."""
+        """Yields each receiver of the flow; of a group all members."""
         for name in (name for d in flow.deliveries for name in self.plan.receivers[d.receivers]):
             yield self.plan.shared.get(name, (name,))
 
@@ -69,7 +71,7 @@ class Traffic:
                 yield from self._progress(number, flow)
 
     def _fate(self, message: Sent) -> Iterator[str]:
-        """Yields the records of one message, which arrives at all receivers, and of its replies."""
+        """Yields the records of one message, which arrives at all its receivers, and of its replies."""
         flow, at_ns = message.flow, self.t0_ns + message.at_ns
         there_ns = at_ns + self._latency_ns(message)
         back_ns = there_ns + self._latency_ns(message)

@@ -50,7 +50,7 @@ class HostsDriver:
         self._parts: dict[str, HostPart] = {}
         self._part_events = PartEvents(context, self._parts)
         self._ids = itertools.count(1)
-        self._running: dict[int, tuple[HostPart, int]] = {}  # execs, for input and signals
+        self._running: dict[int, tuple[HostPart, int]] = {}  # running commands, for their input and signals
         self._counters: dict[str, operations.Counters] = {}
         self._crossings: list[crossing.Crossing] = []
         self._busy: set[str] = set()  # hosts with a pending request for clock and files
@@ -142,7 +142,7 @@ class HostsDriver:
         return self._joined("seed", {p: {"netns": netns, "seeds": dict(seeds)} for p in parts if p.there})
 
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
-        self._counters.clear()  # limits may add controllers, which have other files
+        self._counters.clear()  # the sandbox's limits may have added controllers, whose files differ
         return self._joined("limit", self._by_host(nodes))
 
     def counters(self, node: Node) -> operations.Counters:
@@ -225,7 +225,7 @@ class HostsDriver:
 
     def close(self) -> None:
         """Fetches the remaining files, then ends each part. If a host could not be reached, the state
-        directory stays with the command that cleans it up.
+        directory stays and holds the command that cleans the host up.
         """
         try:
             self._fetch_all()
@@ -355,7 +355,8 @@ class HostsDriver:
         for part in asked:
             part.channel.expect_end()
             part.channel.ask("leave", {}, partial(answers.__setitem__, part.name))
-        with suppress(TimedOut):  # a host without an answer gets the command that removes the lab's part
+        # for a host that does not answer, the result has the command that removes the lab's part
+        with suppress(TimedOut):
             loop.until(loop.clock.now_ns() + LEAVE_NS, "parts to end", lambda: len(answers) >= len(asked))
         for name, part in self._parts.items():
             part.channel.close()

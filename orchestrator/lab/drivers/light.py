@@ -94,7 +94,8 @@ class LightDriver:
         inside = self._sandbox()
         launcher, pids = self._connected(operations.Create.op), dict[str, int]()
         begun: Callable[[int], operations.Created] | None = None
-        for first in range(0, max(1, len(nodes)), BATCH):  # the core namespace even without nodes
+        # at least once, because a lab without nodes needs the core namespace too
+        for first in range(0, max(1, len(nodes)), BATCH):
             batch = nodes[first : first + BATCH]
             self._own_groups.make(batch)
             if begun:
@@ -114,7 +115,8 @@ class LightDriver:
             "ipv6": speaks_ipv6(node.interfaces, self._ipv6), "mounts": sandbox.mounts(node),
             "disk_bytes": self._node_limits.disk_bytes(node),
         }  # fmt: skip
-        if not self._at.virtual:  # there the lab has a kernel of its own, and each system call costs time
+        # in virtual time the lab has a kernel of its own, and each system call costs time
+        if not self._at.virtual:
             wanted["ring_bytes"] = self._node_limits.ring_bytes(len(self._at.plan.nodes))
         return wanted
 
@@ -156,7 +158,7 @@ class LightDriver:
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
         wanted = [node_config.network(n) for n in nodes]
         read = self.call(operations.Configure(wanted, list(ports)))["nodes"]
-        carriers.hasten(self._at.plan.core_netns, ports)  # both of their ends are up now
+        carriers.hasten(self._at.plan.core_netns, ports)  # both ends of each wire are up now
         return read
 
     def devices(self, netns: str) -> list[dict[str, Any]]:
@@ -175,7 +177,7 @@ class LightDriver:
         wanted = self._nodes | {n.name: n for n in nodes}
         had = list(self._groups.controllers)
         self._limits.need(nodes)
-        weights = self._limits.weights(list(wanted.values()))  # refused before anything is set
+        weights = self._limits.weights(list(wanted.values()))  # raises LabError before any weight is set
         self._nodes = wanted
         self._own_groups.give([*weights, *(n.name for n in nodes if limited(n))], self._pids)
         if self._groups.controllers != had:
@@ -207,16 +209,17 @@ class LightDriver:
         running = TcpdumpCapture(self._at.loop, capture, file, lost, virtual=self._at.virtual)
         self._at.state.record(f"capture {capture.name}", running.pid)
         for pid in running.pids[1:]:
-            with contextlib.suppress(LabError):  # one that has ended already says why by `on_death`
+            # a capture that has ended already reports its reason by `on_death`
+            with contextlib.suppress(LabError):
                 self._at.state.record(f"capture {capture.name}", pid)
         return running
 
     def power(self, nodes: Sequence[Node], on: bool) -> None:
-        """Does nothing: a light node is only its programs and its links."""
+        """Does nothing: a light node consists of its programs and its links only."""
 
     def destroy(self, nodes: Sequence[Node] | None) -> None:
         if self._launcher is None:
-            return  # nothing was made yet
+            return  # nothing was created before the error
         self._changers.close()  # the tc processes keep namespaces alive
         self.call(operations.Destroy(None if nodes is None else [n.name for n in nodes]))
         gone = list(self._nodes.values()) if nodes is None else nodes

@@ -149,7 +149,7 @@ class VmDriver:
     def qdiscs(self, netns: str) -> list[dict[str, Any]]:
         guest = self._inside(netns)
         if guest is not None and guest.connected and not guest.ready:
-            return []  # nothing can be read; its state says why
+            return []  # the machine's qdiscs cannot be read; its state gives the reason
         return (
             self._light.qdiscs(netns)
             if guest is None
@@ -157,7 +157,7 @@ class VmDriver:
         )
 
     def seed(self, netns: str, seeds: Mapping[str, int]) -> dict[str, int]:
-        """Seeds netem on the machine itself; the generators inside guests keep their own seeds."""
+        """Seeds netem on the host; generators inside guests keep their own seeds."""
         return self._light.seed(netns, seeds) if self._inside(netns) is None else {}
 
     def traceroute(self, ways: Sequence[Traceroute]) -> list[TracerouteResult]:
@@ -258,7 +258,7 @@ class VmDriver:
         """
         machines = [self._machine(n) for n in nodes]
         self._open_fleet.revert(machines, name)
-        self._names.renew(machines)  # nodes may have come and gone since the snapshot
+        self._names.renew(machines)  # nodes may have been added or removed since the snapshot
 
     def _defined(self, node: Node) -> None:
         if node.vm is None:

@@ -19,16 +19,16 @@ from typing import IO, Any
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import OnMessage
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.jsonlines import STRANGE, LineBuffer, Message, encode
+from orchestrator.lab.jsonlines import STRANGE, LineBuffer, LineError, Message, encode
 from orchestrator.lab.launcher import Request
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.multi_host.encoding import BEATS, encode_operation, silence_s
 from orchestrator.lab.operations import Operation
 
 READ_BYTES = 1 << 18
-GONE_S = 5.0  # from the end of the line to the end of the process that carried it
+GONE_S = 5.0  # s; longest time from the end of the connection to the end of the process that carried it
 PR_SET_PDEATHSIG = 1
-SHOWN = 400  # characters of the last error output
+SHOWN = 400  # number of characters shown of the last error output
 
 
 class Channel:
@@ -46,7 +46,8 @@ class Channel:
         self._ids = itertools.count(1)
         self._requests: dict[int, Request] = {}
         self._buffer = LineBuffer()
-        self._came: list[Message] = []  # messages that arrived while this side was sending
+        self._came: list[Message] = []  # messages that arrived while this side was sending, not yet handled
+        self._wrong = ""  # why a line that came after them is no message
         self._heard = time.monotonic()
         self._socket, theirs = socket.socketpair()
         with theirs, log.open("ab") as errors:
@@ -74,7 +75,7 @@ class Channel:
         return number
 
     def expect_end(self) -> None:
-        """Makes the end of the connection no error from now on."""
+        """Makes the end of the connection count as no error from now on."""
         self._on_lost = lambda _: None
 
     def close(self) -> None:
@@ -102,7 +103,7 @@ class Channel:
             if writable and self.lost is None:
                 with contextlib.suppress(BlockingIOError):
                     data = data[self._write(data) :]
-        if self._came:
+        if self._came or self._wrong:
             self._loop.at(self._loop.clock.now_ns(), self._deliver)
 
     def _write(self, data: bytes) -> int:
@@ -127,10 +128,13 @@ class Channel:
             self._lose("")
             return
         self._heard = time.monotonic()
+        if self._wrong:
+            return
         try:
             self._came += self._buffer.feed(chunk)
-        except ValueError as error:  # output of a shell before our program started
-            self._lose(f"its answer is not ours ({error}); does its shell print something?")
+        except LineError as error:  # such as the output of a shell before the part's program started
+            self._came += error.before
+            self._wrong = f"its answer is not ours ({error}); does its shell print something?"
 
     def _deliver(self) -> None:
         while self._came:
@@ -138,6 +142,8 @@ class Channel:
                 self._take(self._came.pop(0))
             except STRANGE as error:
                 self._lose(f"it sent what no part sends: {type(error).__name__}: {str(error)[:200]}")
+        if self._wrong:
+            self._lose(self._wrong)
 
     def _take(self, message: Message) -> None:
         number = message.get("id")
@@ -147,7 +153,7 @@ class Channel:
             return
         request = self._requests.get(number)
         if request is None:
-            return  # the caller gave up waiting
+            return  # the answer to a request that is no longer waited for
         if "event" in message:
             if request.on_event is not None:
                 request.on_event(message["event"])
@@ -186,7 +192,8 @@ def _started(argv: Sequence[str], side: socket.socket, errors: IO[bytes]) -> sub
     try:
         return subprocess.Popen(
             list(argv), stdin=side.fileno(), stdout=side.fileno(), stderr=errors, start_new_session=True,
-            # Without this process the part reads the end of its input and removes its nodes.
+            # When this process dies, the signal ends ssh, so that the part reads the end of its input and
+            # removes its nodes.
             preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
         )  # fmt: skip
     except OSError as error:

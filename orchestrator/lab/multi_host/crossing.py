@@ -18,7 +18,7 @@ from orchestrator.lab.multi_host.underlay import HEAD, PROBE, TRAIN
 PROBES, PROBE_NS, PROBE_BYTES = 100, 10 * MILLISECOND, 64
 TRAIN_FRAMES = 200
 SETTLE_NS = SECOND  # longer than the round trip of any useful underlay
-LEAST = 10  # fewest round trips for a delay
+LEAST = 10  # least number of round trips from which a delay is computed
 ETHERNET = 14
 MATTERS = 0.1  # share of a delay: a larger error of the clocks causes a warning
 
@@ -35,7 +35,7 @@ class Crossing:
     a: str
     b: str
     tunnel: str
-    frame_bytes: int  # size of a frame that passed, Ethernet's header counted
+    frame_bytes: int  # size of the largest frame that passed, including the Ethernet header
     delay_ns: int
     jitter_ns: int
     loss: float

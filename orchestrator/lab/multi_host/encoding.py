@@ -11,9 +11,10 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Operation
 
-SILENCE = "VNET_SILENCE_S"  # environment variable: after this silence the other side counts as lost
-USUAL_S, LEAST_S = 60.0, 3.0  # a network may be down for some seconds
-BEATS = 12  # beats that each side sends in that time
+# environment variable: seconds of silence after which the other side counts as lost
+SILENCE = "VNET_SILENCE_S"
+USUAL_S, LEAST_S = 60.0, 3.0  # default and least value; a network may be down for some seconds
+BEATS = 12  # number of signs of life that each side sends in that time
 
 
 def silence_s() -> float:

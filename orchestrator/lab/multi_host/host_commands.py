@@ -19,8 +19,8 @@ from orchestrator.lab.state import replace
 
 RUN_FILE = "raw/hosts.json"
 STATE_FILE = "hosts.json"
-AT_ONCE_S = 10.0  # at a lab's end, which does not wait for a lost host
-DOWN_S = 180.0  # more than all deadlines of a teardown together
+AT_ONCE_S = 10.0  # time limit in s at a lab's end, which does not wait for a lost host
+DOWN_S = 180.0  # s; more than all time limits of a teardown together
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Way:
     the part left.
     """
 
-    machine: str  # as the user named it; "" is this machine
+    machine: str  # as the user named it; "" means this machine
     run: tuple[str, ...]
     down: tuple[str, ...]
 
@@ -43,7 +43,7 @@ def of_run(run_dir: Path) -> dict[str, Way]:
 
 
 def left(state_dir: Path) -> dict[str, Way]:
-    """Returns the commands for hosts on which parts of the lab may remain."""
+    """Returns the commands for the hosts on which parts of the lab may still exist."""
     file = state_dir / STATE_FILE
     return _read(file) if file.exists() else {}
 

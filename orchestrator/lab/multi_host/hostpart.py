@@ -19,7 +19,8 @@ from orchestrator.lab.vm.clocks import GuestClock
 from orchestrator.lab.vm.dialogue import Dialogue, together
 from orchestrator.lab.vm.records import Fetched, Records
 
-ROUNDS = 24  # a network's shortest round trip is rarer than a serial line's
+# number of round trips for a clock estimate; a network's shortest round trip is rarer than a serial line's
+ROUNDS = 24
 FETCH_NS = 600 * SECOND  # all files of a host, over a slow network
 
 
@@ -47,7 +48,7 @@ class HostPart:
 
     @property
     def there(self) -> bool:
-        """Whether the part is connected."""
+        """Whether the connection to the part is open."""
         return self.channel.lost is None
 
     def estimate(self) -> Dialogue[None]:
@@ -104,7 +105,9 @@ CAPTURE_STOP_NS = 30 * SECOND
 
 
 class HostCapture:
-    """A running capture on another host; it captures from the beginning, since the part answers only then."""
+    """A running capture on another host. It counts as listening from the start, because the part answers only
+    when tcpdump captures.
+    """
 
     listening = True
 

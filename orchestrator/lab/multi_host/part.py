@@ -35,7 +35,7 @@ STDIN, STDOUT = 0, 1
 READ_BYTES = 1 << 18
 CLAIM = "part.json"  # in HOME, once this part has claimed the lab's name
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-END_S = 90.0  # more than all deadlines of a teardown together
+END_S = 90.0  # s; more than all time limits of a teardown together
 POLL_S = 0.05
 
 
@@ -58,7 +58,7 @@ class Part:
         self._heard = time.monotonic()
         self._silence_s = USUAL_S
         self._beats = self.loop.every(round(USUAL_S / BEATS * SECOND), self._beat)
-        # path of the run directory on the lab's machine, and on this host
+        # paths of the run directory on the lab's machine and on this host
         self._names: tuple[bytes, bytes] | None = None
         self._last: int | None = None  # the request that ended the part
 
@@ -88,7 +88,7 @@ class Part:
         return states(self.home)
 
     def agree(self, silence_s: float) -> None:
-        """Sets the silence after which the lab process counts as lost."""
+        """Sets the time of silence after which the lab process counts as lost."""
         self._silence_s = silence_s
         self._beats.cancelled = True
         self._beats = self.loop.every(round(silence_s / BEATS * SECOND), self._beat)
@@ -201,7 +201,7 @@ def down(home: Path) -> int:
             os.kill(process.pid, signal.SIGTERM)
         deadline = time.monotonic() + END_S
         while process.alive and time.monotonic() < deadline:
-            time.sleep(POLL_S)  # waits for the part's end; the deadline is above
+            time.sleep(POLL_S)  # waits until the other part has ended; the deadline is checked above
         if home.exists() and (errors := _destroy(told["lab"], home)):
             print("; ".join(errors), file=sys.stderr)  # noqa: T201  # ssh carries it home
             return 1

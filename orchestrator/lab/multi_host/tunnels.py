@@ -21,7 +21,7 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.multi_host.hostpart import HostPart, ask_all
 
-NOBODY = "00:00:00:00:00:00"  # in the forwarding table: where frames to unknown addresses go
+NOBODY = "00:00:00:00:00:00"  # destination in the forwarding table for frames to unknown addresses
 
 
 def make(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> None:
@@ -80,7 +80,7 @@ def _source(far: str) -> str:
     family = socket.AF_INET6 if ":" in far else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect((far, 9))  # sends nothing
+            probe.connect((far, 9))  # this only chooses an address and sends nothing
         except OSError:
             return ""
         return str(probe.getsockname()[0])

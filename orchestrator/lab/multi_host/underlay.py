@@ -28,10 +28,10 @@ MARK = b"vNEThost"
 HEAD = struct.Struct("!8sBHHIq")  # MARK, kind, to, from (numbers of hosts), number, sent_ns
 PROBE, ECHO, TRAIN = range(3)
 SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33  # asm-generic/socket.h: exceeds the machine's default limit
-BUFFER_BYTES = 1 << 22  # more than a train of full frames, as the kernel counts them
-FULL = (errno.ENOBUFS, errno.EAGAIN)  # the device's queue, the socket's
+BUFFER_BYTES = 1 << 22  # more than a train of full frames needs in the kernel's count
+FULL = (errno.ENOBUFS, errno.EAGAIN)  # errors of a full device queue and of a full socket
 READ_BYTES = 1 << 16
-OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h: our own, seen by our own socket
+OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h: marks frames that this socket sent itself
 
 
 @dataclass

@@ -57,7 +57,8 @@ class Verbs:
         self._state: State | None = None
         self._plan: Plan | None = None
         self._run_dir = part.home / "run"
-        self._executions: dict[int, int] = {}  # the lab process's number of a command -> the driver's
+        # number of a command in the lab process -> its number in the driver
+        self._executions: dict[int, int] = {}
         self._captures: dict[str, CaptureProcess] = {}
         self._underlay = Underlay(part.loop)
         self._table: dict[str, Callable[[Message], Any]] = {

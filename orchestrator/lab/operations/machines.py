@@ -12,7 +12,7 @@ from orchestrator.lab.operations.programs import Exec, Freeze, Input, Resize, Si
 
 
 class FilePart(TypedDict):
-    size: int | None  # present size of the whole file; null if there is no file
+    size: int | None  # size of the whole file now; null if there is no file
     data: NotRequired[str | None]  # base64
 
 

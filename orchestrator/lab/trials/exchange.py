@@ -16,10 +16,10 @@ from orchestrator.lab.operations import (
 from orchestrator.lab.trials.trial import Outcome, Trial
 from orchestrator.software.frames.trials import Frames
 
-PATIENCE_NS = 30 * SECOND  # beyond what a trial takes by itself
+PATIENCE_NS = 30 * SECOND  # longest time that a trial may take beyond its own duration
 TRIAL_NUMBERS = (
     1 << 15
-)  # the frame has two bytes for it, of which the receiver's learning frames use the upper half
+)  # a frame has two bytes for the number; the receiver's learning frames use the upper half of its values
 
 
 def exchange(call: Call, node: str, frames: Frames, trial: Trial, number: int) -> Outcome:

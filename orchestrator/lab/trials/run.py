@@ -73,7 +73,8 @@ class Trials:
         found, top = 0.0, line_fps(size, wanted.line_rate_bps)
         if "throughput" in wanted.tests:
             yield search.throughput(wanted, size)
-            # At most the rate that the generator reached: a rate that it cannot offer does not test the path.
+            # The rate is at most the one that the generator reached: a rate that it cannot offer does not
+            # test the path.
             found, top = self._last.value, min(top, self._last.top_fps)
         if "latency" in wanted.tests and found:
             yield search.latency(wanted, size, found)
@@ -85,7 +86,7 @@ class Trials:
             longest = int(self._last.value)
 
     def _follow(self, stream: Stream, steps: Steps) -> Finding:
-        """Carries out the trials of one search to its end; returns its finding."""
+        """Carries out the trials that one search requests, to its end; returns its finding."""
         outcome: Outcome | None = None
         while True:
             try:

@@ -16,12 +16,14 @@ from orchestrator.software.frames.trials import Frames
 Limit = Literal["line", "path", "tester", "length"]
 Steps = Generator[Trial, Outcome, "Finding"]
 
-ATTEMPTS = 2  # attempts at a trial that the tester limited: other work on the machine may have delayed it
-HELD_UP = 3  # attempts if frames took too long: a growing queue does so again, the machine may not
-DOUBTFUL = 6  # attempts if the tester offered a higher rate before: something must have delayed it
+# attempts at a trial if the tester could not offer the rate: other work on the machine may have delayed it
+ATTEMPTS = 2
+HELD_UP = 3  # attempts if frames took too long: a growing queue delays them again, the machine may not
+DOUBTFUL = 6  # attempts if the tester offered a higher rate before, so that something must have delayed it
 MOST_TRIALS = 40  # most trials of one search; halving from any rate to one frame per trial takes fewer
 LEAST_FRAMES = 10  # fewest frames of a trial; a path that loses one of 10 does not carry the rate
-EMPTY_RUNS = 2  # successive loads without loss that end the frame loss rate test (RFC 2544, section 26.3)
+# the frame loss rate test ends after this many successive loads without loss (RFC 2544, section 26.3)
+EMPTY_RUNS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +89,13 @@ def throughput(wanted: Frames, size: int) -> Steps:
         offered = max(offered, outcome.achieved_fps)
         if verdict in ("passed", "tester") and not outcome.ring_dropped and not outcome.held_back:
             low = max(low, min(outcome.achieved_fps, guess))
-            # The delivered rate, if it is lower: a queue that grew too slowly to be seen is not throughput.
+            # The finding is the delivered rate if that is lower: a queue may grow too slowly to be seen.
             found = max(found, min(low, outcome.delivered_fps))
         if verdict == "passed":
             if guess >= top:
                 break
         elif verdict == "tester":
-            # The tester cannot offer more; if it dropped frames itself, it must offer less.
+            # The tester cannot offer more; if the tester itself dropped frames, it must offer less.
             high, limit = min(high, guess if outcome.ring_dropped else outcome.achieved_fps), "tester"
         else:
             high, limit = min(high, guess), "path"
@@ -143,7 +145,7 @@ def back_to_back(wanted: Frames, size: int, top_fps: float, repetition: int, fir
     result of an earlier search, as the first guess; None begins with the longest burst.
     """
     most = max(LEAST_FRAMES, round(top_fps * wanted.burst_ns / SECOND))
-    low, high = 0, most + 1  # the longest that passed, the shortest that did not
+    low, high = 0, most + 1  # the longest burst that passed, and the shortest that did not
     guess, step = min(most, first or most), 2 * wanted.resolution
     limit: Limit = "length"
     for _ in range(MOST_TRIALS):

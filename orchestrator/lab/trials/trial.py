@@ -15,7 +15,8 @@ TrialResult = Literal["passed", "lost", "queued", "tester"]
 # A path carries a load if frames leave it as fast as they enter. Trials of RFC 2544 last 60 s, so that queues
 # on the way cannot hide an overload; with this rule trials of a second or two find the same rate.
 HELD_BACK = 0.01
-HELD_BACK_LEAST_NS = 2 * MILLISECOND  # lateness that a busy machine's receiving side has without any queue
+# lateness at which a frame counts as delayed by a queue; a busy machine's receiver causes less
+HELD_BACK_LEAST_NS = 2 * MILLISECOND
 OFFERED = 0.98  # share of the requested rate; below it, the tester and not the path limits the trial
 
 

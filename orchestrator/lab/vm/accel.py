@@ -77,7 +77,7 @@ def remembered() -> Acceleration | None:
 
 
 def _other(image: Image) -> Image:
-    """Returns the built-in image; the given one if the built-in one is missing."""
+    """Returns the built-in image; if it is not built, the given one."""
     try:
         return locate("builtin")
     except ImageError:
@@ -128,7 +128,7 @@ def boots(image: Image, account: Account | None = None, accelerator: Sequence[st
         finally:
             guest.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                guest.wait(5)  # a process stuck in the kernel cannot be ended
+                guest.wait(5)  # a process that hangs in the kernel cannot be killed
 
 
 def _answers(path: str, guest: subprocess.Popen[bytes]) -> bool:
@@ -139,7 +139,7 @@ def _answers(path: str, guest: subprocess.Popen[bytes]) -> bool:
             connection.settimeout(max(0.1, deadline - time.monotonic()))
             connection.sendall(b'{"id": 1, "op": "hello"}\n')
             return b'"ok":true' in connection.recv(4096).replace(b" ", b"")
-        time.sleep(POLL_S)  # the subject is QEMU's socket, the deadline stands above
+        time.sleep(POLL_S)  # waits for QEMU's socket; the deadline is checked above
     return False
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from orchestrator.lab.errors import LabError
 from orchestrator.project import PACKAGES
 
-NAMES = ("libvirt-qemu", "qemu")  # Debian's and Fedora's
-# Numbers that no distribution and no container runtime assigns (systemd's UIDS-GIDS.md: unused).
+NAMES = ("libvirt-qemu", "qemu")  # account names of Debian and Fedora
+# Group numbers that no distribution and no container runtime assigns (systemd's UIDS-GIDS.md: unused).
 GROUPS_FROM = 0x7000_0000
 
 

@@ -19,7 +19,7 @@ from orchestrator.lab.vm.dialogue import Dialogue, ask, begin
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.workers import Workers
 
-MARGIN_NS = 30 * SECOND  # beyond the machines' own deadlines: for libvirt, which has none
+MARGIN_NS = 30 * SECOND  # time limit beyond the machines' own, for libvirt, which has no time limit
 
 
 @dataclass
@@ -106,7 +106,8 @@ class Booting:
                 guest.domain = boot.created.result()
                 self._greet(boot)
         except LabError as error:
-            boot.error = str(error).removeprefix(f"nodes.{guest.name}: ")  # the caller adds the place
+            # the caller adds the place in the topology
+            boot.error = str(error).removeprefix(f"nodes.{guest.name}: ")
         if boot.error is None and guest.channel is not None and guest.channel.lost and not boot.up:
             boot.error = "QEMU ended before its agent answered"
         if boot.error is None and not boot.up and self._loop.clock.now_ns() > boot.deadline_ns:

@@ -19,11 +19,11 @@ from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Exec
 from orchestrator.lab.vm.guest import Guest
 
-# iproute2's own: busybox has a tc without netem, which may be first in the PATH.
+# Uses iproute2's tc: busybox has one without netem, which may come first in the PATH.
 TOOLS = {"tc": "/sbin/tc", "ip": "/sbin/ip"}
 PATIENCE_NS = 30 * SECOND
 LINKS_HEADER = "t_ns,link,direction,bytes,packets,dropped,overlimits,backlog_bytes,backlog_packets\n"
-# A bridge that only forwards, and lets the frames pass that prove links (01:80:C2:00:00:0E, bit 14).
+# The bridge only forwards, and passes the link proof's frames (01:80:C2:00:00:0E, bit 14).
 BRIDGE = """
 set -e
 for device in eth0 eth1; do

@@ -18,7 +18,7 @@ from orchestrator.lab.operations import ReadClock
 from orchestrator.lab.vm.dialogue import Dialogue, ask
 
 ROUNDS = 8
-LATEST_NS = 1 << 63  # a kernel's clock (ktime_t)
+LATEST_NS = 1 << 63  # the latest time of a kernel's clock (ktime_t)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from orchestrator.lab.vm.guest import GUEST_MESSAGES, Guest
 from orchestrator.lab.vm.watch import Watch
 
 DIALOGUE_NS = 120 * SECOND
-CLOCK_ERROR_NS = 10_000_000  # more than this puts one-way latencies in doubt
+CLOCK_ERROR_NS = 10_000_000  # a larger error of the clock makes one-way latencies doubtful
 
 
 class Collector:

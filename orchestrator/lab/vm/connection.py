@@ -67,7 +67,7 @@ def _serve_events(libvirt: Any) -> None:
     with _EVENTS:
         if _running:
             return
-        libvirt.registerErrorHandler(lambda *_: None, None)  # errors are raised; libvirt would print them too
+        libvirt.registerErrorHandler(lambda *_: None, None)  # libvirt raises errors, and would print them too
         libvirt.virEventRegisterDefaultImpl()
 
         def serve() -> None:
@@ -174,7 +174,7 @@ def _prepare(root: Path) -> None:
     """
     (root / "etc").mkdir(parents=True, exist_ok=True)
     known, link = cache_directory() / "libvirt", root / "cache"
-    with contextlib.suppress(OSError):  # without a cache, each lab reads the capabilities
+    with contextlib.suppress(OSError):  # without the cache, each lab reads the capabilities again
         known.mkdir(parents=True, exist_ok=True)
     if os.access(known, os.W_OK) and not link.is_symlink():
         link.symlink_to(known)

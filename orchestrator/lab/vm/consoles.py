@@ -15,7 +15,7 @@ from orchestrator.lab.loop import Loop
 from orchestrator.lab.vm.guest import Guest
 
 PERIOD_NS = SECOND
-MOST_BYTES = 64 << 20  # a boot prints some 50 KiB
+MOST_BYTES = 64 << 20  # largest size of a console's file; a boot prints some 50 KiB
 KEPT_BYTES = 1 << 20  # bytes kept of the log's beginning, and as many of its end
 REMEDY = "see what the machine prints there: `vnet console LAB NODE --log`; a log belongs on its disk"
 Warn = Callable[[str, str, str, bool], None]  # code, text, remedy, whether the run is suspect

@@ -121,6 +121,6 @@ class Sampler:
     def _row(self, now: int, guest: Guest, stats: dict[str, Any], wires: dict[str, Counts]) -> str:
         cpu = self._rising.take(f"cpu {guest.name}", int(stats.get("cpu.time", 0)))
         rx, rx_packets, tx, tx_packets = together(wires, [i.port for i in guest.node.interfaces])
-        # Traffic that the port sends is traffic that the node receives.
+        # Bytes that the port sends are bytes that the node receives, and the other way round.
         memory = int(stats.get("balloon.rss", 0)) * 1024
         return f"{now},{guest.name},{cpu},{tx},{tx_packets},{rx},{rx_packets},{memory}\n"

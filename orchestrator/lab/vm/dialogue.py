@@ -77,7 +77,7 @@ def together(
 
     def ended(name: str, value: Any, error: str | None) -> None:
         if name in errors:
-            return  # an answer after the patience
+            return  # the answer came after `patience_ns`
         if error is None:
             results[name] = value
         else:

@@ -10,7 +10,7 @@ from typing import Any
 from orchestrator.lab.disks import HEADER, MEMORY, word
 
 FILE = "disks.vm.csv"  # in raw/
-# Names of libvirt's statistics (virConnectGetAllDomainStats), in the order of our columns
+# Names of libvirt's statistics (virConnectGetAllDomainStats), in the order of the file's columns
 COUNTERS = ("rd.bytes", "wr.bytes", "rd.reqs", "wr.reqs")
 
 

@@ -45,7 +45,7 @@ class Submit(Protocol):
     ) -> int: ...
 
 
-Outgoing = tuple[Submit, Operation[Any], Guest | None]  # None: the light launcher
+Outgoing = tuple[Submit, Operation[Any], Guest | None]  # None stands for the launcher of light nodes
 
 
 class Dispatcher:
@@ -60,7 +60,7 @@ class Dispatcher:
         self._loop, self._light, self._guests, self._on_log = loop, light, guests, on_log
         self._silence = silence
         self._ids = itertools.count(1)
-        self._running: dict[int, tuple[Submit, int]] = {}  # execs, for input and signals
+        self._running: dict[int, tuple[Submit, int]] = {}  # running commands, for their input and signals
         self._open: dict[int, tuple[Guest, str, OnMessage]] = {}  # requests of one machine without an answer
         silence.listen(self._give_up)
 
@@ -85,7 +85,7 @@ class Dispatcher:
         each ready machine; `Finish` also to silent ones. Merges the answers; machines that take too long (5 s
         for states, else 60 s) are marked as silent and left out.
         """
-        # Finish also reads the records of a machine that is silent for a while
+        # `finish` also reads the records of a machine that has been silent for a while
         last = isinstance(light, Finish)
         guests = [g for g in self._guests.values() if g.ready or (last and g.connected and g.silent)]
         asked: list[Outgoing] = [
@@ -167,7 +167,7 @@ class Dispatcher:
 
         def take(number: int, message: Message) -> None:
             if number in answers:
-                return  # the answer is to a request that no longer waits for it
+                return  # the request no longer waits for this answer
             gone = number and not message.get("ok") and "it ended first" in str(message.get("error"))
             answers[number] = {"ok": True} if gone else message
             if len(answers) == len(asked):
@@ -184,7 +184,7 @@ class Dispatcher:
             try:
                 submit(request, partial(take, number))
             except LabError as error:
-                if number == 0:  # the light launcher
+                if number == 0:  # 0 is the launcher of light nodes
                     late.cancelled = True
                     raise
                 take(number, {"ok": False, "error": f"it ended first ({error})"})

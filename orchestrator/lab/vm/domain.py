@@ -12,10 +12,10 @@ from orchestrator.lab.limits import Quota
 
 NAMESPACE = "urn:vnet:node:1"  # namespace of vNET's metadata in a domain, by which teardown finds it
 EMULATOR = "/usr/bin/qemu-system-x86_64"
-# Translated code that QEMU keeps; without a bound it grows to the size of the guest's memory, and 16 MiB
-# are enough for a kernel, an agent and a broker.
+# Size in MiB of the translated code that QEMU keeps. Without a limit it grows to the size of the guest's
+# memory; 16 MiB are enough for a kernel, an agent and a broker.
 TB_CACHE_MIB = 16
-# Boots a kernel in some milliseconds; SeaBIOS first looks at every device (0.3 s under TCG).
+# Firmware that boots a kernel in some milliseconds; SeaBIOS first looks at every device (0.3 s under TCG).
 QBOOT = Path("/usr/share/qemu/qboot.rom")
 
 
@@ -42,7 +42,7 @@ class Domain:
     lab: str
     node: str
     state: str  # the lab's state directory
-    directory: str  # the node's own in it, with its sockets
+    directory: str  # the node's own directory in it, with its sockets
     console_log: str
     kvm: bool
     memory_bytes: int

@@ -14,7 +14,7 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.vm.domain import Disk
 from orchestrator.lab.vm.guest import Guest
 
-SECTOR = 512  # a disk has whole ones
+SECTOR = 512  # bytes; the size of a disk is a whole number of sectors
 
 
 def disks(lab: str, guest: Guest) -> tuple[Disk, ...]:

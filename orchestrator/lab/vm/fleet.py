@@ -35,7 +35,7 @@ from orchestrator.lab.vm.store import Store
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.lab.vm.workers import Workers
 
-THREADS = 40  # `destroy` waits two seconds inside libvirt, and does nothing meanwhile
+THREADS = 40  # number of worker threads; `destroy` waits two seconds inside libvirt
 QUIT_NS = 10 * SECOND
 
 
@@ -49,7 +49,7 @@ class Fleet:
         self._at, self._connection, self._machines, self._limits = at, connection, machines, bounds
         self.guests, self._watch, self._rearming = guests, watch, rearming
         self.libvirt = connection.libvirt
-        self._meant: set[str] = set()  # machines that this process ends
+        self._meant: set[str] = set()  # machines that this process itself ends
         self.collector = Collector(at.loop, guests, watch)
         # The workers enter the core namespace; if a daemon starts the domains, they stay in the machine's
         # own namespace, through which they lend it the taps.
@@ -188,7 +188,7 @@ class Fleet:
             future.result()
         for guest in guests:
             if guest.pid is not None:
-                self._at.state.end(guest.pid)  # a daemon that was killed ends nothing
+                self._at.state.end(guest.pid)  # a libvirt daemon that was killed ends no process
                 guest.pid = None
 
     def snapshot(self, guests: Sequence[Guest], name: str) -> None:

@@ -37,9 +37,10 @@ class Guest:
     domain: Any = None
     channel: Launcher | None = None
     pid: int | None = None
-    down: set[str] = field(default_factory=set)  # ports without a carrier
-    software: dict[str, SoftwareState] = field(default_factory=dict)  # last known, while it is off
-    logs: dict[str, Path] = field(default_factory=dict)  # the guest's log files -> ours
+    down: set[str] = field(default_factory=set)  # ports whose carrier is off
+    # the last known states of programs, while the machine is off
+    software: dict[str, SoftwareState] = field(default_factory=dict)
+    logs: dict[str, Path] = field(default_factory=dict)  # the guest's log files -> the run's log files
     # Snapshots by name, each with its files' sizes and times of change (store.stamps).
     snapshots: dict[str, dict[str, list[int]]] = field(default_factory=dict)
 

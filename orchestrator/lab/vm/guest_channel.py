@@ -13,7 +13,8 @@ from orchestrator.lab.jsonlines import STRANGE, Message
 from orchestrator.lab.launcher import Launcher, OnMessage
 from orchestrator.lab.loop import Loop
 
-# Events of no request (docs/contracts/launcher.md); others that the lab knows come from its own parts.
+# Events that agents send without a request (docs/contracts/launcher.md); all other events come from the lab's
+# own parts.
 EVENTS = frozenset({"clients", "error", "exited", "records", "restarted", "warning"})
 
 

@@ -45,7 +45,8 @@ def take_back(plan: Plan, node: str, cards: Iterable[Interface]) -> None:
     """Moves those of the taps that are lent back to the core namespace, and repeats the plan's steps for all
     of them (bridge, state). Raises LabError if a step fails, as for a tap that no longer exists.
     """
-    from orchestrator.plan.steps import tap_again  # the planner's, which light labs do not load
+    # a module of the planner, which labs of light nodes do not load
+    from orchestrator.plan.steps import tap_again
 
     lent = {entry["ifname"] for entry in marked(plan.lab)}
     for card in cards:

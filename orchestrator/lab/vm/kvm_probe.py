@@ -52,7 +52,7 @@ def run_one_instruction() -> int:
     state = mmap.mmap(cpu, fcntl.ioctl(kvm, VCPU_MMAP_SIZE, 0))
     segments = bytearray(0x138)
     fcntl.ioctl(cpu, GET_SREGS, segments)
-    struct.pack_into("=QIH", segments, 0, 0, 0xFFFF, 0)  # code segment from address 0
+    struct.pack_into("=QIH", segments, 0, 0, 0xFFFF, 0)  # the code segment begins at address 0
     fcntl.ioctl(cpu, SET_SREGS, segments)
     fcntl.ioctl(cpu, SET_REGS, struct.pack("=18Q", *[0] * 16, ENTRY, 2))  # rip, rflags
     fcntl.ioctl(cpu, RUN, 0)

@@ -42,7 +42,7 @@ def remove(lab: str, state_dir: Path) -> list[str]:
     try:
         for domain in _domains(libvirt, uri, lab, state_dir):
             found.append(f"domain {domain.name()}")
-            with contextlib.suppress(libvirt.libvirtError):  # the domain's process was killed a moment ago
+            with contextlib.suppress(libvirt.libvirtError):  # the domain's process has just been killed
                 domain.destroy()
         if left := _domains(libvirt, uri, lab, state_dir):
             raise LabError(f"libvirt {uri}: {left[0].name()} does not end")

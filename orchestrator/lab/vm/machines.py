@@ -25,7 +25,8 @@ from orchestrator.nics import explain
 
 GONE_S = 10.0
 POLL_S = 0.01
-CONSOLE = "console.log"  # a link to the run's file: the domain is the same in every run of a lab
+# a link to the console file of the run, so that the domain is the same in every run of a lab
+CONSOLE = "console.log"
 
 
 class Machines:
@@ -122,7 +123,7 @@ class Machines:
         try:
             domain = begin(0) if self._connection.embedded else self._lent(guest, held, begin)
             for sock in guest.directory.glob("*.sock"):
-                sock.chmod(0o600)  # libvirt leaves it open to every user who reaches the directory
+                sock.chmod(0o600)  # libvirt leaves the socket open to every user who can enter the directory
             return domain
         except self._libvirt.libvirtError as error:
             meaning = explain.explain(said(error))
@@ -131,7 +132,7 @@ class Machines:
 
     def _lent(self, guest: Guest, held: int, begin: Callable[[int], Any]) -> Any:
         wires = taps(guest.node.interfaces)
-        with self._lending:  # one at a time: between two `ip` calls a tap is in neither namespace
+        with self._lending:  # one machine at a time: between two `ip` calls a tap is in neither namespace
             handover.lend(self._plan, wires)
             try:
                 domain = begin(held)
@@ -180,7 +181,7 @@ class Machines:
         """
         (guest.down.discard if up else guest.down.add)(port)
         if guest.domain is None or not guest.ready:
-            return  # remembered for its next start
+            return  # the carrier is stored for the next start
         for card in taps(guest.node.interfaces):
             if card.port == port:
                 set_carrier(self._libvirt, guest, card, up)

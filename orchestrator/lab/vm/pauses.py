@@ -20,9 +20,9 @@ from orchestrator.lab.vm.silence import Silence
 from orchestrator.lab.vm.storage import VARIABLE
 
 PERIOD_NS = 2 * SECOND
-ROOM_BYTES = 64 << 20  # free again before a machine resumes; a cluster of qcow2 has 64 KiB
+ROOM_BYTES = 64 << 20  # bytes that must be free before a machine resumes; a cluster of qcow2 has 64 KiB
 NO_ROOM = "enospc"  # libvirt's word for a full disk, in the event's reason
-Resume = Callable[[Guest], None]  # begins to resume a machine, without waiting
+Resume = Callable[[Guest], None]  # begins to resume a machine, and does not wait
 
 
 class Pauses:
@@ -35,7 +35,7 @@ class Pauses:
         self._events: queue.SimpleQueue[tuple[str, str, str]] = queue.SimpleQueue()
         self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._open = True
-        self._full: set[str] = set()  # machines that wait for room
+        self._full: set[str] = set()  # machines that wait for free space
         loop.watch(self._read, self._take)
         self._timer = loop.every(PERIOD_NS, self.look)
 
@@ -56,7 +56,7 @@ class Pauses:
         """
         self._events.put((domain, path, reason))
         if not self._open:
-            return  # the lab is being taken away
+            return  # the lab is being removed
         try:
             os.write(self._write, b".")
         except BlockingIOError:

@@ -80,8 +80,8 @@ class Rearming:
 
 
 def _with(item: Item, seen: Mapping[int, set[int]], ended_ns: int, begins_ns: int) -> Item:
-    """Returns the role with `resume`: for each flow number, the next sequence number, the earlier ones that
-    are not recorded, and the times of the gap (ns after t0).
+    """Returns the role with `resume`: for each flow number, the next sequence number, the earlier sequence
+    numbers that are not recorded, and the times of the gap (ns after t0).
     """
     resume = {
         str(flow["number"]): _so_far(seen[flow["number"]]) | {"ended_ns": ended_ns, "begins_ns": begins_ns}

@@ -13,9 +13,9 @@ from orchestrator.lab.operations import Fetch
 from orchestrator.lab.vm.clocks import GuestClock
 from orchestrator.lab.vm.dialogue import Dialogue, ask
 
-CHUNK_BYTES = 48 * 1024  # the most that a launcher gives at once
-# Columns of times by kind of record, counted from the left or the right, since a quoted name or a detail can
-# contain commas.
+CHUNK_BYTES = 48 * 1024  # largest number of bytes in one answer of a launcher
+# Columns with times for each kind of record, counted from the left or from the right, since a quoted name or
+# a detail can contain commas.
 _TIMES = {"S": (4, 5, 6), "R": (-2,), "C": (3,), "B": (-6,), "W": (-5,), "P": (-2,)}
 
 
@@ -73,7 +73,8 @@ class Records:
         *lines, self._partial = (self._partial + data).split(b"\n")
         text = "".join(corrected(line.decode(), self._clock.to_lab) + "\n" for line in lines if line)
         if text and self.path is not None:
-            with self.path.open("a") as out:  # one write, at the end: the launcher appends to it too
+            # one write at the end of the file, because the launcher appends to it too
+            with self.path.open("a") as out:
                 out.write(text)
 
 

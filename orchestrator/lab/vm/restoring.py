@@ -26,7 +26,7 @@ from orchestrator.lab.vm.store import Kept, Store, key_of
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.lab.vm.workers import Workers
 
-EACH_NS = 30 * SECOND  # the longest for one machine's files, beside the others'
+EACH_NS = 30 * SECOND  # longest time for one machine's files, while others are read, too
 
 
 class Restoring:

@@ -19,7 +19,8 @@ from orchestrator.lab.operations import Hello
 from orchestrator.lab.vm.guest import PAUSED, SILENT, Guest
 
 PERIOD_NS = 2 * SECOND
-# An agent answers a hello in some milliseconds, and within 2 s while forty machines boot on two cores.
+# Longest time for an answer. An agent answers a hello in some milliseconds, and within 2 s while forty
+# machines boot on two cores.
 SILENT_NS = 10 * SECOND
 
 
@@ -39,7 +40,7 @@ class Silence:
         self._loop, self._guests, self._watch = loop, guests, watch
         self._asked: dict[
             str, tuple[Launcher, int]
-        ] = {}  # hellos without an answer: of which connection, since when
+        ] = {}  # hellos without an answer: the connection, and the time of the hello
         self._listeners: list[Callable[[Guest], None]] = []
         self._timer: Timer | None = None
 

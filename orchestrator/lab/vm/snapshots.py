@@ -60,7 +60,7 @@ class Snapshots:
             raise LabError(
                 f"revert: nodes.{missing[0]}: has no snapshot {name}; take one with `vnet snapshot`"
             )
-        for guest in guests:  # before the first machine ends
+        for guest in guests:  # checked before the first machine ends
             if why := difference(guest.snapshots.get(name, {}), _stamps(guest, name)):
                 raise LabError(
                     f"revert: nodes.{guest.name}: snapshot {name} is of no use: {why}; take another one"
@@ -130,7 +130,7 @@ def insist_on_room(guests: Sequence[Guest], name: str) -> None:
     """Raises LabError if the lab's directory of snapshots has too little room for the memory and disks of
     these machines (at least one).
     """
-    place = guests[0].storage.parent  # directory that holds the storage of all machines of a lab
+    place = guests[0].storage.parent  # the directory that holds the storage of all machines of a lab
     needed, free = sum(_size_bytes(g) for g in guests), shutil.disk_usage(place).free
     if needed > free:
         raise LabError(

@@ -41,7 +41,7 @@ class Startup:
         files, and sets the weight for `machines`, the number of all machines of the lab.
         """
         for guest in guests:
-            if guest.channel is not None:  # a machine that ended by itself can still have a channel
+            if guest.channel is not None:  # a machine that ended by itself may still have a channel
                 self.end(guest)
             self._meant.discard(guest.name)
             self._watch.anew(guest)

@@ -40,11 +40,12 @@ def make(state_dir: Path) -> Path:
     place = of_lab(state_dir)
     try:
         if place.is_dir():
-            # a lab of this name that was killed with its host left it; no other lab uses the name now
+            # a lab of this name that was killed with its host left the directory; no other lab uses the name
+            # now
             shutil.rmtree(place)
         for directory in (*reversed([p for p in place.parents if not p.exists()]), place):
             directory.mkdir()
-            directory.chmod(0o711)  # QEMU's account passes through
+            directory.chmod(0o711)  # lets QEMU's account enter the directory
     except OSError as error:
         raise LabError(
             f"{place}: disks of virtual machines cannot be kept there: {error.strerror}; set {VARIABLE} to a "
@@ -62,7 +63,7 @@ def remove(state_dir: Path) -> list[str]:
     if place.name != of_lab(state_dir).name or not place.is_dir():
         return []
     shutil.rmtree(place)
-    if place.parent == DEFAULT:  # a directory that the user chose stays
+    if place.parent == DEFAULT:  # a directory that the user chose is not removed
         with contextlib.suppress(OSError):  # another lab's directory is in it
             DEFAULT.rmdir()
             DEFAULT.parent.rmdir()
@@ -86,7 +87,8 @@ def existing(place: Path) -> Path:
 
 def insist(nodes: Sequence[Node], place: Path) -> None:
     """Raises LabError if the usual size of these machines' disks does not fit at `place`."""
-    from orchestrator.plan.capacity import DISK_BYTES  # the planner's, which `vnet doctor` does not load
+    # a module of the planner, which `vnet doctor` does not load
+    from orchestrator.plan.capacity import DISK_BYTES
 
     free, needed = shutil.disk_usage(existing(place)).free, len(nodes) * DISK_BYTES
     if needed > free:

@@ -20,8 +20,8 @@ from orchestrator.lab.state import replace
 
 KEPT = "kept.json"
 MOST_BYTES = 1 << 20  # largest kept.json, in bytes; it usually has about 200
-OTHER = [-1, -1]  # stamp of an entry that is no regular file
-MARGIN_BYTES = 256 << 20  # left free for what else is written there
+OTHER = [-1, -1]  # stands for an entry that is no regular file
+MARGIN_BYTES = 256 << 20  # bytes that stay free on the disk for other data
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Store:
             place.unlink()
             return
         with suppress(FileNotFoundError, IsADirectoryError):
-            (place / KEPT).unlink()  # first, so that a half removed entry no longer counts as an entry
+            (place / KEPT).unlink()  # removed first, so that a partly removed entry no longer counts
         if place.exists():
             shutil.rmtree(place)
 

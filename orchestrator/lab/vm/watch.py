@@ -15,7 +15,7 @@ from orchestrator.lab.vm.guest import GUEST_MESSAGES, Guest
 from orchestrator.lab.vm.records import Fetched, Records, appender
 from orchestrator.lab.vm.starts import Starts
 
-LIGHT = ""  # key of the light launcher beside the machines'
+LIGHT = ""  # key of the launcher of light nodes, beside the machines' names
 
 
 class HasGuests(Protocol):

@@ -4,7 +4,7 @@ machines. Sets the carrier of a running machine's interface.
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree  # parses only libvirt's own text
+import xml.etree.ElementTree as ElementTree  # parses only text that libvirt itself wrote
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 

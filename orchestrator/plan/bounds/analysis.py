@@ -37,7 +37,7 @@ class _Class:
     """The arrival curve of all messages of one class at a server, or the reason why no curve bounds them."""
 
     arrivals: Bucket
-    unbounded: str  # why no curve bounds it
+    unbounded: str  # the reason why no curve bounds it
 
 
 def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]:
@@ -78,7 +78,7 @@ def _order(streams: Sequence[Stream]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _acyclic(graph: Mapping[str, set[str]]) -> list[str]:
-    """Returns the servers that no cycle feeds, in topological order."""
+    """Returns the servers that are not part of a cycle and that no cycle feeds, in topological order."""
     done: list[str] = []
     while ready := [name for name in graph if name not in done and graph[name] <= set(done)]:
         done += ready
@@ -170,7 +170,8 @@ def _matters(server: Server, other: int, band: int) -> bool:
 
 def _service(server: Server, classes: Mapping[int, _Class], band: int) -> RateLatency:
     """Returns the service curve that a class has at a server with the order guarantee, fifo or priority."""
-    if server.order == "guarantee":  # a frame of another class may be in transmission
+    # a frame of another class may be in transmission when the message arrives
+    if server.order == "guarantee":
         return RateLatency(server.guarantees_bps[band], server.frame_bits / server.bps)
     if server.order == "fifo":
         return RateLatency(server.bps)

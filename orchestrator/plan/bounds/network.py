@@ -22,12 +22,12 @@ class Server:
     name: str
     bps: float = 0.0
     delay_s: float = 0.0
-    jitter_s: float = 0.0  # largest deviation from the delay, either way
+    jitter_s: float = 0.0  # largest deviation from the delay in either direction, in seconds
     order: Order = "fifo"
-    frame_bits: float = 0.0  # the longest frame of the wire
+    frame_bits: float = 0.0  # bits of the longest frame on the link
     guarantees_bps: tuple[float, ...] = ()
-    unknown_of: Mapping[int, str] = field(default_factory=dict)  # class -> why it has no bound
-    unknown: str = ""  # why it has no bound, if that is so
+    unknown_of: Mapping[int, str] = field(default_factory=dict)  # class -> the reason why it has no bound
+    unknown: str = ""  # the reason if the server has no bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class Stream:
     hops: tuple[Hop, ...]
     burst: float = 1.0
     per_s: float = 0.0
-    unknown: str = ""  # why no curve bounds what it sends, if that is so
-    ends_s: float = 0.0  # longest time of the nodes at its ends
+    unknown: str = ""  # the reason if no curve bounds the messages that the stream sends
+    ends_s: float = 0.0  # longest time (seconds) that the nodes at its ends need
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,6 @@ class Bound:
 
     stream: Stream
     least_s: float
-    worst_s: float | None  # None: no bound, because of `why`
+    worst_s: float | None  # None: no bound, for the reason `why`
     why: str = ""
     parts: tuple[tuple[str, float], ...] = ()  # server -> its share of `worst_s`

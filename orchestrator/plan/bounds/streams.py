@@ -19,8 +19,8 @@ from .network import Hop, Order, Server, Stream
 
 ETHERNET_BYTES, TAG_BYTES = 14, 4
 IP_BYTES = {"IPv4": 20, "IPv6": 40}
-FRAGMENT_BYTES = 8  # a fragment's payload is a multiple of it (RFC 791)
-TABLE_REACH = 4.0  # jitters that a table of netem's reaches at most: 32,767 / 8,192
+FRAGMENT_BYTES = 8  # the payload of a fragment is a multiple of this (RFC 791)
+TABLE_REACH = 4.0  # jitters by which a delay exceeds the mean at most, by netem's tables: 32,767 / 8,192
 OVERLAID = "a program of its node forwards the class itself"
 Key = tuple[str, str]
 

@@ -23,9 +23,11 @@ class Item:
     """
 
     demand: Demand = NOTHING
-    ports: Mapping[str, int] = field(default_factory=dict)  # on the bridge of each segment
-    hosts: tuple[int, ...] | None = None  # None: any
-    sides: Mapping[int, int] = field(default_factory=dict)  # rule of `apart` -> side
+    # segment -> number of ports that the item needs on its bridge
+    ports: Mapping[str, int] = field(default_factory=dict)
+    hosts: tuple[int, ...] | None = None  # None: any host
+    # number of a rule of `apart` -> the side on which the item is
+    sides: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +36,10 @@ class Room:
 
     name: str
     cores: float | None
-    mhz: float | None  # clock rates of all cores together
+    mhz: float | None  # MHz, the sum of the clock rates of all cores
     memory_bytes: int | None
-    ports: int  # most ports of a bridge
-    even: float  # share of the lab's work
+    ports: int  # largest number of ports of a bridge
+    even: float  # share of the lab's work that the host gets if work is spread evenly
 
 
 @dataclass(slots=True)
@@ -111,7 +113,7 @@ class Problem:
 
     items: Sequence[Item]
     rooms: Sequence[Room]
-    near: Sequence[Mapping[int, float]]  # item -> item -> bit/s, both ways; none with itself
+    near: Sequence[Mapping[int, float]]  # item -> other item -> traffic in both directions (bit/s)
 
     @cached_property
     def degrees(self) -> list[float]:

@@ -57,7 +57,7 @@ def most_ports(plan: Plan) -> dict[str, int]:
     for node in plan.nodes:
         count[node.host].update(card.segment for card in node.interfaces if card.port)
     for link in plan.links:
-        if link.kind in ("segments", "medium"):  # a medium has the two stations of its proof
+        if link.kind in ("segments", "medium"):  # a medium has two ports for the stations of its proof
             count[link.forward.host].update((link.a, link.b))
     for tunnel in plan.tunnels:
         for host in tunnel.ends:

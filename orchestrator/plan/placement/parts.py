@@ -21,9 +21,9 @@ from .items import Item, Problem, Room
 from .place import place
 from .traffic import Traffic
 
-MOST_LACKS = 4  # hosts that an error names
-# The traffic (bit/s) that a part counts with its segment, so that members stay together: it decides where no
-# traffic does.
+MOST_LACKS = 4  # largest number of hosts that an error names
+# Traffic (bit/s) that is assumed between a part and its segment, so that members of a segment stay together
+# if no real traffic decides.
 COMPANY_BPS = 1.0
 
 
@@ -78,11 +78,11 @@ def _rooms(hosts: Sequence[Host], demands: Mapping[str, Demand], captures: int) 
     """
     own_bytes = LAB_BYTES + captures * CAPTURE_BYTES
     known = [host.cores for host in hosts if host.cores is not None]
-    # hosts whose cores are unknown count as the mean of the others
+    # a host with an unknown number of cores counts with the mean of the others
     usual = sum(known) / len(known) if known else 1.0
     weights = [usual if host.cores is None else host.cores for host in hosts]
     work = sum(one.work for one in demands.values())
-    spare = 1 if len(hosts) > 1 else 0  # port of a tunnel
+    spare = 1 if len(hosts) > 1 else 0  # one port for a tunnel
     return [
         Room(
             host.name,
@@ -120,7 +120,8 @@ def _items(
         ports[number[together.cluster(("link", link.name))]].update((link.a, link.b))
     for link in links:
         if link.kind == "medium":
-            ports[number[together.cluster(("segment", link.a))]].update({link.a: 2})  # stations of its proof
+            # two ports for the stations of the medium's proof
+            ports[number[together.cluster(("segment", link.a))]].update({link.a: 2})
     for rule, apart in enumerate(together.apart):
         for node_name, side in apart.sides.items():
             sides[number[together.cluster(("node", node_name))]][rule] = side
@@ -158,7 +159,8 @@ def _near(
             if card.segment in together.model.segments:
                 join(("node", node.name), ("segment", card.segment), COMPANY_BPS)
     joined = Counter(name for link in joints for name in (link.a, link.b))
-    for link in joints:  # rather beside the segment that fewer links join, and that is on fewer hosts
+    # the link is placed with the segment that has fewer links, and that is on fewer hosts
+    for link in joints:
         edge, hub = sorted((link.a, link.b), key=joined.__getitem__)
         join(("link", link.name), ("segment", edge), 2 * COMPANY_BPS)
         join(("link", link.name), ("segment", hub), COMPANY_BPS)

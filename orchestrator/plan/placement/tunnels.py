@@ -13,7 +13,7 @@ from contract.plan.family import Family, family
 from ...language.uris import kernel_machine
 from ..naming import InterfaceNames
 
-# Around each frame, RFC 7348, 5: the frame's own Ethernet header, VXLAN, UDP, and IPv4 or IPv6.
+# Bytes around each frame (RFC 7348, 5): the frame's own Ethernet header, VXLAN, UDP, and IPv4 or IPv6.
 OVERHEAD: Mapping[Family, int] = {"IPv4": 14 + 8 + 8 + 20, "IPv6": 14 + 8 + 8 + 40}
 _IDENTIFIERS = 1 << 24
 

@@ -14,7 +14,7 @@ from ..summary import groups, link_views
 from .loads import TRAFFIC, of_host
 from .notes import some
 
-MOST_WAYS = 20  # rows of traffic between hosts, the highest rates first; one more row adds up the rest
+MOST_WAYS = 20  # rows for traffic between hosts, the highest rates first; one more row adds up the others
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 
 

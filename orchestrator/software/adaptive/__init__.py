@@ -1,1 +1,1 @@
-"""Checks and plans messages whose sender measures its path and chooses by it how it sends them."""
+"""Checks and plans messages whose sender measures its path, and chooses by the result how it sends them."""

@@ -10,10 +10,12 @@ from ...language.scalars import Base, Share, Size, Span, text
 from ..peers import Peer
 from ..sending import Sending
 
-HEADER_BYTES = 16  # header of each message: a word, its flow, number and length
-LARGEST_BYTES = 1400  # a message is one datagram that nothing fragments
-LOST_AFTER_NS = 500_000_000  # as in programs/policy.py: a probe that has not returned is lost
-LONGEST_SCHEDULE = 10_000  # messages of a flow, whose times a program gets as a list (docs/accounting.md)
+HEADER_BYTES = 16  # bytes of each message's header: a word, its flow, number and length
+LARGEST_BYTES = 1400  # bytes; a message is one datagram, which must not be fragmented
+# a probe that has not returned in this time counts as lost, as in programs/policy.py
+LOST_AFTER_NS = 500_000_000
+# messages of a flow, because a program gets the list of their times (docs/accounting.md)
+LONGEST_SCHEDULE = 10_000
 
 
 class Messages(Sending):

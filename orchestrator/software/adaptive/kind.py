@@ -15,8 +15,8 @@ from ..sending import check_sending, expected_messages, rate_words
 from .file import HEADER_BYTES, LARGEST_BYTES, LOST_AFTER_NS, Adaptive, AdaptiveOptions, Policy
 from .planning import plan
 
-_MEMORY_BYTES = 12_000_000  # a Python program
-_COPIES = {"once": 1, "twice": 2, "adaptive": 2}  # datagrams of a message, at most
+_MEMORY_BYTES = 12_000_000  # memory of a Python program
+_COPIES = {"once": 1, "twice": 2, "adaptive": 2}  # largest number of datagrams for a message
 
 
 def _check(report: Checks, here: Here, model: Adaptive) -> None:

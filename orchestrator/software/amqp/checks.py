@@ -15,9 +15,10 @@ from ..placeholders import REMEDY, longest, unknown
 from ..sending import check_sending
 from .file import PROTOCOL, Amqp, AmqpConsume, AmqpOptions, AmqpPublish
 
-LONGEST_HEARTBEAT_S = 65535  # two bytes in connection.tune
-LONGEST_TEXT = 255  # bytes of a short text
-SMALLEST_PAYLOAD = {"bytes": SMALLEST_BYTES, "metering-xml": 256}  # as the agent's generators need
+LONGEST_HEARTBEAT_S = 65535  # connection.tune has two bytes for it
+LONGEST_TEXT = 255  # bytes of a short string
+# bytes that the agent's payload generators need
+SMALLEST_PAYLOAD = {"bytes": SMALLEST_BYTES, "metering-xml": 256}
 LARGEST_PAYLOAD = 1 << 20
 # Every broker has the durable exchanges MADE from its start; it refuses other names that begin with RESERVED.
 RESERVED = "amq."

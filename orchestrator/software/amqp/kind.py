@@ -18,11 +18,11 @@ from .planning import plan
 
 MEMORY_AT_BROKER_BYTES = 150_000  # RabbitMQ 3.10: the processes of a connection, its channel and its queue
 _CONNECTION_PACKETS = (
-    40  # handshakes of TCP and AMQP, declarations, their answers and acknowledgements, the end
+    40  # packets: handshakes of TCP and AMQP, declarations, their answers and acknowledgements, the end
 )
 _TRAFFIC = Traffic(
     (_CONNECTION_PACKETS, 40),
-    message_bytes=60,  # method, header and body frames around key and payload
+    message_bytes=60,  # bytes of method, header and body frames around key and payload
     answers=2,
     answer_bytes=21,  # basic.ack
 )

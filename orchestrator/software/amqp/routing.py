@@ -22,7 +22,7 @@ class Consumer:
     exchange: str
     type: ExchangeType
     keys: tuple[str, ...]
-    queue: str  # "": its own
+    queue: str  # "" stands for a queue of the consumer's own
     durable: bool
     acknowledge: bool
 
@@ -31,7 +31,8 @@ class Consumer:
 class Queues:
     """All queues of a lab: the consumers of each, by broker and queue name."""
 
-    of: dict[tuple[str, str], list[Consumer]] = field(default_factory=dict)  # (broker, queue)
+    # (broker, queue) -> its consumers
+    of: dict[tuple[str, str], list[Consumer]] = field(default_factory=dict)
 
     @classmethod
     def made(cls, consumers: Iterable[Consumer]) -> Queues:

@@ -15,7 +15,7 @@ from ..scene import Placed, Scene
 from ..sending import check_sending, make_flow
 from .file import Command, CommandFlow, GuaranteeOptions
 
-PAYLOAD = "own"  # the program makes it; the agent generates nothing
+PAYLOAD = "own"  # the program itself makes the payload; the agent generates nothing
 
 
 def check_flow(report: Checks, here: Here, wanted: CommandFlow, path: Path) -> None:

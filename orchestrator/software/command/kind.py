@@ -18,7 +18,7 @@ from .file import Command, Ready
 from .planning import plan
 
 KEYS = "SSLKEYLOGFILE"
-MEMORY_BYTES = 10_000_000  # a guess: the program is unknown
+MEMORY_BYTES = 10_000_000  # an estimate, because the program is unknown
 
 
 def _check(report: Checks, here: Here, command: Command) -> None:

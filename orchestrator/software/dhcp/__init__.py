@@ -1,1 +1,1 @@
-"""Describes DHCP: a real server (dnsmasq) and real clients (udhcpc) that take their addresses from it."""
+"""Plans DHCP: a real server (dnsmasq), and real clients (udhcpc) that get their addresses from it."""

@@ -35,7 +35,9 @@ def check_server(report: Checks, here: Here, model: Dhcp) -> None:
 
 
 def _given(report: Checks, here: Here, segment: str, key: str, node: str) -> None:
-    """Reports a router that does not forward or is on another segment, and a name server out of reach."""
+    """Reports a router that does not forward or is on another segment, and a name server that clients cannot
+    reach.
+    """
     path = (*here.path, SERVER, key)
     if key == "dns":
         joined(report, here, path, node, node)
@@ -48,7 +50,7 @@ def _given(report: Checks, here: Here, segment: str, key: str, node: str) -> Non
 
 
 def _alone(report: Checks, here: Here, segment: str) -> None:
-    """Reports a second server that the same clients would reach."""
+    """Reports a second server on the same segment, which the same clients would reach."""
     near = report.bridged([segment]) or {segment}
     for node, other in _servers(report):
         theirs = segment_of(report, node, other.segment)

@@ -1,1 +1,1 @@
-"""Describes name servers (dnsmasq): names of the topology's own, and questions passed on to another."""
+"""Plans name servers (dnsmasq): names of the topology's nodes, and queries forwarded to another server."""

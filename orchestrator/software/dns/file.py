@@ -10,7 +10,7 @@ from pydantic import Field, WithJsonSchema
 from ...language.scalars import Base, Duration, Name, reader, text
 from ...language.units import UnitError
 
-LONGEST = 253  # longest name as text (RFC 1035, 2.3.4)
+LONGEST = 253  # longest name in characters (RFC 1035, 2.3.4)
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?"
 _PATTERN = rf"{_LABEL}(\.{_LABEL})*"
 

@@ -13,17 +13,17 @@ class Frames:
     FCS.
     """
 
-    to: str  # node that receives
+    to: str  # the node that receives
     interface: str  # an interface of this node
     to_interface: str
     sizes: tuple[int, ...]
     tests: tuple[str, ...]  # throughput, latency, frame-loss, back-to-back
     line_rate_bps: int
-    path_rate_bps: int  # lowest rate requested for the links between; 0: none
+    path_rate_bps: int  # lowest requested rate of the links in between; 0: none
     trial_ns: int
-    settle_ns: int  # longest wait for the last frames
+    settle_ns: int  # longest time that the receiver waits for the last frames
     resolution: float
-    tolerate: float  # loss that counts as none
+    tolerate: float  # share of lost frames that counts as none
     loss_step: float
     latency_trials: int
     latency_trial_ns: int

@@ -20,8 +20,8 @@ class Speaker:
     """A router that runs routing daemons, with its interfaces and its place among the lab's nodes."""
 
     placed: Placed
-    cards: tuple[Interface, ...]  # in dual stack one for each address of an interface
-    place: int  # among the lab's nodes, from 1
+    cards: tuple[Interface, ...]  # in dual stack, one entry for each address of an interface
+    place: int  # position among the lab's nodes, from 1
 
     @property
     def node(self) -> str:
@@ -52,7 +52,7 @@ class Port:
     card: Interface
     subnet: str
     cost: int
-    wire: bool  # a link between two nodes
+    wire: bool  # whether it is on a link between two nodes
     others: tuple[tuple[Speaker, Interface], ...]
 
 

@@ -19,7 +19,7 @@ def _lines(config: str) -> Iterator[tuple[str, str]]:
     for line in config.splitlines():
         if found := _STANZA.match(line):
             stanza = found[1]
-        elif line[:1] not in ("", " ", "\t"):  # a stanza goes on as long as lines are indented
+        elif line[:1] not in ("", " ", "\t"):  # a stanza continues as long as its lines are indented
             stanza = ""
         yield stanza, line
 

@@ -14,13 +14,14 @@ from .file import Frr, Router
 from .foreign import FOREIGN
 from .planning import plan
 
-# PSS of six routers in one lab (FRR 8.4); other daemons count as the largest one.
+# PSS of the daemons of six routers in one lab (FRR 8.4); daemons that are not listed count as the largest
+# one.
 MEMORY_BYTES = {"zebra": 9_000_000, "ospfd": 5_000_000}
 OTHERS_BYTES = 13_000_000
 SECOND = 10**9
 _TIMERS = (("ospf", "hello"), ("ospf", "dead"), ("bgp", "keepalive"), ("bgp", "hold"), ("bgp", "connect"))
 BGP_PORT = 179
-ZEBRA = "/usr/lib/frr/zebra"  # not on the PATH
+ZEBRA = "/usr/lib/frr/zebra"  # the program is not in a directory of the PATH
 IMAGE = "builtin-router"  # the built-in image with FRR: images/guest/recipes.toml
 
 

@@ -22,15 +22,15 @@ from .rules import insist
 MOST_WAYS = 64
 READY = "vnet: routes are there"  # routers.sh prints this line
 HERE = Path(__file__).parent
-# Protocol, as `router PROTOCOL` of a configuration names it -> daemon
+# Name of a protocol in `router PROTOCOL` of a configuration -> its daemon.
 DAEMONS = {
     "ospf": "ospfd", "ospf6": "ospf6d", "bgp": "bgpd", "rip": "ripd", "ripng": "ripngd", "isis": "isisd",
     "eigrp": "eigrpd", "babel": "babeld",
 }  # fmt: skip
-# Family -> the version of OSPF that speaks it: 2, and 3 (RFC 5340)
+# Address family -> the version of OSPF for it: 2, and 3 (RFC 5340).
 VERSIONS: dict[Family, str] = {"IPv4": "ospf", "IPv6": "ospf6"}
 _PROTOCOL = re.compile(r"^router ([a-z0-9]+)", re.MULTILINE)
-_STATIC = re.compile(r"^ ?ip(v6)? route ", re.MULTILINE)  # read by a daemon of its own
+_STATIC = re.compile(r"^ ?ip(v6)? route ", re.MULTILINE)  # static routes, which a daemon of its own reads
 
 
 @dataclass(frozen=True)

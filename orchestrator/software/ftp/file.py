@@ -12,7 +12,8 @@ from ..sending import Sending
 
 SMALLEST_BYTES = 1
 LARGEST_BYTES = 1 << 32
-LONGEST_SCHEDULE = 10_000  # transfers of a flow, whose times a program gets as a list (docs/accounting.md)
+# transfers of a flow, because a program gets the list of their times (docs/accounting.md)
+LONGEST_SCHEDULE = 10_000
 
 
 class Transfers(Sending):

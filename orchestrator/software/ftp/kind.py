@@ -15,7 +15,7 @@ from ..sending import check_sending, expected_messages, rate_words
 from .file import LARGEST_BYTES, SMALLEST_BYTES, Ftp, FtpOptions
 from .planning import plan
 
-_MEMORY_BYTES = {"server": 18_000_000, "client": 12_000_000}  # a Python program each
+_MEMORY_BYTES = {"server": 18_000_000, "client": 12_000_000}  # memory of a Python program, for each role
 
 
 def _check(report: Checks, here: Here, model: Ftp) -> None:

@@ -18,7 +18,7 @@ from ..sending import expected_messages, make_flow
 from .file import LONGEST_SCHEDULE, FtpOptions, Transfers
 
 READY_WITHIN_NS = 30 * 10**9
-REQUEST_BYTES = 16  # about the size of RETR with a name
+REQUEST_BYTES = 16  # about the length of the command RETR with a file name
 HERE = Path(__file__).parent
 GUARANTEE = Guarantee("FTP", "FTP: no file comes twice", single=True)
 

@@ -15,8 +15,8 @@ from ..scene import Placed, Scene
 from . import overlay
 from .file import GatewayOptions, Governed, ReservationsOptions
 
-PROGRAM = "/proc/self/exe"  # the agent, which starts itself from any path
-GATEWAY, RESERVATIONS = "gateway", "reservations"  # kinds, and the agent's roles for them
+PROGRAM = "/proc/self/exe"  # starts the agent's own program from any path
+GATEWAY, RESERVATIONS = "gateway", "reservations"  # names of the kinds, and of the agent's roles for them
 READY_WITHIN_NS = 10 * 10**9
 
 

@@ -12,7 +12,8 @@ from ..checking import Checks, Here
 from ..placeholders import PLACEHOLDERS, fill, unknown
 from .file import Published, Rules, options_of
 
-MOST_NAME_BYTES = {"sv_id": 34, "gocb_ref": 65}  # 9-2LE; an object reference of IEC 61850-8-1
+# largest length: 9-2LE, and that of an object reference in IEC 61850-8-1
+MOST_NAME_BYTES = {"sv_id": 34, "gocb_ref": 65}
 
 
 def check(report: Checks, here: Here, options: Any, rules: Rules) -> None:

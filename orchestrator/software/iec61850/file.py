@@ -59,10 +59,10 @@ class Published(Base):
 class Rules:
     """The values in which the protocols differ: key, range of APPIDs, group address, name and standard."""
 
-    kind: str  # kind of software, and its key in the file
-    appids: tuple[int, int]  # the first and the last
-    group: str  # first bytes of its group addresses
-    name: str  # key in the file that identifies a stream, beside the APPID
+    kind: str  # the kind of software, which is also its key in the file
+    appids: tuple[int, int]  # the first and the last allowed APPID
+    group: str  # the first bytes of its group addresses
+    name: str  # the key in the file that identifies a stream together with the APPID
     standard: str
 
 

@@ -4,7 +4,7 @@ lengths.
 
 from __future__ import annotations
 
-HEAD_BYTES = 8  # APPID, length, two reserved words: IEC 61850-9-2, annex A
+HEAD_BYTES = 8  # bytes of APPID, length and two reserved words (IEC 61850-9-2, annex A)
 ETHERNET_BYTES = 14
 TAG_BYTES = 4
 

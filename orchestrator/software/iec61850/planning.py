@@ -18,9 +18,10 @@ class Form:
     """The functions of one protocol that build streams, settings and flows from the options of `publish`."""
 
     guarantee: Guarantee
-    stream: Callable[[Scene, Placed, Any], dict[str, Any]]  # settings of both sides
-    publish: Callable[[Scene, Placed, Any, Interface], dict[str, Any]]  # all settings of its publisher
-    heard: Callable[[Placed, Flow], dict[str, Any]]  # settings of its subscribers only
+    stream: Callable[[Scene, Placed, Any], dict[str, Any]]  # the settings that both sides need
+    # all settings of the stream's publisher
+    publish: Callable[[Scene, Placed, Any, Interface], dict[str, Any]]
+    heard: Callable[[Placed, Flow], dict[str, Any]]  # the settings that only subscribers need
     flow: Callable[[Scene, Placed, Any, tuple[Delivery, ...]], Flow]
 
 

@@ -1,1 +1,1 @@
-"""Checks and plans middleware in Java: one library transports an object, another one serialises it."""
+"""Checks and plans middleware in Java: one library transports an object, another library serialises it."""

@@ -16,7 +16,7 @@ from .file import PORTS, Give, Middleware, MiddlewareOptions
 
 _LISTENS = ("use", "serialiser", "publish")
 _CONNECTS = ("request", "push", "subscribe", "call_back", "warm_up")
-_LEAST_HEAP = 64 << 20  # with less, the larger libraries do not start
+_LEAST_HEAP = 64 << 20  # bytes; with less, the larger libraries do not start
 
 
 def check(report: Checks, here: Here, model: Middleware) -> None:

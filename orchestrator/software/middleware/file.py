@@ -7,8 +7,11 @@ from pydantic import Field
 from ...language.scalars import Base, Name, Port, Since, Size, Span, text
 from ..sending import Sending
 
-PORTS = 3  # ports from `listen` on: requests, pushes (and the next one, if a library needs two), subscribers
-LONGEST_SCHEDULE = 10_000  # messages of a flow, whose times a program gets as a list (docs/accounting.md)
+# number of ports from `listen` on: for requests, for pushes (and one more, if a library needs two), for
+# subscribers
+PORTS = 3
+# messages of a flow, because a program gets the list of their times (docs/accounting.md)
+LONGEST_SCHEDULE = 10_000
 
 
 class Greedy(Base):

@@ -17,9 +17,9 @@ from .checks import check
 from .file import PORTS, Middleware
 from .planning import plan
 
-# memory of a Java machine beside its heap; at a heap of 128 MiB it was 117 to 160 MB in all
+# bytes of a Java machine besides its heap; with a heap of 128 MiB the sum was 117 to 160 MB
 _MACHINE_BYTES = 80_000_000
-_FASTEST_PER_S = 10_000  # messages, of the fastest pair on a machine of two cores
+_FASTEST_PER_S = 10_000  # messages/s of the fastest pair of libraries on a machine of two cores
 
 
 def _words(software: Software, sent: Sequence[Flow]) -> str:

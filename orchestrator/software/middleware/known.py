@@ -57,7 +57,7 @@ def nearest(word: str, names: Mapping[str, Middleware | Serialiser]) -> str:
     """Returns a remedy, "write NAME or NAME", with the names closest to a misspelt `word`, or with all
     names.
     """
-    import difflib  # here: only a mistake needs it
+    import difflib  # imported here, because only a mistake needs it
 
     said = word.lower()[:80]
     near = [name for name, one in names.items() if said in (*name.split("-"), one.title.lower())]

@@ -19,7 +19,7 @@ from . import known
 from .file import LONGEST_SCHEDULE, Greedy, MiddlewareOptions
 
 JAR = PROJECT / "target" / "middleware" / "middleware.jar"
-ENVELOPE_BYTES = 12  # before each object: its flow and number; a request is nothing else
+ENVELOPE_BYTES = 12  # bytes before each object: its flow and number; a request consists of these only
 HERE = Path(__file__).parent
 
 

@@ -16,7 +16,7 @@ from .requests import check_requests
 from .session_checks import check_session, check_text, check_topic
 from .topics import SHARED, filter_fault, inner, share_fault
 
-LONGEST_KEEPALIVE_S = 65535  # two bytes in CONNECT, MQTT 3.1.1 section 3.1.2.10
+LONGEST_KEEPALIVE_S = 65535  # CONNECT has two bytes for it (MQTT 3.1.1, section 3.1.2.10)
 
 
 def check(report: Checks, here: Here, client: Client) -> None:

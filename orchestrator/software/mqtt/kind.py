@@ -17,16 +17,19 @@ from .checks import check
 from .file import Client
 from .planning import plan
 
-MEMORY_AT_BROKER_BYTES = 10_000  # bench/memory.py: below 4 kB each, beside messages that wait
-_CONNECTION_PACKETS = 16  # handshake, CONNECT, SUBSCRIBE, their answers and acknowledgements, the end
+MEMORY_AT_BROKER_BYTES = 10_000  # from bench/memory.py: below 4 kB for each client, without waiting messages
+# packets: handshake, CONNECT, SUBSCRIBE, their answers and acknowledgements, the end
+_CONNECTION_PACKETS = 16
 # Each QoS step adds handshake packets (4 bytes of MQTT) and, at worst, a TCP acknowledgement for each.
 _HANDSHAKE_PACKETS = {0: 0, 1: 1, 2: 3}
-_TLS_PACKETS, _TLS_HANDSHAKE_BYTES = 12, 3000  # two chains of one certificate each, with Ed25519 keys
-_TLS_RECORD_BYTES = 29  # header, nonce and tag of AES-GCM in TLS 1.2 (RFC 5246, RFC 5288); 1.3 has 22
-_FRAME_BYTES = 8  # head and mask of a frame below 64 KiB (RFC 6455, 5.2)
-_UPGRADE_PACKETS, _UPGRADE_BYTES = 4, 500  # request, answer and their acknowledgements
-_REQUEST_BYTES = 100  # response topic, and 28 bytes of correlation data
-_NUMBER_BYTES = 49  # the user property with the message's number: 5 bytes, `vnet`, 40 of base64
+# packets and bytes of the handshake, for two chains of one certificate each, with Ed25519 keys
+_TLS_PACKETS, _TLS_HANDSHAKE_BYTES = 12, 3000
+# bytes of header, nonce and tag with AES-GCM in TLS 1.2 (RFC 5246, RFC 5288); TLS 1.3 has 22
+_TLS_RECORD_BYTES = 29
+_FRAME_BYTES = 8  # bytes of head and mask of a frame below 64 KiB (RFC 6455, 5.2)
+_UPGRADE_PACKETS, _UPGRADE_BYTES = 4, 500  # packets and bytes of request, answer and their acknowledgements
+_REQUEST_BYTES = 100  # bytes of the response topic and of the correlation data (28)
+_NUMBER_BYTES = 49  # bytes of the user property with the message's number: 5 bytes, `vnet`, 40 of base64
 
 
 def _words(software: Software, flows: Sequence[Flow]) -> str:

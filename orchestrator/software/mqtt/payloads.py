@@ -16,9 +16,9 @@ from ..scene import Placed, Scene
 from .file import Publish
 from .sizes import LARGEST_PAYLOAD, SMALLEST_BYTES, SMALLEST_XML, check_sizes, sized
 
-# The longest numbers that the agent fills in: of 32 bits, and nanoseconds of 63 bits.
+# The longest numbers that the agent inserts: of 32 bits, and nanoseconds of 63 bits.
 _LONGEST = {"{flow}": "4294967295", "{seq}": "4294967295", "{time_ns}": "9223372036854775807"}
-_IN_JSON = re.compile(r"\{([A-Za-z_]\w*)\}")  # objects have no such form: their keys are in quotes
+_IN_JSON = re.compile(r"\{([A-Za-z_]\w*)\}")  # JSON objects do not match, because their keys are in quotes
 
 
 def check_payload(report: Checks, wanted: Publish, path: Path, version: str) -> None:

@@ -105,7 +105,7 @@ def absence(scene: Scene, one: Absence) -> tuple[int, int]:
 
 
 def _wills(scene: Scene, clients: Sequence[Placed]) -> dict[str, tuple[str, ...]]:
-    """Returns the topics of the wills at each broker."""
+    """Returns the topics of the clients' wills, by broker."""
     found: dict[str, dict[str, None]] = {}
     for client in clients:
         if (will := client.model.mqtt.will) is not None:

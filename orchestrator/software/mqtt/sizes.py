@@ -11,12 +11,13 @@ from ...language.source import Path
 from ..checking import Checks
 from .file import PayloadSizes, Publish
 
-# Flow, number and time at fixed places, and the XML around them: the agent's payload/metering_xml.rs.
+# Lengths in bytes: flow, number and time at fixed positions, and the XML around them (the agent's
+# payload/metering_xml.rs).
 SMALLEST_XML = 548
-SMALLEST_BYTES = 28  # the header with flow, number and time: the agent's payload/bytes.rs
+SMALLEST_BYTES = 28  # bytes of the header with flow, number and time (the agent's payload/bytes.rs)
 LARGEST_PAYLOAD = 1 << 20
 _SMALLEST = {"metering-xml": SMALLEST_XML, "bytes": SMALLEST_BYTES}
-_HALVINGS = 200  # of an interval: more than a double has bits
+_HALVINGS = 200  # how often an interval is halved: more often than a double has bits
 
 
 def check_sizes(report: Checks, wanted: Publish, path: Path, texts: Sequence[str]) -> None:
@@ -64,4 +65,5 @@ def _scale(mean: float, most: float) -> float:
 
 def _mean(scale: float, most: float) -> float:
     ratio = most / scale
-    return scale - (most / math.expm1(ratio) if ratio < 700 else 0.0)  # exp of more exceeds a double
+    # exp of a larger number exceeds a double
+    return scale - (most / math.expm1(ratio) if ratio < 700 else 0.0)

@@ -27,14 +27,14 @@ class Subscribed:
     connect_ns: int
     while_session: bool  # whether a lost connection may end the session
     no_local: bool = False
-    replies: bool = False  # whether the client replies to requests, which takes MQTT 5
+    replies: bool = False  # whether the client replies to requests, which needs MQTT 5
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """A shared subscription at a broker: each message reaches one of its members (MQTT 5, 4.8.2)."""
 
-    name: str  # "$share/GROUP/FILTER at BROKER"; the plan has it in the place of a receiver
+    name: str  # "$share/GROUP/FILTER at BROKER"; stands in the plan in place of a receiver
     members: tuple[Subscribed, ...]
 
     @property

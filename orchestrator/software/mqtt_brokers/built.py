@@ -22,15 +22,16 @@ from ..program_texts import filled_env, filled_files, filling
 from ..programs import Restart, StopSignal
 from ..scene import Placed, Scene
 
-PLACE = "/usr/local/lib/vnet/brokers"  # images/brokers/build.sh puts them there, each in its directory
+# images/brokers/build.sh installs the brokers there, each in a directory of its own
+PLACE = "/usr/local/lib/vnet/brokers"
 ONLY_OLD = {"version 5": "it speaks MQTT 3.1.1 only", "a shared subscription": "MQTT 3.1.1 has none"}
 
 
 class BuiltBroker(Serving):
     """The base of their models."""
 
-    lacks: ClassVar[Mapping[str, str]] = {}  # feature -> why
-    rendered: ClassVar[frozenset[str]] = frozenset()  # keys that end in the rendered configuration only
+    lacks: ClassVar[Mapping[str, str]] = {}  # feature -> the reason why the broker lacks it
+    rendered: ClassVar[frozenset[str]] = frozenset()  # keys that affect only the rendered configuration
 
     port: Port = Field(1883, description="TCP port of the broker, on all addresses of its node.")
     ready_within: Span = Field(text("30 s"), description="Deadline until the broker listens on its port.")
@@ -80,7 +81,8 @@ def make_kind(
     """
     build = f"images/brokers/build.sh {name}"
     without = f"topologies with the broker {name} fail in plan"
-    version = ("cat", f"{PLACE}/{name}/version")  # the version of the build: not all programs print theirs
+    # prints the version that was built, because not all programs print theirs
+    version = ("cat", f"{PLACE}/{name}/version")
     needed: tuple[Program, ...] = (
         Program(f"{PLACE}/{program}", "", version, without, build, f"{PLACE}/{name}"),
     )

@@ -32,13 +32,14 @@ def _start(_scene: Scene, placed: Placed) -> Start:
     directory, broker = placed.name, placed.model
     auth: dict[str, Any] = {"allow_all": True}
     if broker.users:
-        # A rule without a user denies all others, since the hook admits whom no rule matches.
+        # A rule without a user denies all other clients, because the hook admits clients that match no rule.
         admitted = [{"username": n, "password": p, "allow": True} for n, p in broker.users.items()]
         auth = {"ledger": {"auth": admitted}}
     hooks: dict[str, Any] = {"auth": auth}
     if broker.persistence:
         hooks["storage"] = {"bolt": {"path": f"{directory}/sessions.db"}}
-    # No `capabilities`: a file's replace all of the broker's own, so one of them would need all.
+    # The configuration has no `capabilities`: those of a file replace all of the broker's own, so it would
+    # have to list all.
     config = {
         "listeners": [{"type": "tcp", "id": "tcp", "address": f":{broker.port}"}],
         "hooks": hooks,
@@ -46,7 +47,7 @@ def _start(_scene: Scene, placed: Placed) -> Start:
     }
     path = f"{directory}/mochi.json"
     argv = (f"{PLACE}/{PROGRAM}", f"-config={path}")
-    # One thread runs Go's code: less memory, and virtual time has one core for a node.
+    # Limits Go to one thread: this needs less memory, and in virtual time a node has one core.
     return Start(argv, path, json.dumps(config, indent=1) + "\n", {"GOMAXPROCS": "1"})
 
 

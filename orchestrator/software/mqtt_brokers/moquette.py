@@ -15,7 +15,7 @@ JARS = "moquette/jars"
 class Moquette(BuiltBroker):
     """moquette, started with a configuration rendered for this node."""
 
-    lacks = ONLY_OLD  # 0.17 answers a CONNECT of version 5 with 1, an unacceptable version
+    lacks = ONLY_OLD  # version 0.17 answers a CONNECT of MQTT 5 with code 1, unacceptable protocol version
     rendered = frozenset({"persistence"})
 
     broker: Literal["moquette"] = Field(description="The broker program.")

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from ...language.scalars import Base, Duration, Name, Port, Targets
 
-LEAST_TIMEOUT_NS = 10**9  # the kernel's unit
-LONGEST_TIMEOUT_NS = (2**31 - 1) // 1000 * 10**9  # the kernel keeps ticks, at most 1000 a second, in an int
+LEAST_TIMEOUT_NS = 10**9  # 1 s, the unit of the kernel
+LONGEST_TIMEOUT_NS = (2**31 - 1) // 1000 * 10**9  # the kernel stores ticks, at most 1000 a second, in an int
 
 
 class Forwarded(Base):

@@ -11,7 +11,7 @@ from ..kind import Costs, Kind
 from .file import LEAST_TIMEOUT_NS, LONGEST_TIMEOUT_NS, Nat
 from .planning import plan
 
-_MEMORY_BYTES = 2_000_000  # memory of the shell that holds the rules
+_MEMORY_BYTES = 2_000_000  # memory of the shell that sets the rules and waits
 
 
 def _check(report: Checks, here: Here, model: Nat) -> None:

@@ -14,7 +14,8 @@ from ..scene import Placed, Scene
 from .file import NatOptions
 
 TABLE = "vnet_nat"
-MARK = "vnet: "  # begins each rule's comment, by which the program counts what the kernel has of them
+# beginning of each rule's comment, by which the program recognises vNET's rules in the kernel
+MARK = "vnet: "
 HERE = Path(__file__).parent
 # Chains: name -> hook and priority (nft(8)). `hidden` drops packets before connection tracking restores
 # inside addresses: an answer still has the outside address there, so only packets that were sent to a hidden
@@ -65,7 +66,7 @@ def _sides(scene: Scene, placed: Placed, options: NatOptions) -> tuple[list[Inte
 
 
 def _hidden(inside: Sequence[Interface], outside: Interface) -> list[str]:
-    """Returns the rules that drop what comes from outside to an address that the NAT hides."""
+    """Returns the rules that drop packets from outside to an address that the NAT hides."""
     return [
         f'iifname "{outside.name}" ip daddr {card.subnet} counter drop '
         f'comment "{MARK}{card.segment} is hidden"'

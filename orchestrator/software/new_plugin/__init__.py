@@ -35,7 +35,8 @@ def package_files(name: str) -> dict[str, str]:
         "name": name,
         "package": package_of(name),
         "module": module,
-        "model": "".join(part.capitalize() for part in name.split("-")) + "File",  # never a word of Python
+        # a name that is never a reserved word of Python
+        "model": "".join(part.capitalize() for part in name.split("-")) + "File",
     }
     places = {
         "pyproject.toml": "pyproject.toml.j2",

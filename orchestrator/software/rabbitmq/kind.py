@@ -24,11 +24,11 @@ MEMORY_BYTES = 111_000_000
 READY = "vnet: answers"  # start.erl prints this line
 HERE = Path(__file__).parent
 PLUGINS = {"mqtt": "rabbitmq_mqtt", "amqp1.0": "rabbitmq_amqp1_0"}
-LONGEST_HEARTBEAT_S = 65535  # two bytes in connection.tune, AMQP 0-9-1
-# `options` too: they are terms inside the configuration, and cannot follow one.
+LONGEST_HEARTBEAT_S = 65535  # connection.tune of AMQP 0-9-1 has two bytes for it
+# `options` is such a key, too: its terms stand inside the configuration and cannot follow a file.
 _RENDERED = frozenset({"mqtt_prefetch", "heartbeat", "channel_max", "nodelay", "options"})
 _SETTING = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-zA-Z0-9_]*")
-SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # not on the PATH
+SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # the program is not in a directory of the PATH
 
 
 def _check(report: Checks, here: Here, broker: Rabbit) -> None:

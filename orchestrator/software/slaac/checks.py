@@ -12,7 +12,7 @@ from ..checking import Checks, Here, light
 from .file import LONGEST_NS, SHORTEST_NS, Advertise, Slaac
 
 ROUTER, HOST = "advertise", "slaac"
-LENGTH = 64  # of a prefix whose addresses Ethernet hosts make themselves (RFC 2464, 4)
+LENGTH = 64  # bits of a prefix from which Ethernet hosts make their own addresses (RFC 2464, 4)
 
 
 def check_router(report: Checks, here: Here, model: Advertise) -> None:
@@ -77,7 +77,8 @@ def _segment(report: Checks, here: Here, wanted: str | None, path: Path) -> str 
         return None
     segment = segment_of(report, here.nodes[0], wanted)
     if segment is None:
-        if not any(report.subnet(one) is None for one in here.segments):  # no mistake hides a subnet
+        # no other mistake in the file hides a subnet
+        if not any(report.subnet(one) is None for one in here.segments):
             rule = "stands on no segment with IPv6, or on several, and does not say which"
             report.add(path, None, rule, "write `segment: NAME`, of one with a subnet of IPv6")
         return None

@@ -14,10 +14,10 @@ from ..programs import READY
 from ..scene import Placed, Scene
 from .file import StationOptions
 
-PROGRAM = "/proc/self/exe"  # the agent, which starts itself from any path
-STATION = "station"  # the kind, and the agent's role for it
+PROGRAM = "/proc/self/exe"  # starts the agent's own program from any path
+STATION = "station"  # name of the kind, and of the agent's role for it
 READY_WITHIN_NS = 10 * 10**9
-MARK = 0x5354  # of frames that have passed the station
+MARK = 0x5354  # mark of packets that have passed the station
 INGRESS, EGRESS = "ffff:fff2", "ffff:fff3"  # parents of a clsact qdisc's filters
 
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LONGEST_NAME = 64  # ub-common-name, RFC 5280, appendix A
-# A lab's clock can have any date; UTCTime ends with 2049 (RFC 5280, 4.1.2.5).
+# Dates of certificates, because a lab's clock can have any date; UTCTime ends with 2049 (RFC 5280, 4.1.2.5).
 FIRST, LAST = datetime.datetime(2000, 1, 1), datetime.datetime(2049, 12, 31, 23, 59, 59)
 
 
@@ -45,7 +45,8 @@ class Authority:
         """Returns the identity of a server or client with these names and addresses; equal ones give equal
         bytes.
         """
-        # The key, and so the serial number, depends on all names, since a user can have a node's name.
+        # The key, and so the serial number, depends on all names, because a user can choose a node's name for
+        # another one.
         key = _key(b"\0".join((self.seed, *(text.encode() for text in (name, *dns, *addresses)))))
         purposes = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
         made = self._builder(name, key).add_extension(_usage(digital_signature=True), critical=True)

@@ -101,14 +101,14 @@ def _is_foreign(shown: str, trusted: str) -> bool:
     of them, also by way of the others of `shown`; both are PEM. False if one cannot be read, or if an
     algorithm is unknown here, since the programs of a run may know it. Dates do not count.
     """
-    from cryptography import x509  # here, since importing it takes 50 ms
+    from cryptography import x509  # imported here, because importing it takes 50 ms
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
     def issued(one: x509.Certificate, by: Iterable[x509.Certificate]) -> x509.Certificate | None:
         for authority in by:
             try:
                 one.verify_directly_issued_by(authority)
-            except (ValueError, InvalidSignature):  # another name, or another key
+            except (ValueError, InvalidSignature):  # the certificate has another name or another key
                 continue
             return authority
         return None

@@ -10,7 +10,7 @@ from contract.plan import File
 from ..scene import Placed, Scene
 from .file import ClientTls, Tls
 
-if TYPE_CHECKING:  # loaded where a lab has TLS only: importing cryptography takes 50 ms
+if TYPE_CHECKING:  # imported only if a lab has TLS, because importing cryptography takes 50 ms
     from .certificates import Authority, Identity
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from ...language.scalars import Address4, Base, Duration, Name, Port, Positive, Rate, Size
 from ..messages import Push, Request, Stream
 
-# socket that binds and sends -> socket that connects and answers
+# Type of the socket that binds and sends -> type of the socket that connects and answers.
 PARTNERS = {"router": "dealer", "pub": "sub"}
 GROUP = "239.192.0.1"  # an address of organisation-local scope (RFC 2365)
 

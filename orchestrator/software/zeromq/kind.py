@@ -14,7 +14,7 @@ from .file import PARTNERS, Zeromq, socket_of
 from .planning import plan
 
 _LIBRARY_BYTES = 6_000_000  # measured memory of a process with libzmq and its threads
-_FRAME_BYTES = 9  # before each part of a message: ZMTP 3.1, 64-bit length
+_FRAME_BYTES = 9  # bytes before each part of a message, with a 64-bit length (ZMTP 3.1)
 
 
 def _words(software: Software, sent: Sequence[Flow]) -> str:

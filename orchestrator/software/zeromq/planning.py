@@ -14,7 +14,7 @@ from ..scene import Placed, Scene
 from ..tcp import PATIENCE_NS
 from .file import PARTNERS, ZeromqOptions, socket_of
 
-_TPDU_MORE_BYTES = 20  # libzmq's TPDU of 133 bytes makes IP packets of 113: measured
+_TPDU_MORE_BYTES = 20  # measured: libzmq's TPDU of 133 bytes makes IP packets of 113 bytes
 ROUTED = Guarantee(
     "ZeroMQ ROUTER/DEALER",
     "ZeroMQ ROUTER/DEALER: while the connection lasts, no message is lost, delivered twice or overtaken",

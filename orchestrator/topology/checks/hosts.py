@@ -90,7 +90,7 @@ def _libvirt(report: Report) -> None:
     try:
         elsewhere = libvirt_machine(uri)
     except UnitError:
-        return  # reported by its own reader
+        return  # the function that reads it has reported the mistake
     if elsewhere is not None:
         rule = "puts the whole lab on one machine, and the file names hosts"
         report.add(("libvirt",), uri, rule, "leave it out: each host has a libvirt of its own")
@@ -105,7 +105,7 @@ def _together(report: Report) -> None:
     ):
         return
     together = Together(report.model, report.names)
-    assert together.allowed is not None and together.apart is not None  # both find conflicts
+    assert together.allowed is not None and together.apart is not None  # both functions find conflicts
     for one in together.conflicts:
         report.add(one.path, one.value or None, one.rule, one.remedy)
     for path, asked in together.homeless():

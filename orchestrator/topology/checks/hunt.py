@@ -1,4 +1,6 @@
-"""Checks `hunt`: faults that exist on what exists, ranges that have values, parameters that the file has."""
+"""Checks `hunt`: the faults exist for their targets, the ranges contain values, and the parameters are in the
+file.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from ..validation import problems_of
 from . import timeline
 from .report import Report
 
-SHARES = (0.0, 1.0)  # both ends of each range are checked
+SHARES = (0.0, 1.0)  # the two ends of each range, which are checked
 UNDRAWN = {"run", "limit", "link_up", "start"}  # actions that are no faults by themselves
 
 

@@ -9,11 +9,11 @@ from ...language.units import text_ns
 from ..impairments import Impairment, Slot
 from .report import Report
 
-# tc before 6.6 has no ns and truncates fractions of a microsecond; it counts ticks of 64 ns in 32 bits.
+# ns; tc before 6.6 truncates fractions of a microsecond, and counts ticks of 64 ns in 32 bits.
 FINEST_DELAY_NS = 1000
 LONGEST_DELAY_NS = 274 * 10**9
 
-# A correlation means nothing without the quantity whose draws it correlates.
+# Correlation -> the quantity whose draws it correlates, without which it has no meaning.
 _CORRELATED = {
     "delay_correlation": "jitter",
     "loss_correlation": "loss",
@@ -113,7 +113,7 @@ def _delay(report: Report, impairment: Impairment, path: Path) -> None:
     if delay > LONGEST_DELAY_NS:
         rule = f"is more than {text_ns(LONGEST_DELAY_NS)}, the longest delay that tc can set"
         report.add((*path, "delay"), text_ns(delay), rule, "write a shorter one")
-    reach = REACH.get(impairment.distribution, 0)  # 0 for a file of delays, which are not negative
+    reach = REACH.get(impairment.distribution, 0)  # 0 for a file of delays, which cannot be negative
     if jitter > delay and reach:
         rule = f"is more than the delay, {text_ns(delay)}; a packet cannot leave before it came"
         report.add((*path, "jitter"), text_ns(jitter), rule, "raise the delay or lower the jitter")

@@ -17,10 +17,10 @@ OF_LIGHT = {
     "disk_limit": "leave it out; its image has its size",
     "own_core": "leave it out",
 }
-LEAST_DISK = 64 << 10  # six directories of a page each, and some files
-LEAST_LIMIT = 1 << 20  # no program, nor the node's agent, starts in less
+LEAST_DISK = 64 << 10  # bytes for six directories of a page each, and some files
+LEAST_LIMIT = 1 << 20  # bytes; with less, neither a program nor the node's agent starts
 LEAST_CORES = 0.001  # the kernel's least quota is 1 ms, its longest period 1 s (kernel/sched/core.c)
-LEAST_MEMORY = 32 << 20  # the tiny kernel with its initramfs does not start in less
+LEAST_MEMORY = 32 << 20  # bytes; with less, the tiny kernel with its initramfs does not start
 
 
 def check(report: Report) -> None:

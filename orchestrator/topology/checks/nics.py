@@ -68,7 +68,7 @@ def uncabled(report: Report, node: str) -> set[str]:
 
 
 def _once(report: Report) -> None:
-    seen: dict[str, dict[str | None, str]] = {}  # NIC -> host -> path of the key
+    seen: dict[str, dict[str | None, str]] = {}  # NIC -> host -> path of the key that uses it
     for path, asked, host in _asked(report):
         word = asked.lower() if "." in asked else asked
         known = seen.setdefault(word.removeprefix("0000:"), {})

@@ -33,7 +33,7 @@ def check(report: Report) -> None:
     _wide_enough(report)
     if not (
         report.model.hosts or report.lost("hosts")
-    ):  # otherwise each host has a bridge of its own, and the planner counts
+    ):  # in a multi-host lab each host has a bridge of its own, and the planner counts its ports
         _ports(report)
 
 
@@ -123,7 +123,7 @@ def _wide_enough(report: Report) -> None:
         domain = report.domains[name]
         if "IPv6" in map(family, domain.subnets):
             _least(report, ("segments", name, "mtu"), segment.mtu)
-    for name, subnets in report.wires.items():  # refuses the file if no subnet is free for a link
+    for name, subnets in report.wires.items():  # raises TopologyError if no subnet is free for a link
         mtu = report.model.links[name].mtu
         if mtu is not None and "IPv6" in map(family, subnets):
             _least(report, ("links", name, "mtu"), mtu)

@@ -31,7 +31,7 @@ def _ports(report: Report, section: str, name: str, machine: Machine) -> None:
         for bind in kind_of(software).binds(software):
             other = taken.setdefault((bind.transport, bind.port), label)
             if other != label:
-                conflicts.setdefault(bind.port, (bind, other))  # both UDP and TCP ports
+                conflicts.setdefault(bind.port, (bind, other))  # a port may be used by UDP and TCP
         for bind, other in conflicts.values():
             path = (section, name, "software", label, *bind.key)
             report.add(path, bind.port, f"is already the port of {other} on this node", bind.remedy)

@@ -21,10 +21,10 @@ from .report import Report
 
 _LINKS = {"impair", "link_down", "link_up", "flap", "disconnect"}
 _POWER = {"start", "stop", "kill", "restart"}
-_NODES = {*_POWER, "freeze"}  # actions that may choose one program
+_NODES = {*_POWER, "freeze"}  # actions that may name one program of a node
 LEAST_MEAN_NS = 10_000_000  # least mean of random times, which are drawn in whole milliseconds
-MOST_CUTS = 1000  # most cuts of one link, on average
-MOST_STALL_NS = 1_000_000_000  # threads that stand longer are frozen, which another event does
+MOST_CUTS = 1000  # largest number of cuts of one link, on average
+MOST_STALL_NS = 1_000_000_000  # longest stop of a thread; the event `freeze` serves for longer ones
 # Further keys by action.
 _EXTRAS = {
     "both": {"impair"},
@@ -43,7 +43,7 @@ _EXTRAS = {
     "on": {"run"},
     "cpu_limit": {"limit"},
 }  # fmt: skip
-# Actions that need `for`, each with an example of it
+# Actions that need the key `for`, each with an example of it.
 _LASTING = {"partition": "10 s", "split": "10 s", "freeze": "2 s", "disk_full": "5 s"}
 _SPELLED = {"duration": "for"}
 

@@ -19,7 +19,7 @@ from ...language.problem import Problem, TopologyError, closest, shown
 from ...language.source import Document, Path, read_document
 
 OWN = FilePath(__file__).parent
-BESIDE = "profiles"  # the directory beside a topology file
+BESIDE = "profiles"  # name of the directory beside a topology file
 SIDES = ("forward", "reverse")
 _KEYS = {"title", "source", "about", "both", "link", *SIDES}
 Values = dict[str, Any]

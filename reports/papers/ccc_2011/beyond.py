@@ -14,7 +14,7 @@ from reports.rundir import Run
 from reports.series import parameters
 from reports.study import Study
 
-# The part before the flow in a traffic class of ccc-2011-queues.yaml -> title
+# The part of a traffic class in ccc-2011-queues.yaml before the flow -> the title of the scheme.
 QUEUES = {"prio": "strict priority", "fq-codel": "fq_codel", "cake": "CAKE", "red": "RED"}
 SCHEMES = {True: "gateways that cooperate", False: "the broker alone"}
 SENDERS = ("a-hrt", "a-lrt", "a-be")

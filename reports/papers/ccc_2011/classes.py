@@ -30,9 +30,9 @@ class Application:
     name: str
     use: str
     rates: tuple[int, ...]  # samples a second
-    availability: float  # share of 1
-    interruption_ms: float | None  # "max interruption": below it
-    latency_ms: float | None  # below it
+    availability: float  # share of the time, 0 to 1
+    interruption_ms: float | None  # "max interruption" of the figure; the interruption must be shorter
+    latency_ms: float | None  # the latency must be lower
 
     @property
     def down_s(self) -> float:
@@ -50,7 +50,7 @@ class Application:
 
     @property
     def needed(self) -> int:
-        """The samples that have to arrive in time, and none not, to show the availability with CONFIDENCE."""
+        """The number of samples that must all arrive in time to show the availability with CONFIDENCE."""
         return math.ceil(math.log(1 - CONFIDENCE) / math.log(self.availability))
 
 

@@ -18,7 +18,7 @@ QUEUES = {
     "red-flow": "200 packets, random early detection",
 }
 DROPPED, LATENCY = "ccc_queue_dropped", "ccc_queue_latency"
-SETTLED_S = 5.0  # from when on the mean of the queue has settled
+SETTLED_S = 5.0  # s; the mean queue length has settled after this time
 
 
 def early_metrics(run: Run) -> list[Metric]:

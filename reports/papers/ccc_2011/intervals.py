@@ -21,7 +21,8 @@ ROOM = Path(__file__).parent
 # Classes of topologies/papers/ccc-2011*.yaml that have a deadline.
 FLOWS = ("a-hrt", "a-lrt", "b-hrt", "b-lrt")
 MISSED, DROPPED, SENT = "ccc_missed", "ccc_dropped", "ccc_sent"
-# After the broker's answer and the packets that waited before it. The paper prints no figures for it.
+# The interval after the broker's answer, and after the packets that waited before it; the paper prints no
+# figures for it.
 AFTER = (103.0, 118.0)
 SECOND_NS = 1_000_000_000
 

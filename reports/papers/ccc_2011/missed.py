@@ -24,7 +24,7 @@ class Experiment:
     the lab LAB.
     """
 
-    labs: dict[str, str]  # the part of the class before the flow -> title
+    labs: dict[str, str]  # the part of the class before the flow -> the lab's title
     flows: tuple[str, ...]
     spans: tuple[Span, ...]  # s from the load's start
     caption: str

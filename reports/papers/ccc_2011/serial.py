@@ -14,12 +14,12 @@ from reports.papers.published import reference
 from reports.study import Study
 
 ROOM = Path(__file__).parent
-BITS = 10  # of a byte on the line: with its start and stop bit
+BITS = 10  # bits of a byte on the line, with its start and stop bit
 # Bytes of a data frame of IEEE C37.118 without channels: SYNC, FRAMESIZE, IDCODE, SOC, FRACSEC, STAT, FREQ,
 # DFREQ and CHK, with 16-bit values and neither analog nor digital channels.
 FRAME = 2 + 2 + 2 + 4 + 4 + 2 + 2 + 2 + 2
-PHASOR = 4  # two 16-bit values
-MOST = 12  # channels of the unit that the figure is of
+PHASOR = 4  # bytes of a phasor: two 16-bit values
+MOST = 12  # channels of the unit in the figure
 EQUAL = "ccc_channels_equal"
 
 
@@ -44,17 +44,17 @@ def printed() -> dict[tuple[int, int], int]:
 
 
 def equal() -> int:
-    """Returns how many of the figure's numbers are those that `channels` calculates."""
+    """Returns how many of the figure's numbers equal those that `channels` calculates."""
     return sum(channels(baud, rate) == value for (baud, rate), value in printed().items())
 
 
 def gathered(study: Study) -> Iterator[tuple[bool, Metric]]:
-    """Yields the number of the figure's cells that are calculated as printed; no run is needed."""
+    """Yields how many of the figure's cells are calculated as printed; this needs no run."""
     yield True, count(EQUAL, Of(), equal(), f"of {len(printed())} numbers", len(printed()), "calculated")
 
 
 def table() -> Table:
-    """Returns figure 4.2 as calculated; the printed number stands in brackets where it is another one."""
+    """Returns figure 4.2 as calculated; if the printed number differs, it stands in brackets."""
     known = printed()
     bauds, rates = ({one[place]: None for one in known} for place in (0, 1))
     cells: dict[int, list[str]] = {baud: [] for baud in bauds}

@@ -1,4 +1,5 @@
-"""Multiplies the traffic of a substation as the paper does before it simulates; nothing of it is measured.
+"""Multiplies the traffic of a substation as the paper does before it simulates; none of these figures is
+measured.
 
 The predictions of `vnet plan topologies/papers/substation-traffic.yaml` have the same figures.
 """
@@ -14,7 +15,7 @@ from reports.papers.published import reference
 from reports.study import Study
 
 ROOM = Path(__file__).parent
-LEVEL = "200 us"  # the claims' level of figures without any run
+LEVEL = "200 us"  # the level in claims of figures that need no run
 NAMES = ("whole", "multicast", "three_phases")
 
 
@@ -22,11 +23,11 @@ NAMES = ("whole", "multicast", "three_phases")
 class Traffic:
     """The numbers that the paper multiplies."""
 
-    points: int  # of measurement
-    frames: int  # a sample of a point takes: one for each phase, or one for all
-    receivers: int  # of each sample
+    points: int  # number of measurement points
+    frames: int  # frames for one sample of a point: one for each phase, or one for all
+    receivers: int  # receivers of each sample
     samples_hz: int
-    data_bytes: int  # of a frame
+    data_bytes: int  # bytes of data in a frame
     overhead_bytes: int
     other_hz: int  # administrative messages of each point to each receiver, in frames of one phase
     other_bytes: int

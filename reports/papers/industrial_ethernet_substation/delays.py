@@ -11,7 +11,7 @@ from reports.rundir import Run
 
 ROOM = "industrial_ethernet_substation"
 
-# Streams of figures 3, 5 and 6, by class, and of some by sender or receiver.
+# Streams of figures 3, 5 and 6, by traffic class, and some by sender or receiver.
 STREAMS: dict[str, pl.Expr] = {
     "pisa-controller": pl.col("class").is_in(["samples", "tested-samples"])
     & pl.col("receiver").str.contains("^(?:east|west)-"),
@@ -23,7 +23,8 @@ STREAMS: dict[str, pl.Expr] = {
 }
 ALONE, FTP = "alone", "ftp"
 COLUMNS = ("stream", "load", "at", "us")
-AROUND_NS = 20_000_000  # messages this close to a file transfer are left out: it delays them
+# ns; messages this close to a file transfer are left out, because the transfer delays them
+AROUND_NS = 20_000_000
 # Classes of the flat network, where one PISA has files, and the file by which each stream is measured.
 TESTED = "tested-"
 BESIDE = {"pisa-controller": "tested.files.upload", "controller-pisa": "tested.files.download"}

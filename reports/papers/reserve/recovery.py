@@ -38,7 +38,7 @@ COLUMNS = {
 BIN_NS = 500_000_000  # shortest time bin of the plot; longer runs have at most MOST_BINS bins
 MOST_BINS = 200
 LEAST_S = 5e-5  # lower end of the latency axis, s
-LATE_NS = 1_000_000_000  # a message that waited longer than this waited for the link
+LATE_NS = 1_000_000_000  # ns; a message that took longer waited until the link was back
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _over_time(run: Run) -> pl.DataFrame | None:
     if cut is None or messages is None:
         return None
     first, last = messages["scheduled_ns"].min(), messages["scheduled_ns"].max()
-    assert isinstance(first, int) and isinstance(last, int)  # there are messages, so neither is None
+    assert isinstance(first, int) and isinstance(last, int)  # there are messages, so both values exist
     width_ns = BIN_NS * max(1, math.ceil((last - first) / BIN_NS / MOST_BINS))
     due = (pl.col("scheduled_ns") - cut.down_ns) // width_ns * width_ns / 1e9
     return (

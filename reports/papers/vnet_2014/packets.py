@@ -19,7 +19,7 @@ GOODPUT = {
     "goodput_bytes": "bytes, TCP",
     "application_bytes": "bytes, messages",
 }
-# section III-C of the paper: "only 30% of packets actually had a data payload", at QoS 1
+# Section III-C of the paper: "only 30% of packets actually had a data payload", at QoS 1.
 PUBLISHED: dict[tuple[str, str, Level | None], float] = {("goodput_packets", "scenario 1", 1): 30.0}
 ROOM = Path(__file__).parent
 

@@ -12,7 +12,8 @@ from reports.metrics.stats import percentile
 from reports.rundir import Run
 
 UTILITY, CONSUMERS = "at-utility", "at-consumers"  # capture points of topologies/papers/interaction-*.yaml
-ONCE = "239."  # first byte of the multicast group's address; a packet to it is sent once for all receivers
+# first byte of the multicast group's address; a packet to the group is sent once for all receivers
+ONCE = "239."
 
 
 def wire_metrics(run: Run) -> list[Metric]:

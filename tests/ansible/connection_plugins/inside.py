@@ -1,4 +1,4 @@
-"""Connects Ansible to a machine that a test keeps in namespaces, by entering the namespaces of one of its
+"""Connects Ansible to a simulated machine (processes in namespaces), by entering the namespaces of one of its
 processes.
 """
 

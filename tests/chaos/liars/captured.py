@@ -14,8 +14,8 @@ Change = Callable[[list[Packet]], Iterable[Packet]]
 
 
 def of_point(point: str, change: Change, *, told: bool = False) -> Callable[[Path], None]:
-    """Returns a liar that changes the packets of a capture point; with `told`, tcpdump's count in the
-    manifest changes, too.
+    """Returns a liar that changes the packets of a capture point; with `told`, it changes tcpdump's count in
+    the manifest too.
     """
 
     def lie(run: Path) -> None:
@@ -78,7 +78,7 @@ def in_us(run: Path) -> None:
 
 
 def drifting(packets: list[Packet]) -> list[Packet]:
-    """Returns the packets with the times of a clock that is 1 % fast from the first packet on."""
+    """Returns the packets with times of a clock that runs 1 % fast from the first packet on."""
     first = packets[0].seconds * SECOND + packets[0].parts
     return [one.later((one.seconds * SECOND + one.parts - first) // 100) for one in packets]
 

@@ -1,4 +1,6 @@
-"""Defines a liar, the change that it makes to a run, and the outcome: caught, harmless or missed."""
+"""Defines a liar (a program that falsifies a run), the change that it makes, and the outcome: caught,
+harmless or missed.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ class Outcome:
 
 
 class Truth:
-    """A run that nobody disturbed."""
+    """A run without falsification, with which the others are compared."""
 
     def __init__(self, run_dir: Path) -> None:
         self.run_dir = run_dir
@@ -102,7 +104,7 @@ def tried(truth: Truth, liar: Liar, folder: Path) -> Outcome:
 
 
 def unmake(run_dir: Path) -> None:
-    """Removes the results of sealing and reduction, so that the directory is as the lab leaves it."""
+    """Removes the seal and the results of the reduction, so that the directory is as the lab leaves it."""
     for pattern in (*MADE, seal.NAME):
         for path in run_dir.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()

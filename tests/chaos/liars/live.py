@@ -43,13 +43,15 @@ links:
   way: {between: [a, b], both: {delay: 20 ms}}
 run: {connect_interval: 100 ms, hold: 12 s, drain: 2 s}
 """
-TOLERANCE = 0.05  # share of a value: another program on the node shifts times by some microseconds
+TOLERANCE = 0.05  # share of a value; another program on the node shifts times by some microseconds
 COUNTED = ("messages_lost", "messages_received", "messages_sent", "messages_duplicated")
 
 
 @dataclass(frozen=True)
 class Live:
-    """A liar: a lab of the same file with other programs, which print `lied` at their end."""
+    """A liar: a lab with the same file and additional programs on its nodes, which print `lied` at
+    their end.
+    """
 
     name: str
     what: str

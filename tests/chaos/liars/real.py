@@ -34,7 +34,7 @@ Disturb = Callable[[CommandLine, Path], None]
 
 @dataclass(frozen=True)
 class Real:
-    """A liar: `disturb` acts in the hold, and one of the warnings `codes` has to report it."""
+    """A liar: `disturb` acts during the hold, and the run must get one of the warnings `codes`."""
 
     name: str
     what: str
@@ -101,7 +101,7 @@ def queue_left(_: CommandLine, __: Path) -> None:
 def link_down(_: CommandLine, __: Path) -> None:
     for word in ("down", "up"):
         subprocess.run(f"ip -n vnet-{LAB}.b link set eth0 {word}".split(), check=True)
-        time.sleep(0.7)  # how long it is down is what is tested
+        time.sleep(0.7)  # the duration of the outage is part of the test
 
 
 LIARS = (

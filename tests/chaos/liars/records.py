@@ -117,7 +117,7 @@ def settled_late(f: Fields) -> Fields:
 
 
 def digit(run: Path) -> None:
-    """Flips one bit, worth about 17 ms, in the time of every 50th arrival."""
+    """Flips one bit, worth about 17 ms, in the time of every 50th arrival record."""
     hit = counted(50)
     rows(run, MESSAGES, lambda f: (
         with_field(f, CAME["at"], int(f[CAME["at"]]) ^ (1 << 24)) if f[0] == "R" and hit() else f

@@ -58,7 +58,7 @@ def columns_exchanged(node: str, one: str, two: str) -> Callable[[Path], None]:
 
 
 def stuck(name: str, keys: int, of: list[str]) -> Callable[[Path], None]:
-    """Returns a liar that repeats the counters of the 7th sample from then on."""
+    """Returns a liar that makes counters stand still: from the 7th sample on, each repeats the 7th."""
 
     def lie(run: Path) -> None:
         kept: list[Fields] = []
@@ -76,7 +76,7 @@ def stuck(name: str, keys: int, of: list[str]) -> Callable[[Path], None]:
 
 
 def wraps(run: Path) -> None:
-    """Makes a node's received bytes a counter of 16 bits, which wraps."""
+    """Makes a node's counter of received bytes wrap at 16 bits."""
     of_node("f", ("rx_bytes", lambda value: value % (1 << 16)))(run)
 
 

@@ -74,8 +74,8 @@ def _row(name: str, what: str, found: Any) -> Row:
 
 
 def _slow(rows: dict[str, Row], again: bool) -> dict[str, Row]:
-    """Returns the rows of liars that need a lab of their own; those in real time get "caught", because their
-    test judges them.
+    """Returns the rows of liars that need a lab of their own; those in real time get "caught" without being
+    run here, because their test judges them.
     """
     from virtual_place import Place
 

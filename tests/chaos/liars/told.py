@@ -69,7 +69,7 @@ def hold_longer(m: dict[str, Any]) -> None:
 
 
 def clock_back(m: dict[str, Any]) -> None:
-    """Moves all the scenario's times an hour before its records."""
+    """Moves all times of the scenario one hour back, before the scenario's records."""
     m["t0_ns"] -= 3600 * SECOND
     m["phases"] = {name: [at - 3600 * SECOND for at in span] for name, span in m["phases"].items()}
 
@@ -86,7 +86,7 @@ def proof_better(one: dict[str, Any]) -> None:
 
 
 def proof_holds(one: dict[str, Any]) -> None:
-    """Declares the delay of link p, which failed, as proven."""
+    """Changes the verdict on the delay of link p, which failed, to "holds"."""
     if one["link"] == "p" and one["quantity"] == "delay":
         one |= {measured(one): 15e6, "low": 14.9e6, "high": 15.1e6, "verdict": "holds"}
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the kernel of tests' hosts into ~/.cache/vnet/hosts/HASH/linux; its path is the last line of the output.
-# It is the lab kernel with host.config beside it: a network card (UML's vector driver), which labs have no use for and must not be
-# given, since their kernel's bytes and numbers are compared. JOBS sets how many compilers run.
+# Builds the kernel of tests' hosts into ~/.cache/vnet/hosts/HASH/linux; its path is the last line of the output. It
+# is the lab kernel with host.config beside it: a network card (UML's vector driver), which the kernel of labs must
+# not have, since its bytes and its figures are compared. JOBS sets how many compilers run.
 set -euo pipefail
 
 tests=$(cd "$(dirname "$0")" && pwd)

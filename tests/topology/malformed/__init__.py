@@ -1,5 +1,5 @@
-"""Lists malformed topologies: each case changes one thing in a valid file and names the rule that
-it breaks.
+"""Lists malformed topologies: each case changes one place of a valid file and names the rule that it then
+breaks.
 """
 
 from __future__ import annotations

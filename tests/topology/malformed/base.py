@@ -1,4 +1,4 @@
-"""Defines the valid file, the form of a case, and the places of the file that several cases change."""
+"""Defines the valid file, the form of a case, and the places in the file that several cases change."""
 
 from __future__ import annotations
 

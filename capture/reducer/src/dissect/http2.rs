@@ -35,11 +35,11 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const PADDED: u8 = 8;
 const PRIORITY: u8 = 0x20;
-/// The most bytes of a header block that are kept, and the most streams that are open at once; with more, the
+/// The largest number of bytes kept of a header block, and of streams that are open at once; with more, the
 /// position counts as lost.
 const LARGEST_BLOCK: usize = 1 << 16;
 const MOST_STREAMS: usize = 4096;
-/// Types: methods and statuses as `http` numbers them, then these.
+/// Types of messages: methods and statuses have the numbers of the module `http`, and these follow.
 const OTHER_METHOD: u16 = 99;
 const FIRST_INTERIM: u16 = 100;
 const FIRST_FINAL: u16 = 200;
@@ -228,7 +228,7 @@ impl Stream for Http2 {
         *self = Self::default();
     }
 
-    /// Returns false: without the whole connection, the tables of its header fields are not known.
+    /// Returns false, because without the whole connection the tables of its header fields are not known.
     fn plausible(&self, _data: &[u8], _cut: bool) -> bool {
         false
     }
@@ -236,7 +236,7 @@ impl Stream for Http2 {
     fn parse(&mut self, mut data: &[u8], notes: &mut Notes) -> bool {
         if !self.begun && !data.is_empty() {
             self.begun = true;
-            // A frame cannot begin with this byte: it would have more than 5 MB.
+            // No frame begins with this byte: the frame would have more than 5 MB.
             self.preface = (data[0] == PREFACE[0]).then_some(0);
         }
         while !data.is_empty() {
@@ -309,7 +309,7 @@ mod tests {
         data.extend(frame(HEADERS, END_HEADERS, 1, &[0x83])); // :method POST
         data.extend(frame(HEADERS, END_HEADERS | END_STREAM, 3, &[0x82]));
         data.extend(frame(DATA, END_STREAM, 1, b"content"));
-        // Padded, with a priority, in two parts.
+        // The header block is padded, has a priority, and comes in two parts.
         let padded = [2, 0, 0, 0, 0, 9, 0x82, 0, 0];
         data.extend(frame(HEADERS, END_STREAM | PADDED | PRIORITY, 5, &padded));
         data.extend(frame(CONTINUATION, END_HEADERS, 5, &[0x84]));

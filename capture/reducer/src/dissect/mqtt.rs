@@ -109,7 +109,7 @@ enum Part {
     Identifier(u32),
     /// The flags of a CONNACK.
     Flags,
-    /// The one reason code of an acknowledgement; in a CONNACK 0 alone is a success.
+    /// The single reason code of an acknowledgement; in a CONNACK, only 0 is a success.
     Reason,
     /// One reason code of each topic.
     Reasons,
@@ -230,10 +230,11 @@ impl Mqtt {
         }
     }
 
-    /// Notes the identifier and the failure that the next bytes of the body state; they belong to `part`.
+    /// Stores the packet identifier, or whether a reason code states a failure, from the next `bytes` of the
+    /// body; `part` says which of these the bytes are. Bytes of other parts change nothing.
     fn note(&mut self, first: u8, part: Part, bytes: &[u8]) {
         match part {
-            // The identifier follows the topic, so the last two bytes remain.
+            // The packet identifier follows the topic, so the last two of these bytes are kept.
             Part::Fields(_) if first & 0b110 != 0 => self.shift_in(bytes),
             Part::Identifier(_) => self.shift_in(bytes),
             Part::Reason if first >> 4 == CONNACK => self.refused = bytes[0] != 0,

@@ -204,7 +204,8 @@ fn kind_of(letter: u8, server: Option<bool>) -> Option<u16> {
 
 impl Stream for Postgresql {
     fn begin(&mut self) {
-        // A SYN begins both directions, and a message in the middle of a connection is no first one.
+        // A SYN starts both directions anew, and a message in the middle of a connection is not a first
+        // message.
         self.first = self.is_server().is_none();
         (self.head, self.startup) = (Head::default(), Head::default());
         (self.kind, self.left) = (0, 0);

@@ -85,7 +85,7 @@ impl Resp {
         match line[0] {
             b'*' | b'~' | b'>' => self.array(&line, 1, notes),
             b'%' => self.array(&line, 2, notes),
-            // An attribute is two values a pair, and precedes the value that it describes.
+            // An attribute consists of pairs of values, and precedes the value that it describes.
             b'|' => self.array(&line, 2, notes) && self.one_more(),
             b'$' | b'!' | b'=' => self.string(&line, notes),
             _ => self.end_of_value(notes),

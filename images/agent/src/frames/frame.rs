@@ -17,7 +17,8 @@ const STAMP: usize = 42;
 /// Bytes up to the end of the stamp, the only ones that a receiver keeps.
 pub const SEEN: usize = STAMP + 18;
 
-// Appendix C.2.2: 198.18.0.0/15 is reserved for tests; no node has such an address, so no IP stack answers.
+// RFC 2544 appendix C.2.2 reserves 198.18.0.0/15 for tests; no node has such an address, so no IP stack
+// answers.
 const FROM: [u8; 4] = [198, 18, 0, 1];
 const TO: [u8; 4] = [198, 19, 0, 1];
 const TTL: u8 = 10;

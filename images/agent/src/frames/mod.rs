@@ -106,7 +106,7 @@ impl Frames {
         // A receiver that still runs belongs to an abandoned trial.
         end(&mut self.receiver);
         let mut ends = [0; 2];
-        // SAFETY: room for two descriptors.
+        // SAFETY: the array has room for two descriptors.
         os::check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })
             .map_err(|e| format!("frames: pipe: {e}"))?;
         let fail = |e: std::io::Error| format!("frames: pipe: {e}");

@@ -54,7 +54,7 @@ fn exchange(spec: &Send, socket: &OwnedFd, batch: &mut Batch) -> Res<Sent> {
     let mut sent = Sent::default();
     let most_late_ns = pace.at_ns(CATCH_UP);
     let mut start = clock::mono_ns();
-    // Bounds the trial where the host cannot keep up.
+    // Limits the duration of the trial if the host is too slow.
     let end = start + spec.longest_ns;
     while sent.frames < spec.count {
         let now = clock::mono_ns();
@@ -102,7 +102,8 @@ fn offer(
                 sent.frames += n as u32;
             }
             Err(e) => match e.raw_os_error() {
-                // With `bypass` a refusal means that the NIC is busy, so retry.
+                // With `bypass`, an error of the send call means that the NIC is busy, so the frame is sent
+                // again.
                 Some(libc::ENOBUFS) if spec.bypass => {
                     sent.waits += 1;
                     if clock::mono_ns() >= end_ns {

@@ -1,5 +1,5 @@
-//! Implements the bandwidth broker of a control centre: it collects the alarms of gateways, and reserves
-//! the rates that they demand `response_ns` after the first alarm.
+//! Implements the bandwidth broker of a control centre: it collects the alarms of gateways, and
+//! `response_ns` after the first alarm reserves the rates that they request.
 
 use crate::clock;
 use crate::control_messages::{Inbox, Outbox};

@@ -228,7 +228,8 @@ impl Gateway {
             overlay.for_each(|o| o.account(i, name, &mut class.counters));
             let (was, is) = (&self.classes[i].counters, &class.counters);
             let average = self.estimators[i].update(arrived(was, is), period_s);
-            // The wish clears the backlog within a period; one or two waiting packets are normal.
+            // The wanted rate clears the backlog within a period; one or two waiting packets are normal and
+            // do not count.
             let waits = is.backlog_packets > 2;
             let more = 1.0 + self.settings.headroom;
             let congested = waits || average > more * flow.reserved as f64;
@@ -283,7 +284,7 @@ impl Gateway {
             let (before, after) = (class.rate_bps, flow.assigned);
             println!("share {at_s:.3} {name} {before} {after} {}", flow.demand);
         }
-        // The kernel rounds rates, so read them back.
+        // The kernel rounds rates, so the gateway reads them back.
         let there = self.netlink.htb_classes(self.index)?;
         for (i, class) in self.classes.iter_mut().enumerate() {
             let now = there.iter().find(|c| c.handle == class.handle);
@@ -371,7 +372,7 @@ fn leaf_classes(all: Vec<HtbClass>) -> Vec<HtbClass> {
 /// Returns the bits that arrived at a class between two readings: sent, plus dropped (at the mean length),
 /// plus the growth of the backlog.
 fn arrived(was: &QdiscCounters, is: &QdiscCounters) -> u64 {
-    // A new queue counts from zero.
+    // A new queue starts its counters at zero.
     let left = is.bytes.saturating_sub(was.bytes);
     let packets = is.packets.saturating_sub(was.packets);
     let dropped = is.dropped.saturating_sub(was.dropped);

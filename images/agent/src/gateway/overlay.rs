@@ -155,7 +155,7 @@ impl Overlay {
                 Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => break,
                 Err(e) => return Err(format!("overlay: {e}")),
             };
-            // The kernel's own packets on the device have none of these ports.
+            // Packets that the kernel itself sends on the device have none of these ports, and are dropped.
             let frame = &self.frame[..n];
             let ports = ports(frame).into_iter().flatten();
             let found = ports
@@ -172,7 +172,7 @@ impl Overlay {
 impl Lane {
     fn open(flow: usize, handle: u32, shared: Shared) -> Res<Self> {
         let socket = packet::socket(libc::SOCK_NONBLOCK)?;
-        // HTB treats a priority that equals a class's handle as that class.
+        // HTB puts a packet whose priority equals a class's handle into that class.
         packet::option(&socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &handle)?;
         Ok(Self {
             flow,

@@ -106,7 +106,8 @@ impl Launcher {
                 }
             };
         }
-        // Names come after all forks, else every later node would copy the mounts in /run/netns.
+        // The namespaces get their names after all forks; otherwise every later node would copy the mounts
+        // in /run/netns.
         let deadline = clock::mono_ns() + READY_NS;
         if self.sandbox.is_some() {
             for spec in specs.iter().filter(|spec| spec.netns.is_some()) {

@@ -65,7 +65,7 @@ fn marked_file(name: &str) -> io::Result<()> {
         .open(DIR)
     {
         Ok(file) => file,
-        // The file system lacks O_TMPFILE.
+        // The file system does not support O_TMPFILE.
         Err(_) => {
             let mut file = fs::OpenOptions::new()
                 .write(true)

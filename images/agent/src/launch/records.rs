@@ -29,7 +29,7 @@ impl Records {
                 format!("messages: {path}: {e}; the directory must exist and be writable")
             })?;
         if self.file.as_ref().is_none_or(|(before, _)| before != path) {
-            // Another file belongs to another scenario, whose counts start at zero.
+            // Another file of records belongs to another scenario, whose counts start at zero.
             (self.settled, self.received) = (0, 0);
         }
         self.file = Some((path.to_owned(), file));

@@ -50,7 +50,7 @@ pub fn signal_all(pid: i32, signal: i32) {
     signal_group(pid, signal);
     let mut left = children_of(pid);
     while let Some(child) = left.pop() {
-        // An error means that it has ended meanwhile, and then it has no children either.
+        // An error means that the process has ended meanwhile; then it has no children either.
         if os::kill(child, signal).is_ok() {
             left.extend(children_of(child));
         }

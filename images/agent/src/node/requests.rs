@@ -188,7 +188,7 @@ impl Node {
             armed.push(Armed { role, listens });
         }
         if self.roles.is_empty() {
-            // A new scenario; `finish` has already reported the counts of the last one.
+            // A new scenario begins; `finish` has already reported the counts of the previous one.
             self.totals_done = Totals::default();
         }
         self.roles.extend(armed);

@@ -210,7 +210,7 @@ impl Supervised {
     }
 
     fn ended(&mut self, status: i32) {
-        // The pipe still holds its last output.
+        // The pipe may still hold the program's last output.
         for _ in 0..64 {
             self.on_output();
         }
@@ -270,7 +270,7 @@ impl Supervised {
         self.stopping = true;
         if self.alive {
             child::signal_group(self.pid, signal);
-            // A stopped process takes only SIGKILL.
+            // A stopped process reacts to no signal except SIGKILL.
             self.freeze(false);
             self.stop = Some((id, kill_at));
         } else {

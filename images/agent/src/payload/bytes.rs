@@ -30,7 +30,7 @@ impl Payload for Bytes {
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&[identity.purpose as u8, 0, 0, 0]);
         out.extend_from_slice(&identity.flow.to_be_bytes());
-        // 32 bits suffice for 59 hours at 20,000 messages a second.
+        // The low 32 bits of the number suffice for 59 hours at 20,000 messages a second.
         out.extend_from_slice(&(identity.seq as u32).to_be_bytes());
         out.extend_from_slice(&identity.scheduled_ns.to_be_bytes());
         out.extend_from_slice(&identity.reply_bytes.to_be_bytes());

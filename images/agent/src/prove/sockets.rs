@@ -195,7 +195,8 @@ fn packet_socket() -> Res<OwnedFd> {
         os::own(unsafe { libc::socket(libc::AF_PACKET, kind, i32::from(ETHERTYPE.to_be())) })
             .map_err(|e| format!("prove: packet socket: {e}; run as root"))?;
     option(&socket, libc::SO_TIMESTAMPNS, 1)?;
-    // Exceed rmem_max where allowed: losses at a full buffer would count as the link's.
+    // The buffer may exceed rmem_max if that is allowed: frames lost at a full buffer would count as losses
+    // of the link.
     if option(&socket, libc::SO_RCVBUFFORCE, BUFFER_BYTES).is_err() {
         option(&socket, libc::SO_RCVBUF, BUFFER_BYTES)?;
     }

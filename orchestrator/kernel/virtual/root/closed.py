@@ -24,7 +24,7 @@ from orchestrator.kernel.virtual.root.kept import Kept, Known, signature, stamp
 from orchestrator.kernel.virtual.root.places import LIBRARIES, LOCAL_LIBRARY, Closure
 from orchestrator.kernel.virtual.root.wanted import Wanted, of_plan
 
-FORM = "1"  # version of this code's output: a change of it makes new archives of the same files
+FORM = "1"  # version of this code's output; a change makes new archives of the same files
 # Programs that every node has: a shell, the usual small programs, and those that build and capture a lab.
 _BASE = (
     "base-files base-passwd bash coreutils dash findutils grep gzip hostname iproute2 iputils-ping "
@@ -97,7 +97,7 @@ def of_the_lab(agent: Path | None) -> Iterator[Wanted]:
     key = "the lab process"
     yield Wanted(interpreter(), "path", key, must=True)
     library = sysconfig.get_path("stdlib")
-    if library.startswith("/usr/lib/python"):  # Debian's, in two packages
+    if library.startswith("/usr/lib/python"):  # Debian's Python is in two packages
         yield Wanted(f"{library}/os.py", "path", key, must=True)
         yield Wanted(f"{library}/asyncio/__init__.py", "path", key, must=True)
     else:

@@ -24,14 +24,14 @@ from orchestrator.kernel.virtual.root.unclosed import (
 from orchestrator.kernel.virtual.root.wanted import Wanted, interpreter_of, of_script
 from orchestrator.lab.sandbox import SYSTEM
 
-# These packages only serve to install others; no program of a lab calls them.
+# Packages that only serve to install others; no program of a lab calls them.
 _INSTALLERS = "adduser debconf debconf-2.0 dpkg init-system-helpers install-info lsb-base sysvinit-utils ucf"
 INSTALLERS = frozenset(_INSTALLERS.split())
 # Directories that belong to the lab, whatever the machine has there. The lab may make files in the later
 # ones.
 OWN, FRESH = ("/proc", "/sys", "/dev"), ("/run", "/tmp", "/var/tmp")
 LOCAL = "/usr/local/"  # the part of /usr that Debian packages must not use (Debian policy, 9.1.2)
-MOST_FILES = 200_000  # most files below one path that the topology names
+MOST_FILES = 200_000  # largest number of files below one path that the topology names
 LARGEST_SCRIPT = 1 << 20  # bytes
 DEEPEST_SCRIPT = 5  # longest chain of scripts as interpreters that Linux allows (fs/exec.c: exec_binprm)
 P = ParamSpec("P")
@@ -58,7 +58,8 @@ class _Closing:
         self.closure = Closure()
         self._places = Places(database, self.closure)
         self.unfound: list[Unfound] = []
-        self._searched: dict[str, None] = {}  # directories of libraries that programs or variables name
+        # directories of libraries that programs or environment variables name
+        self._searched: dict[str, None] = {}
 
     def add(self, one: Wanted) -> None:
         """Adds one wanted thing with all that it needs; notes in `unfound` what is missing."""
@@ -203,7 +204,7 @@ class _Closing:
             if self._db.owner(end) is not None:
                 return
             if (fault := elf.fault(self._db.real(end))) is not None:
-                raise refuse(one.key, end, *fault)  # in real time it could not start, either
+                raise refuse(one.key, end, *fault)  # the program could not start in real time, either
             words = elf.needs(self._db.real(end))
             if words.elf or not words.interpreter or self._places.fault(words.interpreter[0]) is not None:
                 return
@@ -213,7 +214,7 @@ class _Closing:
 
     def _command(self, one: Wanted) -> None:
         place = self._places.found(one.name)
-        if place is None:  # otherwise it is a shell's own word, or a program that the lab makes
+        if place is None:  # otherwise it is a built-in command of the shell, or a program that the lab makes
             if one.must:
                 remedy = one.remedy or f"{OF_A_PACKAGE}, or write its path"
                 raise refuse(one.key, one.name, "is not on this machine", remedy)

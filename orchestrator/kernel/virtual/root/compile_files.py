@@ -29,7 +29,7 @@ def main() -> None:
                 compile_one(source, target, shown)
             except (
                 py_compile.PyCompileError
-            ):  # a template, or Python 2; a program that imports it gets the same error
+            ):  # a template, or a file of Python 2; a program that imports it gets the same error
                 os._exit(0)
             os._exit(0)
         if os.waitpid(child, 0)[1] != 0:

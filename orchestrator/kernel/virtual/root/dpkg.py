@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-# Directories of / that Debian has merged into /usr: files are listed under both names.
+# Directories of / that Debian has merged into /usr; dpkg lists files under both names.
 MERGED = ("bin", "sbin", "lib", "lib64", "lib32", "libx32")
 _FIELD = re.compile(
     r"^(Package|Status|Version|Architecture|Depends|Pre-Depends|Recommends|Provides|Priority|Section): (.*)$",
@@ -43,7 +43,7 @@ class Alternative:
 
     name: str
     link: str
-    choices: tuple[tuple[str, int, tuple[tuple[str, str, str], ...]], ...]  # links: name, place, target
+    choices: tuple[tuple[str, int, tuple[tuple[str, str, str], ...]], ...]  # each link: name, place, target
 
 
 class Database:

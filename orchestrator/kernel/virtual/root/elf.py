@@ -36,7 +36,7 @@ def needs(path: Path) -> Needs:
             return Needs()
     try:
         return _elf(path.read_bytes(), path)
-    except (struct.error, ValueError, IndexError):  # another word size, or no ELF file after all
+    except (struct.error, ValueError, IndexError):  # another word size, or not an ELF file
         return Needs()
 
 

@@ -15,7 +15,7 @@ from orchestrator.images.cpio import Entry, directory, file, link
 from orchestrator.kernel.virtual.root import elf
 from orchestrator.kernel.virtual.root.dpkg import Alternative, Database
 
-# first id of the accounts that packages make; Debian numbers them in the order of installation
+# The first id of the accounts that packages make; Debian numbers them in the order of installation.
 FIRST_ID = 900
 _MASTER = "usr/share/base-passwd"
 _CACHE = b"glibc-ld.so.cache1.1"
@@ -208,7 +208,7 @@ def loader_cache(found: Mapping[str, str]) -> Entry:
     system calls.
     """
     names = sorted(found, key=_as_the_loader_sorts, reverse=True)
-    start = 48 + 24 * len(names)  # struct cache_file_new and its file_entry_new, glibc's dl-cache.h
+    start = 48 + 24 * len(names)  # sizes of struct cache_file_new and file_entry_new (glibc's dl-cache.h)
     strings, entries = bytearray(), bytearray()
     for name in names:
         value = start + len(strings)

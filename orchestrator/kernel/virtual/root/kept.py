@@ -1,4 +1,4 @@
-"""The cache of closed roots: archives by the hash of their content, and the data of roots by request."""
+"""Caches closed roots: archives by the hash of their content, and the data of roots by request."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from orchestrator.kernel.virtual.root.dpkg import Database
 from orchestrator.kernel.virtual.root.places import LIBRARIES, LOCAL_LIBRARY, SEARCHED
 from orchestrator.kernel.virtual.root.wanted import Wanted
 
-MOST = 8  # archives that are kept, the last used ones; each has 60 to 400 MB
-IN_USE_S = 3600  # a lab that starts meanwhile still has to read its archives
+MOST = 8  # largest number of archives that are kept, those used last; each has 60 to 400 MB
+IN_USE_S = 3600  # s; a lab that starts meanwhile still has to read its archives
 _STATE = ("status", "info", "alternatives", "diversions")  # dpkg's files that change with each package
 
 Stamp = tuple[int, int, int, int, int]
@@ -48,7 +48,7 @@ class Kept:
         """Returns the cached root of a request; None if there is none or one of its files has changed."""
         try:
             found = Known(**json.loads((self.directory / f"{asked}.json").read_text()))
-        except (OSError, ValueError, TypeError):  # none yet, or of another form
+        except (OSError, ValueError, TypeError):  # nothing is cached yet, or in another form
             return None
         if not (self.directory / found.archive).exists():
             return None

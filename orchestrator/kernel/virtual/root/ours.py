@@ -18,9 +18,9 @@ from orchestrator.kernel.virtual.root.closed import interpreter
 from orchestrator.kernel.virtual.root.kept import Kept, stamp
 
 PACKAGES = ("orchestrator", "capture", "contract")  # packages that the lab process imports
-# Files of our code, and files that nodes run from it; other files beside them are no input of a run.
+# Suffixes of vNET's code, and of files that nodes run from it; other files beside them are no input of a run.
 SUFFIXES = {".py", ".sh", ".erl", ".j2", ".json", ".yaml"}
-CODE, IMAGES = "vnet/code", "vnet/images"  # in the guest
+CODE, IMAGES = "vnet/code", "vnet/images"  # directories in the guest
 
 
 def code_archive(code: Path, project: Path, kept: Kept) -> Path:

@@ -16,8 +16,8 @@ from orchestrator.kernel.virtual.root.dpkg import Database, present
 SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 LIBRARIES = ("/usr/local/lib", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib")
 MODULES = "/usr/lib/python3/dist-packages"
-LOCAL_LIBRARY = "/usr/local/lib"  # below it pythonX.Y/dist-packages, where pip installs for everybody
-MOST_LINKS = 40  # as the kernel's own bound (include/linux/namei.h: MAXSYMLINKS)
+LOCAL_LIBRARY = "/usr/local/lib"  # pip installs for all users below it, in pythonX.Y/dist-packages
+MOST_LINKS = 40  # the kernel's own limit (include/linux/namei.h: MAXSYMLINKS)
 
 
 @dataclass

@@ -14,11 +14,11 @@ from orchestrator.kernel.virtual.root.dpkg import Database, present
 from orchestrator.kernel.virtual.root.places import Closure
 from orchestrator.kernel.virtual.root.unclosed import Unclosed, Unfound
 
-# No program of a lab reads them, and dpkg may leave them out (path-exclude in dpkg.cfg(5)).
+# Files that no program of a lab reads, and that dpkg may leave out (path-exclude in dpkg.cfg(5)).
 LEFT_OUT = tuple(f"usr/share/{name}/" for name in ("doc", "man", "info", "locale", "lintian", "bug", "gnome"))
-BYTECODE = "__pycache__"  # bytecode can be older than its source
-BESIDE = "site-packages"  # packages outside the standard library of the lab process's Python
-FIRST_OF_SERVICES = 100  # numbers of accounts below are the same everywhere (Debian's policy, 9.2.2)
+BYTECODE = "__pycache__"  # left out, because bytecode can be older than its source
+BESIDE = "site-packages"  # left out: packages outside the standard library of the lab process's Python
+FIRST_OF_SERVICES = 100  # account numbers below this are the same everywhere (Debian's policy, 9.2.2)
 _SHORT = 16  # hexadecimal digits of a hash that a manifest names
 
 

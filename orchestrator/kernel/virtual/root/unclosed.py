@@ -1,5 +1,5 @@
-"""The error for files and programs that a lab in virtual time needs and its closed root cannot contain, with
-the topology's keys.
+"""Defines the error for files and programs that a lab in virtual time needs and its closed root cannot
+contain, with the topology's keys.
 """
 
 from __future__ import annotations

@@ -12,17 +12,17 @@ from typing import Literal
 from contract.plan import Node, Plan, Process
 
 TIMELINE = "timeline"
-# Shells and interpreters whose argument after -c is a script of theirs.
+# Shells and interpreters whose argument after -c is a script.
 SHELLS = ("sh", "bash", "dash")
 _TOKEN = re.compile(r"&&|\|\||[;|&\n(){}`]|[^\s;|&(){}<>\"'`$=,]+")
 _SEPARATORS = frozenset(["&&", "||", ";", "|", "&", "\n", "(", "{", "`"])
-# After these words comes another command; options and numbers between are passed over.
+# Commands that start another command, which follows them; options and numbers in between are skipped.
 _PREFIXES = (
     "exec time nohup timeout env nice ionice taskset xargs command eval stdbuf setsid chrt strace ! "
     "if then else elif fi while until do done esac"
 )
 _BEFORE = frozenset(_PREFIXES.split())
-# Commands among these that start the next word if they have no options.
+# Those of these commands that start the next word if they have no options.
 _STARTS = frozenset(["exec", "env", "nohup", "setsid", "time", "timeout"])
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"(?:^|(?<=[\s;|&(]))[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;|&($`]*)", re.MULTILINE)
@@ -30,7 +30,7 @@ _PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
 _IMPORT = re.compile(r"^\s*(?:import\s+([\w., \t]+)|from\s+(\w[\w.]*)\s+import\b)", re.MULTILINE)
 _LIBRARY = re.compile(r"\blib[\w+.-]+\.so(?:\.\d+)+")
 _COMMAND = re.compile(r"[A-Za-z_][\w.+-]*")
-_PLAIN = re.compile(r"[\w./+:=-]+")  # a word that a shell would leave as it is
+_PLAIN = re.compile(r"[\w./+:=-]+")  # a word that a shell leaves unchanged
 _FUNCTION = re.compile(r"([\w.+-]+)\s*\(\s*\)")
 # Built-in commands of a shell (dash(1), bash(1)), which need no file of that name.
 _OWN_WORDS = (
@@ -86,7 +86,8 @@ def of_plan(plan: Plan) -> list[Wanted]:
 
 
 def _of_node(node: Node, place: str) -> Iterator[Wanted]:
-    from orchestrator.software.registry import KINDS  # the doctor, which has no pydantic, loads this module
+    # imported here, because the doctor, which lacks pydantic, loads this module
+    from orchestrator.software.registry import KINDS
 
     for mode, paths in (("read", node.mounts_read), ("write", node.mounts_write)):
         for path in paths:
@@ -115,7 +116,7 @@ def _of_process(process: Process, at: str, own: bool) -> Iterator[Wanted]:
         if directory.startswith("/"):
             yield Wanted(directory.rstrip("/"), "libraries", key["env"])
     made = {one.path for one in process.files}
-    elsewhere = "PATH" in process.env  # the closed root does not search the program's own PATH
+    elsewhere = "PATH" in process.env  # the closed root does not search a PATH that the program sets itself
     for argv, place in ((process.argv, key["command"]), (process.ready.command or (), key["ready"])):
         for one in _of_argv(argv, place) if argv else ():
             given = one.name in made or (elsewhere and one.kind == "command")
@@ -196,7 +197,7 @@ def commands(text: str, key: str, begins: bool = False) -> Iterator[Wanted]:
         elif word.startswith("/"):
             yield Wanted(word, "program", key, must=first)
             wanted = False
-        elif word[0].isdigit():  # a time
+        elif word[0].isdigit():  # the argument is a duration
             continue
         elif not word.startswith("-"):
             wanted = False
@@ -210,7 +211,7 @@ def modules(text: str, key: str) -> Iterator[Wanted]:
     for several, one in _IMPORT.findall(text):
         for name in (several or one).split(","):
             yield Wanted(name.split()[0].partition(".")[0], "module", key)
-    for name in _LIBRARY.findall(text):  # ctypes.CDLL("libzmq.so.5")
+    for name in _LIBRARY.findall(text):  # such as ctypes.CDLL("libzmq.so.5")
         yield Wanted(name, "library", key)
 
 

@@ -1,5 +1,6 @@
-//! Reads header blocks of HTTP/2 (HPACK, RFC 7541) for the fields that tell a request or an answer. The
-//! dynamic table keeps of each entry its size, and the value of these fields alone.
+//! Reads header blocks of HTTP/2 (HPACK, RFC 7541) and finds the fields that distinguish requests and
+//! answers. The dynamic table stores only the size of each entry, and the value if the entry is one of these
+//! fields.
 
 use std::collections::VecDeque;
 
@@ -16,7 +17,7 @@ pub enum Field {
 
 /// The number of entries of the static table (RFC 7541, appendix A).
 const STATIC: u64 = 61;
-/// The size of the dynamic table before its first update, and the largest that is followed.
+/// The size in bytes of the dynamic table before its first update; larger tables are not followed.
 const FIRST_SIZE: usize = 4096;
 const LARGEST_SIZE: usize = 1 << 16;
 /// The size of an entry beside its name and value (RFC 7541, 4.1).
@@ -191,7 +192,7 @@ impl Hpack {
         self.shrink();
     }
 
-    /// Drops the oldest entries until the rest fits.
+    /// Drops the oldest entries until the others fit.
     fn shrink(&mut self) {
         while self.size > self.largest
             && let Some(oldest) = self.entries.pop_back()

@@ -1,10 +1,11 @@
-//! Finds the host's paths that nodes must not see: directories of / that are no system directories (homes,
-//! data, mounted disks), and, in system directories that can hold secrets, each file that not all users may
-//! read, each directory that not all users may list and enter, and each socket and FIFO.
+//! Finds the host's paths that nodes must not see. In / these are the directories that are no system
+//! directories (homes, data, mounted disks), and files that not all users may read. In the directories of
+//! `SEARCHED` these are each file that not all users may read, each directory that not all users may list
+//! and enter, and each socket and FIFO.
 //!
-//! A node's programs are root for the file system, so modes do not refuse them access. The result is the same
-//! whether root or an ordinary user starts the lab, since no directory is searched that some user cannot
-//! list.
+//! A node's programs are root for the file system, so modes do not refuse them access. The result is the
+//! same whether root or an ordinary user starts the lab, since no directory is searched that some user
+//! cannot list.
 
 use std::fs::{self, DirEntry, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -14,7 +15,8 @@ use std::path::{Path, PathBuf};
 const SYSTEM: [&str; 12] = [
     "bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "var", "opt", "nix", "gnu",
 ];
-/// System directories that can hold secrets; only these are searched for files and directories to hide.
+/// System directories that can hold secrets; the search for secret files and directories covers these and
+/// the entries of / itself.
 const SEARCHED: [&str; 4] = ["/etc", "/var", "/opt", "/usr/local/etc"];
 /// Directories with the contents of public packages only, which are not searched.
 const PUBLIC: [&str; 3] = ["/var/lib/dpkg/info", "/var/lib/apt", "/var/cache/apt"];

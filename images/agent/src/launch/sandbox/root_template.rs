@@ -303,7 +303,7 @@ fn hide(hidden: &[PathBuf], shared: &[SharedPath], nodes: &Path) -> Res<()> {
                     .and_then(|()| tree::change(path, tree::RDONLY, 0, false))
             }
             Ok(about) => tree::bind(if about.is_dir() { directory } else { file }, path),
-            // The path has vanished since the search.
+            // The path was removed after the search.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
             Err(e) => Err(e),
         };

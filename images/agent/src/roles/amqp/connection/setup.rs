@@ -42,7 +42,7 @@ impl Step {
             (Self::Consume, _, Some(consume)) => {
                 methods::consume(out, queue, consume.acknowledge);
             }
-            // The broker begins, or the specification has no such side.
+            // The broker begins this step, or the specification has no request for it.
             _ => {}
         }
     }
