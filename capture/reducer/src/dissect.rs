@@ -29,7 +29,7 @@ pub const UNKNOWN: u16 = 0;
 const KIND_BITS: u32 = 10;
 
 /// All dissectors; the index of a dissector is its protocol's number.
-static ALL: [Dissector; 18] = [
+static ALL: &[Dissector] = &[
     mqtt::DISSECTOR,
     vnet::DISSECTOR,
     dns::DISSECTOR,
