@@ -44,6 +44,7 @@ MODULES = {
     "udp": KindModule("udp", "udp"),
     "tcp": KindModule("tcp", "tcp"),
     "http": KindModule("http", "http"),
+    "coap": KindModule("coap", "coap"),
     "bulk": KindModule("bulk", "bulk"),
     "zeromq": KindModule("zeromq.kind", "zeromq"),
     "frr": KindModule("frr.kind", "frr"),

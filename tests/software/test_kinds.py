@@ -54,6 +54,10 @@ ROWS = {
         "{s: {http: {listen: 80, tls: lab}}}",
         "{c: {http: {to: server, tls: lab, request: {size: 100 B, reply: 400 B, rate: 5 /s}}}}",
     ),
+    "coap": (
+        "{s: {coap: {listen: 5683, notify: {size: 100 B, rate: 2 /s}}}}",
+        "{c: {coap: {to: server, observe: true, request: {size: 100 B, reply: 4 kB, rate: 5 /s}}}}",
+    ),
     "zeromq": (
         "{s: {zeromq: {router: 5555, request: {size: 1699 B, reply: 1699 B, rate: 5 /s}}}}",
         "{c: {zeromq: {dealer: server}}}",

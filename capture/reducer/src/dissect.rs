@@ -5,6 +5,7 @@
 //! protocol's message types and counts the bytes of the protocol's own headers.
 
 mod amqp;
+mod coap;
 mod dns;
 mod head;
 mod http;
@@ -48,6 +49,7 @@ static ALL: &[Dissector] = &[
     redis::DISSECTOR,
     postgresql::DISSECTOR,
     http2::DISSECTOR,
+    coap::DISSECTOR,
 ];
 
 /// The dissectors of the two directions of a connection, which may share state.

@@ -68,6 +68,7 @@ roles! {
     tcp: "http", "tcp"; fuzz
     udp: "udp"
     zeromq: "zeromq"
+    coap: "coap"; fuzz
 }
 
 /// Passes bytes of a peer to the parser of a role, which `which` selects, without a socket.
