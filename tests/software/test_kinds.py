@@ -29,6 +29,11 @@ ROWS = {
     "aedes": ("{s: {broker: aedes, users: {a: b}}}", "{}"),
     "amqtt": ("{s: {broker: amqtt, port: 1885}}", "{}"),
     "moquette": ("{s: {broker: moquette, persistence: true}}", "{}"),
+    "nats-server": ("{s: {broker: nats-server, port: 4223, users: {a: b}}}", "{}"),
+    "nats": (
+        "{b: {broker: nats-server}, s: {nats: {broker: server, subscribe: [m.>]}}}",
+        '{c: {nats: {broker: server, publish: {subject: "m.{index}", rate: 3 /s}}}}',
+    ),
     "mqtt": (
         "{b: {broker: mosquitto}, s: {mqtt: {broker: server, subscribe: [{topic: m/#, qos: 1}]}}}",
         '{c: {mqtt: {broker: server, publish: {topic: "m/{index}", qos: 1, rate: 3 /s}}}}',

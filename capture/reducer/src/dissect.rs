@@ -12,6 +12,7 @@ mod http;
 mod http2;
 mod iec61850;
 mod mqtt;
+mod nats;
 mod pgm;
 mod ports;
 mod postgresql;
@@ -50,6 +51,7 @@ static ALL: &[Dissector] = &[
     postgresql::DISSECTOR,
     http2::DISSECTOR,
     coap::DISSECTOR,
+    nats::DISSECTOR,
 ];
 
 /// The dissectors of the two directions of a connection, which may share state.

@@ -69,6 +69,7 @@ roles! {
     udp: "udp"
     zeromq: "zeromq"
     coap: "coap"; fuzz
+    nats: "nats"; fuzz
 }
 
 /// Passes bytes of a peer to the parser of a role, which `which` selects, without a socket.
