@@ -11,7 +11,7 @@ mod peers;
 mod rate_limits;
 mod rates_wanted;
 mod resume;
-mod sends;
+pub mod sends;
 pub mod socket;
 #[cfg(test)]
 mod testing;
@@ -19,6 +19,7 @@ mod testing;
 use crate::os::Res;
 use crate::proto::{Item, Totals};
 use std::os::fd::RawFd;
+use std::sync::OnceLock;
 
 pub trait Role {
     /// Sets t0, from which the offsets of the plan count; a second call changes nothing.
@@ -43,7 +44,8 @@ fn earliest<const N: usize>(times: [Option<i64>; N]) -> Option<i64> {
     times.into_iter().flatten().min()
 }
 
-type Arm = fn(Item) -> Res<Box<dyn Role>>;
+/// Creates a role for an item of `workload`.
+pub type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// Declares the modules of the roles, and lists the kinds of software that each has, with the function that
 /// creates ("arms") a role of them: it checks the specification and binds listening sockets; a role sends
@@ -78,12 +80,33 @@ pub fn fuzz(which: u8, bytes: &[u8]) {
     FUZZED[usize::from(which) % FUZZED.len()](bytes);
 }
 
+/// The roles that another binary has added.
+static ADDED: OnceLock<&[(&str, Arm)]> = OnceLock::new();
+
+/// Adds roles for further kinds of software, once in a process; an error if one of them has a role already.
+pub fn add(roles: &'static [(&'static str, Arm)]) -> Res<()> {
+    let mut names: Vec<&str> = kinds().chain(roles).map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|two| two[0] == two[1]) {
+        let name = twice[0];
+        return Err(format!(
+            "kind \"{name}\" has two roles; give one of them another name"
+        ));
+    }
+    let said = "roles were added before; add all of them at once".to_owned();
+    ADDED.set(roles).map_err(|_| said)
+}
+
+fn kinds() -> impl Iterator<Item = &'static (&'static str, Arm)> {
+    KINDS.iter().chain(ADDED.get().copied().unwrap_or_default())
+}
+
 /// Creates the role of an item of `workload`; an error for an unknown kind, or if the kind refuses the
 /// settings.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     let (name, kind) = (item.software.name.clone(), item.software.kind.as_str());
-    let Some((_, arm)) = KINDS.iter().find(|(known, _)| *known == kind) else {
-        let mut known: Vec<&str> = KINDS.iter().map(|(known, _)| *known).collect();
+    let Some((_, arm)) = kinds().find(|(known, _)| *known == kind) else {
+        let mut known: Vec<&str> = kinds().map(|(known, _)| *known).collect();
         known.sort_unstable();
         return Err(format!(
             "software {name}: kind: \"{kind}\" is no role of the agent; write one of {known:?}"
