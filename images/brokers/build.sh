@@ -5,8 +5,8 @@
 set -euo pipefail
 HERE=$(cd "$(dirname "$0")" && pwd)
 PLACE=${VNET_BROKERS:-/usr/local/lib/vnet/brokers}
-declare -A VERSION=([rumqttd]=0.20.0 [mochi]=v2.7.9 [aedes]=1.2.0 [amqtt]=0.12.1 [moquette]=0.17)
-declare -A NEEDS=([rumqttd]=cargo [mochi]=go [aedes]=npm [amqtt]=/usr/bin/python3 [moquette]=mvn)
+declare -A VERSION=([rumqttd]=0.20.0 [mochi]=v2.7.9 [aedes]=1.2.0 [amqtt]=0.12.1 [moquette]=0.17 [nats]=v2.15.2)
+declare -A NEEDS=([rumqttd]=cargo [mochi]=go [aedes]=npm [amqtt]=/usr/bin/python3 [moquette]=mvn [nats]=go)
 
 fail() { echo "brokers: $1" >&2; exit 1; }
 
@@ -16,13 +16,15 @@ make_rumqttd() { cargo install --quiet --version "${VERSION[rumqttd]}" --root "$
 # The program that reads a configuration file is the module's cmd/docker. Its bytes are the same wherever it is built.
 make_mochi() { mkdir -p "$1/bin"; GOBIN=$1/bin CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' "github.com/mochi-mqtt/server/v2/cmd/docker@${VERSION[mochi]}"; mv "$1/bin/docker" "$1/bin/mochi"; }
 
+make_nats() { mkdir -p "$1/bin"; GOBIN=$1/bin CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' "github.com/nats-io/nats-server/v2@${VERSION[nats]}"; }
+
 make_aedes() { mkdir -p "$1"; cp "$HERE"/aedes/package*.json "$1"; (cd "$1" && npm ci --silent --no-audit --no-fund --ignore-scripts); }
 
 make_amqtt() { /usr/bin/python3 -m pip install --quiet --no-compile --require-hashes --root-user-action ignore --target "$1/site" -r "$HERE/amqtt.txt"; rm -rf "$1/site/bin"; }
 
 make_moquette() { mkdir -p "$1"; mvn -q -f "$HERE/moquette/pom.xml" dependency:copy-dependencies -DoutputDirectory="$1/jars" -DincludeScope=runtime; }
 
-for name in "${@:-rumqttd mochi aedes amqtt moquette}"; do
+for name in "${@:-rumqttd mochi aedes amqtt moquette nats}"; do
   for one in $name; do
     [ -n "${VERSION[$one]:-}" ] || fail "\"$one\" is not one of ${!VERSION[*]}"
     target=$PLACE/$one
