@@ -23,6 +23,10 @@ from .vms import has_disk
 NODE_BYTES = 1_000_000
 CAPTURE_BYTES = 20_000_000  # tcpdump with its buffers: 19.5 MB
 LAB_BYTES = 70_000_000  # at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
+# What a session beyond the first ones adds to its node: agent, both ends of its connection, its share of the
+# plan. Measured in virtual time from 1,000 to 4,000 MQTT sessions: 37 kB each, with the broker's share.
+SESSION_BYTES = 40_000
+ROOM_FOR_SESSIONS = 16  # which NODE_BYTES has room for
 NODE_FILES = 1  # files that the launcher opens for each node: the node's socket
 SAMPLED_FILES = 2  # files that its sampler, another process, opens for each node: CPU time and memory
 OWN_FILES = 64
@@ -107,6 +111,7 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
     programs = sum(s.process is not None for s in software)
     memory = LAB_BYTES + CAPTURE_BYTES * len(plan.captures) + sum(c.memory_bytes for c in costs)
     memory += sum(NODE_BYTES if n.vm is None else VM_BYTES + n.vm.memory_bytes for n in plan.nodes)
+    memory += SESSION_BYTES * sum(_sessions_without_room(node) for node in plan.nodes)
     yield Prediction("memory", "lab", float(memory), "B")
     if disks := sum(n.vm is not None and has_disk(n.vm.image) for n in plan.nodes):
         yield Prediction("disks", "lab", float(disks * DISK_BYTES), "B")
@@ -121,6 +126,10 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
         elsewhere.update(cost.files_at)
     for role, files in elsewhere.items():
         yield Prediction("open files", role, float(OWN_FILES + files), "files")
+
+
+def _sessions_without_room(node: Node) -> int:
+    return max(sum(s.session is not None for s in node.software) - ROOM_FOR_SESSIONS, 0)
 
 
 def _neighbours(plan: Plan, of_nodes: Iterable[Sequence[Costs]]) -> Prediction:

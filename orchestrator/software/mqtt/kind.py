@@ -84,6 +84,7 @@ KIND = Kind(
         "MqttOptions": "software.NAME.mqtt: an MQTT client",
         "Publish": "mqtt.publish",
         "PayloadSizes": "mqtt.publish.payload_sizes",
+        "SparkplugNode": "mqtt.publish.sparkplug",
         "Will": "mqtt.will",
         "Backoff": "mqtt.backoff",
         "Churn": "mqtt.churn",
