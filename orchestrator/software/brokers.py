@@ -58,6 +58,18 @@ class Service:
     own_config: bool = False  # a configuration of the user's own, which may use other certificates
 
 
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Messages that a broker forwards to another one: its node, its port (None: that of the broker there), a
+    filter of topics and the highest QoS.
+    """
+
+    to: str
+    port: int | None
+    topic: str
+    qos: int
+
+
 class Serving(Base):
     """The base of all models of broker software in a topology file."""
 
@@ -80,6 +92,10 @@ class Serving(Base):
     @abstractmethod
     def services(self) -> Mapping[str, Service]:
         """Returns the broker's services by protocol, under the names that the reducer uses."""
+
+    def forwards(self, node: str) -> tuple[Forward, ...]:
+        """Returns what the broker, on this node, forwards to other brokers."""
+        return ()
 
 
 def check_own_setup(report: Checks, path: Path, broker: Serving, rendered: Iterable[str]) -> None:
@@ -139,6 +155,16 @@ def check_features(
     for path, feature, remedy in used:
         if service is not None and (why := service.lacks.get(feature)):
             report.add(path, feature, f"the broker of {node} cannot do it: {why}", remedy)
+
+
+def forwards_at(scene: Scene, node: str, port: int, protocol: str) -> tuple[Forward, ...]:
+    """Returns what the broker with this port on a node forwards to others."""
+    models = [placed.model for placed in scene.placed[node] if isinstance(placed.model, Serving)]
+    for model in models:
+        service = model.services().get(protocol)
+        if service is not None and service.port == port:
+            return model.forwards(node)
+    return ()
 
 
 def port_at(scene: Scene, node: str, port: int | None, protocol: str) -> int:

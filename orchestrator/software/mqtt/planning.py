@@ -17,6 +17,7 @@ from ..scene import Placed, Scene
 from ..sending import make_flow
 from .file import PROTOCOL, Absence, MqttOptions, Publish, Subscription, spoken
 from .payloads import content_spec, planned_payload
+from .reach import reached, receivers
 from .requests import requesting, unanswered
 from .sessions import client_id, session_spec
 from .sparkplug import DATA, node_spec, topic_of
@@ -177,8 +178,9 @@ def _publishing(scene: Scene, client: Placed, planned: Planned, subscriptions: S
     wanted = mqtt.publish
     assert wanted is not None
     broker, topic = _broker(scene, mqtt), _topic(scene, client, wanted)
-    heard = subscriptions.to(broker, topic, client.endpoint)
-    groups, mixed = _groups(subscriptions.shared(broker, topic), heard)
+    brokers = list(reached(scene, mqtt.broker, mqtt.port, topic))
+    heard, shared = receivers(subscriptions, brokers, topic, client.endpoint)
+    groups, mixed = _groups(shared, heard)
     expires = wanted.message_expiry is not None
     owed: dict[Delivery, tuple[str, ...]] = dict(deliveries(broker, topic, wanted.qos, heard, expires))
     owed |= {group.delivery(wanted.qos, expires): (group.name,) for group in groups}
