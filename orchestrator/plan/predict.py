@@ -124,7 +124,11 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
     elsewhere: Counter[str] = Counter()
     for cost in costs:
         elsewhere.update(cost.files_at)
-    for role, files in elsewhere.items():
+    most: dict[str, int] = {}
+    for name, files in elsewhere.items():
+        role = name.partition(" ")[0]
+        most[role] = max(most.get(role, 0), files)
+    for role, files in most.items():
         yield Prediction("open files", role, float(OWN_FILES + files), "files")
 
 

@@ -190,10 +190,10 @@ class Traffic:
     answer_bytes: int
 
 
-def client_costs(memory_bytes: int, flows: Sequence[Flow], traffic: Traffic) -> Costs:
+def client_costs(memory_bytes: int, flows: Sequence[Flow], traffic: Traffic, at: str = "") -> Costs:
     """Returns an upper estimate of a client's costs. The packets are counted at a capture point that sees
     each message twice: on the way to the broker and on the way from it. `memory_bytes` is the memory that the
-    broker needs for the client.
+    broker needs for the client; `at` tells brokers apart, each of which has open files of its own.
     """
     connection_packets, connection_bytes = traffic.connection
     packets: list[tuple[float, int]] = [(connection_packets, TCP_HEADERS_BYTES + connection_bytes)]
@@ -206,4 +206,6 @@ def client_costs(memory_bytes: int, flows: Sequence[Flow], traffic: Traffic) -> 
             length = TCP_HEADERS_BYTES + traffic.message_bytes + len(flow.topic) + flow.reply.bytes
             packets.append((messages, length))
             packets.append((messages * traffic.answers, TCP_HEADERS_BYTES + traffic.answer_bytes))
-    return Costs(memory_bytes=memory_bytes, files_at={"broker": 1}, peers=1, packets=tuple(packets))
+    return Costs(
+        memory_bytes=memory_bytes, files_at={f"broker {at}".rstrip(): 1}, peers=1, packets=tuple(packets)
+    )

@@ -43,7 +43,9 @@ class Costs:
     """
 
     memory_bytes: int = 0  # memory of the software's program and, because of it, of other programs
-    files_at: Mapping[str, int] = field(default_factory=dict)  # role of the other end -> open files there
+    files_at: Mapping[str, int] = field(
+        default_factory=dict
+    )  # role of the other end, and which -> open files there
     peers: int = 0  # nodes that it talks to
     one_copy: bool = False  # multicast: a message leaves once, however many receivers it has
     packets: tuple[

@@ -58,7 +58,7 @@ def _costs(software: Software, flows: Sequence[Flow]) -> Costs:
     message = 5 + record + (_properties(spec["publish"]) if flows else 0)
     answers = 2 * _HANDSHAKE_PACKETS[qos] + 1
     traffic = Traffic((packets, -(-octets // packets)), message, answers, 4 + record)
-    return client_costs(MEMORY_AT_BROKER_BYTES, flows, traffic)
+    return client_costs(MEMORY_AT_BROKER_BYTES, flows, traffic, f"{spec['broker']}:{spec['port']}")
 
 
 def _properties(publish: Mapping[str, Any]) -> int:
