@@ -24,7 +24,7 @@ NODE_BYTES = 1_000_000
 CAPTURE_BYTES = 20_000_000  # tcpdump with its buffers: 19.5 MB
 LAB_BYTES = 70_000_000  # at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
 # What a session beyond the first ones adds to its node: agent, both ends of its connection, its share of the
-# plan. Measured in virtual time from 1,000 to 4,000 MQTT sessions: 37 kB each, with the broker's share.
+# plan. Measured in virtual time from 1,000 to 4,000 sessions: 37 kB each, with the broker's share.
 SESSION_BYTES = 40_000
 ROOM_FOR_SESSIONS = 16  # which NODE_BYTES has room for
 NODE_FILES = 1  # files that the launcher opens for each node: the node's socket

@@ -61,13 +61,13 @@ class Service:
 @dataclass(frozen=True, slots=True)
 class Forward:
     """Messages that a broker forwards to another one: its node, its port (None: that of the broker there), a
-    filter of topics and the highest QoS.
+    filter of topics and the highest level of guarantee that the way keeps.
     """
 
     to: str
     port: int | None
     topic: str
-    qos: int
+    level: int
 
 
 class Serving(Base):

@@ -28,7 +28,7 @@ def reached(scene: Scene, node: str, port: int | None, topic: str) -> Iterator[t
         for forward in forwards_at(scene, *here, PROTOCOL):
             there = forward.to, port_at(scene, forward.to, forward.port, PROTOCOL)
             if there not in qos_at and matches(forward.topic, topic):
-                qos_at[there] = min(qos_at[here], forward.qos)
+                qos_at[there] = min(qos_at[here], forward.level)
                 waiting.append(there)
 
 
