@@ -21,7 +21,7 @@ from contract import manifest
 
 CONNECTIONS = int(os.environ.get("CONNECTIONS", "100000"))
 SECONDS = int(os.environ.get("SECONDS", "60"))
-CONNECTS, RATE = 4000, 2000  # attempted connections a second, and messages a second, of all
+CONNECTS, RATE = 2000, 2000  # attempted connections a second, and messages a second, of all
 PORTS = 28_000  # of one address: net.ipv4.ip_local_port_range
 SPARE_FILES = 500  # of a process: its log, its sockets to the node
 NODES = """\
