@@ -25,7 +25,7 @@ CAPTURE_BYTES = 20_000_000  # memory of tcpdump with its buffers: 19.5 MB
 # memory at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
 LAB_BYTES = 70_000_000
 # Memory that a session beyond `ROOM_FOR_SESSIONS` adds to its node: agent, both ends of its connection, its
-# share of the plan. Measured in virtual time from 1,000 to 4,000 sessions: 37 kB each, with the broker's share.
+# share of the plan. Measured in virtual time from 1,000 to 4,000 sessions: 37 kB each, the broker's included.
 SESSION_BYTES = 40_000
 ROOM_FOR_SESSIONS = 16  # number of sessions whose memory NODE_BYTES includes
 NODE_FILES = 1  # files that the launcher opens for each node: its socket
