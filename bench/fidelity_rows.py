@@ -152,7 +152,7 @@ def padhye(run: Path) -> Pair:
 
 
 PACKETS, BYTES = dissected("", "frame.number"), dissected("wire_bytes", "frame.len")
-ROWS = (
+ROWS: tuple[Row, ...] = (
     Row("round-trip", "median round trip", "ms", "ping", 0.02, round_trip),
     Row("transfer", "goodput over 10 Mbit/s", "Mbit/s", "iperf3", 0.01, transferred),
     Row("queue-bytes", "bytes through a queue", "B", "`tc -s`", 0.0, queue("bytes")),
