@@ -79,9 +79,13 @@ def refusal(column: str, file: Path, out: Path) -> str:
 
 
 def unimpaired(place: Path) -> Path:
-    """Writes the lab's file without impairments of links; returns its path."""
+    """Writes the lab's file without impairments of links, and without the greedy transfer, which would take
+    whole cores then; returns its path.
+    """
     yaml = YAML(typ="safe")
     data = yaml.load(TOPOLOGY)
+    for node in data["links"].pop("padhye")["between"]:
+        del data["nodes"][node]
     data["links"] = {name: {"between": link["between"]} for name, link in data["links"].items()}
     path = place / TOPOLOGY.name
     yaml.dump(data, path)
