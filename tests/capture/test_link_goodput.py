@@ -26,7 +26,7 @@ class Samples(Evidence):
     counts: tuple[tuple[float, int], ...] = ()
 
     @property
-    def links(self) -> pl.DataFrame:  # type: ignore[override]
+    def links(self) -> pl.DataFrame:
         rows = [("wan", "forward", round(at * S), size) for at, size in self.counts]
         return pl.DataFrame(rows, schema=["link", "direction", "t_ns", "bytes"], orient="row")
 
