@@ -146,8 +146,10 @@ SLOWER := $(addprefix tests/,capture/test_join_properties.py capture/test_reduce
 check-fast: setup
 	@$(PY) tests/parts.py --side-by-side 2 "unit and golden tests: CI=true PYTHONPATH=tests/order $(PY) -m pytest -p longest_first $(SIDE_BY_SIDE) 2 $(FAST) $(call BUT,$(SLOWER))" $(CHECKS)
 
+# The agent's roles are modules that a macro declares, and cargo fmt does not see those.
+ROLES = $(wildcard images/agent/src/roles/*.rs images/agent/src/roles/*/mod.rs)
 CHECKS = "format: $(VENV)/bin/ruff format --check ." "lint: $(VENV)/bin/ruff check ." "types: $(VENV)/bin/mypy" \
-  "imports: $(VENV)/bin/lint-imports" "Rust's format: cargo fmt --check" \
+  "imports: $(VENV)/bin/lint-imports" "Rust's format: cargo fmt --check && rustfmt --edition 2024 --check $(ROLES)" \
   "Rust's lint: cargo clippy --release --locked --all-targets --all-features --quiet -- -D warnings" \
   "the page's types: make --no-print-directory types"
 # Makes the goldens again in the bare Debian in which CI compares them (docs/virtual-time.md): `make goldens REASON="why they change"`. Root.
@@ -177,6 +179,7 @@ types:
 format:
 	$(VENV)/bin/ruff format .
 	cargo fmt
+	rustfmt --edition 2024 $(ROLES)
 	$(PY) docs/wrap.py
 
 # Changes COUNT shipped topologies at random, and files of run directories for SECONDS, from a SEED on;

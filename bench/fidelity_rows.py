@@ -33,7 +33,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure: its values in real and in virtual time, and the largest difference allowed."""
+    """A figure: its values in real and in virtual time, and the largest difference allowed, relative to the
+    other program's. `impaired`: it needs delay, loss or rate of a link.
+    """
 
     key: str
     figure: str
@@ -41,6 +43,7 @@ class Row:
     against: str
     bound: float
     read: Callable[[Path], Pair]
+    impaired: bool = True
 
     def holds(self, pair: Pair) -> bool:
         return abs(pair.ours - pair.theirs) <= self.bound * abs(pair.theirs)
@@ -148,15 +151,16 @@ def padhye(run: Path) -> Pair:
     return Pair(ours, per_s * SEGMENT_BYTES * 8 / 1e6)
 
 
-ROWS = (
+PACKETS, BYTES = dissected("", "frame.number"), dissected("wire_bytes", "frame.len")
+ROWS: tuple[Row, ...] = (
     Row("round-trip", "median round trip", "ms", "ping", 0.02, round_trip),
     Row("transfer", "goodput over 10 Mbit/s", "Mbit/s", "iperf3", 0.01, transferred),
     Row("queue-bytes", "bytes through a queue", "B", "`tc -s`", 0.0, queue("bytes")),
     Row("queue-packets", "packets through a queue", "", "`tc -s`", 0.0, queue("packets")),
-    Row("interface", "bytes that a node sent", "B", "/proc/net/dev", 0.0, interface),
-    Row("capture-packets", "captured packets", "", "tshark", 0.0, dissected("", "frame.number")),
-    Row("capture-bytes", "captured bytes", "B", "tshark", 0.0, dissected("wire_bytes", "frame.len")),
-    Row("published", "published messages", "", "`$SYS` of mosquitto", 0.0, published),
+    Row("interface", "bytes that a node sent", "B", "/proc/net/dev", 0.0, interface, impaired=False),
+    Row("capture-packets", "captured packets", "", "tshark", 0.0, PACKETS, impaired=False),
+    Row("capture-bytes", "captured bytes", "B", "tshark", 0.0, BYTES, impaired=False),
+    Row("published", "published messages", "", "`$SYS` of mosquitto", 0.0, published, impaired=False),
     Row("lindley", "mean latency of Poisson arrivals", "ms", "Lindley's recursion", 0.01, lindley),
     Row("md1", "mean latency of Poisson arrivals", "ms", "M/D/1", 0.15, md1),
     Row("burst", "the last of a burst", "ms", "burst through a rate", 0.01, burst),

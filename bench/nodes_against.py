@@ -58,7 +58,9 @@ def bring_up(checkout: Path, count: int) -> Took:
         sandbox.AGENT = checkout / "target/release/vnet-agent"
         launcher = sandbox.Launcher(Path(place))
         start = time.monotonic()
-        launcher.ask(op="create", core=None, nodes=nodes, sandbox=contained)
+        # Before the renaming of the launcher's fields, `sandbox` was `walls`, and `hidden` was `hides`.
+        former = {**contained, "hides": contained["hidden"]}
+        launcher.ask(op="create", core=None, nodes=nodes, sandbox=contained, walls=former)
         created = time.monotonic()
         for name in names:  # a program in each, so that each gets its own file systems
             launcher.ask(op="exec", node=name, argv=["/bin/true"], env={}, tty=None)

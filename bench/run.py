@@ -26,6 +26,7 @@ SCRIPTS = (
     "frames.py",
     "messages.py",
     "mqtt_sessions.py",
+    "mqtt_connections.py",
     "gateway.py",
     "cooperation.py",
     "amqp.py",

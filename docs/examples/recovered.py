@@ -7,6 +7,7 @@ figure's table. A figure is as exact as it is shown there; a cell without an int
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import re
 from collections.abc import Callable, Iterator
@@ -15,6 +16,8 @@ from pathlib import Path
 import published
 
 from reports.metrics.metric import OF, Of
+from reports.papers.industrial_ethernet_substation.delays import ALONE, FTP
+from reports.papers.industrial_ethernet_substation.tables import NAMES
 
 HERE = Path(__file__).resolve().parent
 NUMBER = re.compile(r"^(-?[\d,]+(?:\.\d+)?)(?: ± ([\d,]+(?:\.\d+)?))?$")
@@ -40,71 +43,9 @@ OF_UDP = {
 }
 
 
-# The claims whose reasons have figures: their texts, their series, and the figures in their order.
-UP, DOWN, BAY = "pisa-controller", "controller-pisa", "ct-protection"
-TO_BUSBAR, FROM_BUSBAR = "ct-busbar", "busbar-cb"
-Figures = tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...]
-OF_SUBSTATIONS: dict[str, Figures] = {
-    "flat": (
-        (
-            "Without files the delay from the PISA to the controller is just below 0.3 ms.",
-            "pisa 200 us",
-            (("alone_delay_mean", UP),),
-        ),
-        (
-            "Beside an FTP upload the delay from the PISA to the controller increases to about 0.85 ms.",
-            "pisa 200 us",
-            (("ftp_delay_mean", UP),),
-        ),
-        (
-            "Beside an FTP download the delay from the controller to the PISA increases by about 50 us.",
-            "pisa 200 us",
-            (("alone_delay_mean", DOWN), ("ftp_delay_mean", DOWN)),
-        ),
-    ),
-    "bays": (
-        (
-            "Heavy FTP traffic increases the delays within a bay by less than 20 us.",
-            "pisa 100 us, busbar 20 us",
-            (("alone_delay_max", BAY), ("ftp_delay_max", BAY)),
-        ),
-        (
-            "The largest from the protection unit to the circuit breaker is about the same.",
-            "pisa 100 us, busbar 20 us",
-            (("alone_delay_max", "protection-cb"),),
-        ),
-        (
-            "The largest delay from a CT/VT PISA to the busbar is about 180 us.",
-            "pisa 100 us, busbar 20 us",
-            (("alone_delay_max", TO_BUSBAR),),
-        ),
-        (
-            "The largest from the busbar to a circuit breaker is about 170 us.",
-            "pisa 100 us, busbar 20 us",
-            (("alone_delay_max", FROM_BUSBAR),),
-        ),
-        (
-            "Heavy FTP traffic leaves the delay to the busbar below 300 us.",
-            "pisa 100 us, busbar 20 us",
-            (("ftp_delay_max", TO_BUSBAR),),
-        ),
-        (
-            "Heavy FTP traffic leaves the delay from the busbar to a circuit breaker below 300 us.",
-            "pisa 100 us, busbar 20 us",
-            (("ftp_delay_max", FROM_BUSBAR),),
-        ),
-        (
-            "With slower nodes the steady state is of the same order of magnitude.",
-            "pisa 200 us, busbar 25 us",
-            (("alone_delay_mean", TO_BUSBAR),),
-        ),
-        (
-            "With slower nodes the transient behaviour is very bad.",
-            "pisa 200 us, busbar 25 us",
-            (("alone_delay_max", TO_BUSBAR), ("ftp_delay_max", TO_BUSBAR)),
-        ),
-    ),
-}
+# The tables of delays by the scenario: their captions begin so and end with the series.
+OF_SUBSTATIONS = {"flat": "Figure 3.", "bays": "Figures 5 to 7."}
+DELAYS = {"mean": "mean", "99 %": "p99", "largest": "max"}
 
 
 def shown(cell: str) -> Shown | None:
@@ -159,12 +100,24 @@ def _models(example: str) -> Iterator[tuple[object, ...]]:
 
 
 def _substation(example: str) -> Iterator[tuple[object, ...]]:
-    known = {text: reason for text, _, reason in published.judged(example)}
     scenario = example.removeprefix("substation-")
-    for text, series, figures in OF_SUBSTATIONS[scenario]:
-        for (name, stream), number in zip(figures, re.findall(r"([\d,]+) us", known[text]), strict=False):
-            exact = (float(number.replace(",", "")), None, None)
-            yield _row(scenario, series, name, Of(traffic_class=stream), "us", exact)
+    streams = {title: stream for stream, title in NAMES.items()}
+    loads = {"no files": ALONE, "beside files": FTP}
+    for series in _series(example):
+        head, *body = published.table(example, f"{OF_SUBSTATIONS[scenario]} ... {series}")
+        for cells in body:
+            title, _, load = cells[0].rpartition(", ")
+            for column, name in DELAYS.items():
+                if (value := shown(cells[head.index(column)])) is not None:
+                    of = Of(traffic_class=streams[title])
+                    yield _row(scenario, series, f"{loads[load]}_delay_{name}", of, "us", value)
+
+
+def _series(example: str) -> list[str]:
+    """The series of the example's table of delays."""
+    packed = HERE / example / "report/tables/delays.csv.gz"
+    with gzip.open(packed, "rt", encoding="utf-8") as text:
+        return sorted({line["series"] for line in csv.DictReader(text)})
 
 
 READERS: dict[str, Callable[[str], Iterator[tuple[object, ...]]]] = {

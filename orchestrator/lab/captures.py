@@ -36,7 +36,8 @@ def command(capture: Capture, *, virtual: bool = False) -> list[str]:
     In virtual time nobody can look at a file that grows, and a write for each packet is one in fifteen of all
     system calls of a lab.
     """
-    written = tcpdump.argv(capture, at_once=not virtual)
+    buffer_kib = tcpdump.VIRTUAL_BUFFER_KIB if virtual else tcpdump.BUFFER_KIB
+    written = tcpdump.argv(capture, buffer_kib, at_once=not virtual)
     return ["nsenter", f"--net=/run/netns/{capture.netns}", *written]
 
 

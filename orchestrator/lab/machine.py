@@ -17,7 +17,7 @@ from orchestrator.plan.capacity import MEMORY_SHARE, VM_BYTES, MachineFacts
 MEMINFO = Path("/proc/meminfo")
 NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 GUEST_CORES = 1  # number of cores of User-Mode Linux as vNET builds it
-GUEST_FILES = 65536  # the limit that the guest's init sets (kernel/uml/init.py)
+GUEST_FILES = 1 << 20  # fs.nr_open of the guest, whose first process raises its limit as the plan needs
 
 
 def available_bytes(meminfo: str | None = None) -> int | None:

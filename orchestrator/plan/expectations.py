@@ -15,8 +15,8 @@ from ..topology.checks.expect import known, modes
 from ..topology.expect import BOUNDS, Expect, Series, Stated, given
 
 STEPS = (  # the names of the steps of a session
-    "connecting", "tls", "connected", "subscribed", "listening", "retained", "will", "refused",
-    "unsubscribing", "unsubscribed", "misidentified", "disconnected", "failed",
+    "connecting", "tls", "connected", "subscribed", "listening", "retained", "will", "birth", "death",
+    "refused", "unsubscribing", "unsubscribed", "misidentified", "disconnected", "failed",
 )  # fmt: skip
 _WORDS = {"at_least": "at least", "at_most": "at most"}
 

@@ -24,6 +24,10 @@ NODE_BYTES = 1_000_000
 CAPTURE_BYTES = 20_000_000  # memory of tcpdump with its buffers: 19.5 MB
 # memory at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
 LAB_BYTES = 70_000_000
+# Memory that a session beyond `ROOM_FOR_SESSIONS` adds to its node: agent, both ends of its connection, its
+# share of the plan. Measured in virtual time from 1,000 to 4,000 sessions: 37 kB each, the broker's included.
+SESSION_BYTES = 40_000
+ROOM_FOR_SESSIONS = 16  # number of sessions whose memory NODE_BYTES includes
 NODE_FILES = 1  # files that the launcher opens for each node: its socket
 SAMPLED_FILES = 2  # files that the sampler (another process) opens for each node: CPU time and memory
 OWN_FILES = 64
@@ -108,6 +112,7 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
     programs = sum(s.process is not None for s in software)
     memory = LAB_BYTES + CAPTURE_BYTES * len(plan.captures) + sum(c.memory_bytes for c in costs)
     memory += sum(NODE_BYTES if n.vm is None else VM_BYTES + n.vm.memory_bytes for n in plan.nodes)
+    memory += SESSION_BYTES * sum(_sessions_without_room(node) for node in plan.nodes)
     yield Prediction("memory", "lab", float(memory), "B")
     if disks := sum(n.vm is not None and has_disk(n.vm.image) for n in plan.nodes):
         yield Prediction("disks", "lab", float(disks * DISK_BYTES), "B")
@@ -122,8 +127,16 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
     elsewhere: Counter[str] = Counter()
     for cost in costs:
         elsewhere.update(cost.files_at)
-    for role, files in elsewhere.items():
+    most: dict[str, int] = {}
+    for name, files in elsewhere.items():
+        role = name.partition(" ")[0]
+        most[role] = max(most.get(role, 0), files)
+    for role, files in most.items():
         yield Prediction("open files", role, float(OWN_FILES + files), "files")
+
+
+def _sessions_without_room(node: Node) -> int:
+    return max(sum(s.session is not None for s in node.software) - ROOM_FOR_SESSIONS, 0)
 
 
 def _neighbours(plan: Plan, of_nodes: Iterable[Sequence[Costs]]) -> Prediction:

@@ -59,6 +59,18 @@ class Service:
     own_config: bool = False  # whether the user gives a configuration, which may use other certificates
 
 
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Messages that a broker forwards to another one: its node, its port (None: that of the broker there), a
+    filter of topics and the highest level of guarantee that the way keeps.
+    """
+
+    to: str
+    port: int | None
+    topic: str
+    level: int
+
+
 class Serving(Base):
     """The base of all models of broker software in a topology file."""
 
@@ -81,6 +93,10 @@ class Serving(Base):
     @abstractmethod
     def services(self) -> Mapping[str, Service]:
         """Returns the broker's services by protocol, under the names that the reducer uses."""
+
+    def forwards(self, node: str) -> tuple[Forward, ...]:
+        """Returns what the broker, on this node, forwards to other brokers."""
+        return ()
 
 
 def check_own_setup(report: Checks, path: Path, broker: Serving, rendered: Iterable[str]) -> None:
@@ -142,6 +158,16 @@ def check_features(
             report.add(path, feature, f"the broker of {node} cannot do it: {why}", remedy)
 
 
+def forwards_at(scene: Scene, node: str, port: int, protocol: str) -> tuple[Forward, ...]:
+    """Returns what the broker with this port on a node forwards to others."""
+    models = [placed.model for placed in scene.placed[node] if isinstance(placed.model, Serving)]
+    for model in models:
+        service = model.services().get(protocol)
+        if service is not None and service.port == port:
+            return model.forwards(node)
+    return ()
+
+
 def port_at(scene: Scene, node: str, port: int | None, protocol: str) -> int:
     """Returns `port`, or if it is None the port of the node's first broker of this protocol."""
     return port if port is not None else services_at(scene, node, protocol)[0].port
@@ -165,10 +191,10 @@ class Traffic:
     answer_bytes: int
 
 
-def client_costs(memory_bytes: int, flows: Sequence[Flow], traffic: Traffic) -> Costs:
+def client_costs(memory_bytes: int, flows: Sequence[Flow], traffic: Traffic, at: str = "") -> Costs:
     """Returns an upper estimate of a client's costs. The packets are counted at a capture point that sees
     each message twice: on the way to the broker and on the way from it. `memory_bytes` is the memory that the
-    broker needs for the client.
+    broker needs for the client; `at` tells brokers apart, each of which has open files of its own.
     """
     connection_packets, connection_bytes = traffic.connection
     packets: list[tuple[float, int]] = [(connection_packets, TCP_HEADERS_BYTES + connection_bytes)]
@@ -181,4 +207,6 @@ def client_costs(memory_bytes: int, flows: Sequence[Flow], traffic: Traffic) -> 
             length = TCP_HEADERS_BYTES + traffic.message_bytes + len(flow.topic) + flow.reply.bytes
             packets.append((messages, length))
             packets.append((messages * traffic.answers, TCP_HEADERS_BYTES + traffic.answer_bytes))
-    return Costs(memory_bytes=memory_bytes, files_at={"broker": 1}, peers=1, packets=tuple(packets))
+    return Costs(
+        memory_bytes=memory_bytes, files_at={f"broker {at}".rstrip(): 1}, peers=1, packets=tuple(packets)
+    )

@@ -44,7 +44,7 @@ class Costs:
     """
 
     memory_bytes: int = 0  # bytes that the software's program, and other programs because of it, need
-    files_at: Mapping[str, int] = field(default_factory=dict)  # role of the other end -> open files there
+    files_at: Mapping[str, int] = field(default_factory=dict)  # role and name of the other end -> open files
     peers: int = 0  # number of nodes with which it exchanges packets
     one_copy: bool = False  # true for multicast: a message leaves once, however many receivers it has
     packets: tuple[

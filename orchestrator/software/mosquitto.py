@@ -17,9 +17,10 @@ from contract.plan import REFLECT_DSCP, File, Flow, Probe, Process, Program, Sof
 
 from ..language.scalars import Port, Span, text
 from ..language.templates import render
-from .brokers import Service, Serving, check_own_setup
+from .brokers import Forward, Service, Serving, check_own_setup, port_at
 from .checking import Checks, Here
 from .kind import Bind, Costs, Kind, Planned
+from .mosquitto_bridges import Bridge, check_bridges, forwards, lines
 from .mqtt.file import CARRIERS, PROTOCOL, spoken
 from .program_texts import filled_env, filled_files, filling
 from .programs import Restart, StopSignal, template
@@ -35,7 +36,7 @@ _OPTION = re.compile(r"[a-z][a-z0-9_]*")
 _LISTENER = re.compile(r"^\s*(?:listener|port)\s+([0-9]+)", re.MULTILINE)
 _RENDERED = frozenset({
     "persistence", "max_inflight_messages", "max_queued_messages", "users", "allow_anonymous", "nodelay",
-    "sys_interval",
+    "sys_interval", "bridges",
 })  # fmt: skip
 HASH_ROUNDS = 101  # the default of mosquitto_passwd, PW_DEFAULT_ITERATIONS
 
@@ -74,6 +75,9 @@ class Broker(Serving):
         text("0 s"),
         description="Period of the broker's $SYS messages; 0 s: none, so that captures hold the load only.",
     )
+    bridges: list[Bridge] = Field(
+        default_factory=list, description="Brokers at which this broker publishes messages, too."
+    )
     options: dict[str, str | int | bool] = Field(
         default_factory=dict, description="Further lines of the broker's configuration, name: value."
     )
@@ -88,6 +92,9 @@ class Broker(Serving):
             PROTOCOL: Service(self.port, users=users, tls=self.tls, websocket=self.websocket, own_config=own)
         }
 
+    def forwards(self, node: str) -> tuple[Forward, ...]:
+        return forwards(self.bridges)
+
     @property
     def anonymous(self) -> bool:
         """Returns whether the rendered configuration admits clients without a password: `allow_anonymous`,
@@ -99,6 +106,7 @@ class Broker(Serving):
 def _check(report: Checks, here: Here, broker: Broker) -> None:
     check_own_setup(report, here.path, broker, _RENDERED)
     _users(report, here, broker)
+    check_bridges(report, here, broker.bridges)
     if broker.tls is not None:
         check_tls(report, (*here.path, "tls"), broker.tls)
         if broker.tls.ca is not None and not broker.tls.mutual and broker.config is None:
@@ -145,7 +153,9 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
 
 def _process(scene: Scene, placed: Placed, broker: Broker) -> Process:
     values, path = scene.values(placed.node), f"{placed.name}/mosquitto.conf"
-    config = _rendered(placed, broker) if broker.config is None else _own(broker, broker.config, values)
+    config = (
+        _rendered(scene, placed, broker) if broker.config is None else _own(broker, broker.config, values)
+    )
     files = [File(path, config)]
     if broker.users:
         files.append(File(f"{placed.name}/users", _password_file(scene, placed, broker.users), 0o600))
@@ -161,13 +171,14 @@ def _process(scene: Scene, placed: Placed, broker: Broker) -> Process:
     )
 
 
-def _rendered(placed: Placed, broker: Broker) -> str:
+def _rendered(scene: Scene, placed: Placed, broker: Broker) -> str:
+    ports = {one.to: port_at(scene, one.to, one.port, PROTOCOL) for one in broker.bridges}
     text: str = template(TEMPLATE).render(
         node=placed.node,
         broker=broker,
         sys_interval_s=broker.sys_interval // 10**9,
         directory=placed.name,
-        options=_options(broker),
+        options=[*_options(broker), *lines(scene, placed.node, broker.bridges, ports)],
     )
     return text
 
@@ -227,5 +238,10 @@ KIND = Kind(
             "topologies with the broker mosquitto fail in plan",
         ),
     ),
-    titles={"Broker": "software.NAME: a broker", "BrokerTls": "software.NAME.tls: TLS of a broker"},
+    titles={
+        "Broker": "software.NAME: a broker",
+        "BrokerTls": "software.NAME.tls: TLS of a broker",
+        "Bridge": "software.NAME.bridges[]: bridges of mosquitto",
+        "BridgedTopic": "bridges[].topics[]",
+    },
 )

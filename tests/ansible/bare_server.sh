@@ -26,7 +26,7 @@ rm -f etc/sysctl.d/60-vnet.conf etc/security/limits.d/60-vnet.conf etc/modules-l
 rm -rf etc/default/grub.d
 mkdir -p etc/default
 printf 'GRUB_CMDLINE_LINUX="quiet"\n' >etc/default/grub
-# Of the two daemons that a time service may have, one is installed and starts with the server.
+# frr starts with the server; mosquitto is not installed at first.
 chroot . dpkg --purge mosquitto >/dev/null 2>&1
 chroot . systemctl --quiet enable frr
 # The script prints "ready" only when its root directory is the copy: before that, /proc/PID/root is the machine's

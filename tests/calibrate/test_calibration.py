@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from contract.manifest import Manifest
 from orchestrator.calibrate import judge, run, store
 from orchestrator.calibrate.demand import demand, notes
 from orchestrator.calibrate.judge import Step, bits_per_s, limit, steps
@@ -168,6 +169,26 @@ def test_a_machine_that_is_slow_at_the_lowest_load_is_not_calibrated() -> None:
     """
     with pytest.raises(RunError, match=r"at 100 packets/s 0% of .* 100% arrived late, .* is idle"):
         run.calibrate("fake", lambda *_: None, short())
+
+
+@pytest.mark.parametrize(("busy", "tries"), [(1, 2), (2, 3), (3, 3)])
+def test_a_ladder_whose_lowest_load_was_disturbed_runs_again(
+    busy: int, tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    climbed: list[str] = []
+    shares = iter([0.5] * busy + [0.0] * 6)
+
+    def climb(ladder: Ladder, kernel: str, place: Path) -> tuple[Manifest, list[Step]]:
+        climbed.append(ladder.name)
+        return Manifest(kernel={"kind": kernel}), [Step(100.0, next(shares), 0.0, 0.0, 10)]
+
+    monkeypatch.setattr(run, "_climb", climb)
+    if busy < 3:
+        assert run.calibrate("fake", lambda *_: None).packets_per_s == 100.0
+    else:
+        with pytest.raises(RunError, match=r"50% of the messages left late, .* in the last of 3 runs"):
+            run.calibrate("fake", lambda *_: None)
+    assert climbed.count(LADDERS[0].name) == tries
 
 
 def test_a_calibration_runs_its_ladders_and_keeps_their_limits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,16 @@ def test_a_figure_out_of_its_bound_in_any_column_fails() -> None:
     )
 
 
+def test_a_column_without_impairments_leaves_their_rows_empty_and_says_so() -> None:
+    pairs = {row.key: Pair(1.0, 1.0) for row in ROWS if not row.impaired}
+    text = page({"host": pairs})
+    rows = [line for line in text[len(HEAD) :].splitlines() if line.startswith("|")][2:]
+    assert ["none" in line for line in rows] == [row.impaired for row in ROWS]
+    assert 0 < len(pairs) < len(ROWS)
+    assert "Column *host kernel* is of the lab without impairments" in text
+    assert failing({"host": pairs}) == []
+
+
 def test_a_suspect_run_has_no_figures_but_the_reason() -> None:
     note = {"code": "note", "text": "a remark", "suspect": False}
     busy = {"code": "late", "text": "the lab's own loop came late", "suspect": True}

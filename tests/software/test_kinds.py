@@ -29,6 +29,11 @@ ROWS = {
     "aedes": ("{s: {broker: aedes, users: {a: b}}}", "{}"),
     "amqtt": ("{s: {broker: amqtt, port: 1885}}", "{}"),
     "moquette": ("{s: {broker: moquette, persistence: true}}", "{}"),
+    "nats-server": ("{s: {broker: nats-server, port: 4223, users: {a: b}}}", "{}"),
+    "nats": (
+        "{b: {broker: nats-server}, s: {nats: {broker: server, subscribe: [m.>]}}}",
+        '{c: {nats: {broker: server, publish: {subject: "m.{index}", rate: 3 /s}}}}',
+    ),
     "mqtt": (
         "{b: {broker: mosquitto}, s: {mqtt: {broker: server, subscribe: [{topic: m/#, qos: 1}]}}}",
         '{c: {mqtt: {broker: server, publish: {topic: "m/{index}", qos: 1, rate: 3 /s}}}}',
@@ -53,6 +58,10 @@ ROWS = {
     "http": (
         "{s: {http: {listen: 80, tls: lab}}}",
         "{c: {http: {to: server, tls: lab, request: {size: 100 B, reply: 400 B, rate: 5 /s}}}}",
+    ),
+    "coap": (
+        "{s: {coap: {listen: 5683, notify: {size: 100 B, rate: 2 /s}}}}",
+        "{c: {coap: {to: server, observe: true, request: {size: 100 B, reply: 4 kB, rate: 5 /s}}}}",
     ),
     "zeromq": (
         "{s: {zeromq: {router: 5555, request: {size: 1699 B, reply: 1699 B, rate: 5 /s}}}}",

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 WORDS = re.compile(
     r"mqtt|mosquitto|rabbit|amqp|\bqos(?!-map)|\bfrr\b|\bospf|zeromq|\bzmq|\bepgm|sampled[-_ ]values"
     r"|\bgoose\b|iec61850|dnsmasq|udhcpc|\bnft\b|\bftp|synchrophasor|middleware"
-    r"|\bgateways?\b|fq_codel|\bsfq\b|\bcake\b|\bcodel\b",
+    r"|\bcoap\b|\bnats\b|\bgateways?\b|fq_codel|\bsfq\b|\bcake\b|\bcodel\b",
     re.IGNORECASE,
 )
 MODULES = (
@@ -22,6 +22,8 @@ MODULES = (
     "orchestrator/software/rabbitmq/",
     "orchestrator/software/mqtt_brokers/",
     "orchestrator/software/amqp/",
+    "orchestrator/software/coap.py",
+    "orchestrator/software/nats/",
     "orchestrator/software/frr/",
     "orchestrator/software/ftp/",
     "orchestrator/software/synchrophasor.py",
@@ -54,6 +56,8 @@ MODULES = (
     "capture/reducer/src/dissect/synphasor.rs",
     "capture/reducer/src/dissect/mqtt",
     "capture/reducer/src/dissect/amqp",
+    "capture/reducer/src/dissect/coap.rs",
+    "capture/reducer/src/dissect/nats.rs",
     "capture/reducer/src/dissect.rs",  # the registry
     "reports/papers/",
     # `qos: 1` is the short form of a delivery guarantee in an expectation

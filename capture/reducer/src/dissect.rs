@@ -5,12 +5,14 @@
 //! protocol's message types and counts the bytes of the protocol's own headers.
 
 mod amqp;
+mod coap;
 mod dns;
 mod head;
 mod http;
 mod http2;
 mod iec61850;
 mod mqtt;
+mod nats;
 mod pgm;
 mod ports;
 mod postgresql;
@@ -29,7 +31,7 @@ pub const UNKNOWN: u16 = 0;
 const KIND_BITS: u32 = 10;
 
 /// All dissectors; the index of a dissector is its protocol's number.
-static ALL: [Dissector; 18] = [
+static ALL: &[Dissector] = &[
     mqtt::DISSECTOR,
     vnet::DISSECTOR,
     dns::DISSECTOR,
@@ -48,6 +50,8 @@ static ALL: [Dissector; 18] = [
     redis::DISSECTOR,
     postgresql::DISSECTOR,
     http2::DISSECTOR,
+    coap::DISSECTOR,
+    nats::DISSECTOR,
 ];
 
 /// The dissectors of the two directions of a connection, which may share state.

@@ -27,10 +27,31 @@ mod tap;
 
 use std::process::ExitCode;
 
+/// Has the items for a binary that adds roles of its own to the agent's: it implements `Role` and calls
+/// `main_with` (docs/extending.md).
+pub mod extend {
+    pub use crate::clock::lab_ns;
+    pub use crate::os::Res;
+    pub use crate::payload::{Identity, Purpose, read as read_payload};
+    pub use crate::proto::{Flow, Item, Pattern, Session, Totals, parse};
+    pub use crate::records::{Message, Outcome, received as record_arrival};
+    pub use crate::roles::{Arm, Role, add, arm, sends::Sends};
+}
+
 const USAGE: &str =
     "usage: vnet-agent launch (--socket PATH | --port PATH) [--log FILE] [--logs DIR]
        vnet-agent (gateway | reservations | station) FILE
        vnet-agent --version";
+
+/// Runs the command line as `main` does, with these roles beside the agent's own; prints an error and returns
+/// status 1 if a kind of software has a role already.
+pub fn main_with(roles: &'static [(&'static str, extend::Arm)]) -> ExitCode {
+    if let Err(text) = extend::add(roles) {
+        eprintln!("vnet-agent: {text}");
+        return ExitCode::FAILURE;
+    }
+    main()
+}
 
 /// Runs the command line: `launch` serves a lab process, `gateway`, `reservations` and `station` run as
 /// software in nodes, `--version` prints the version; other arguments print the usage and return status 2. Under the name

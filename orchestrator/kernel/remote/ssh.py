@@ -157,7 +157,7 @@ class Connection:
                 stdout=stdout,
                 stderr=stderr,
                 start_new_session=True,  # so that Ctrl-C interrupts the lab, not ssh
-                # When this process dies, the signal ends ssh, so that the other side reads the end of its
+                # The signal ends ssh when this process dies, so that the other side reads the end of its
                 # input and tears the lab down.
                 preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
             )

@@ -32,6 +32,7 @@ LIMITS = {
     "kernel/pid_max": 1 << 22,
     "fs/inotify/max_user_instances": 1 << 16,
 }
+OPEN_FILES = 65536  # most of one process, unless a plan needs more
 SERIAL = "{serial}"  # stands for the descriptor of the serial line until the owner has opened it
 SERIAL_IN_GUEST = "/dev/ttyS0"
 
@@ -86,9 +87,11 @@ def write_settings(
     env: Mapping[str, str],
     control: str,
     shown: Sequence[str] = (),
+    open_files: int = OPEN_FILES,
 ) -> None:
     """Writes SETTINGS into `directory`, for the guest's first process; the owner copies the file to the state
-    directory. shown: paths of the host's /run and /tmp that the guest shows in its own.
+    directory. shown: paths of the host's /run and /tmp that the guest shows in its own; open_files: most of
+    one process.
     """
     # The guest sees the host's files under /host, since its /run and /tmp are its own.
     paths = (str(code), *QUEUE_KINDS.directories())
@@ -99,6 +102,7 @@ def write_settings(
         "modules": str(binary.modules or ""),
         "queues": sorted({queue_kind.module for queue_kind in QUEUE_KINDS.values() if queue_kind.module}),
         "limits": LIMITS,
+        "open_files": open_files,
         "code": str(code),
         "python": list(lab),
         "env": {**env, "PYTHONPATH": os.pathsep.join(f"/host{path}" for path in paths), "HOME": "/root"},
@@ -112,6 +116,14 @@ def memory_of(plan: Plan) -> int:
     """Returns the memory limit (bytes) of the guest that carries a plan; raises as `memory_bytes`."""
     predicted = next((int(one.value) for one in plan.predictions if one.name == "memory"), 0)
     return memory_bytes(len(plan.nodes), predicted)
+
+
+def open_files_of(plan: Plan) -> int:
+    """Returns the most files that one process of the guest may open: OPEN_FILES, or a quarter more than the
+    plan predicts.
+    """
+    predicted = max((one.value for one in plan.predictions if one.name == "open files"), default=0.0)
+    return max(OPEN_FILES, math.ceil(1.25 * predicted))
 
 
 def memory_bytes(nodes: int, predicted: int = 0, available: int | None = None) -> int:

@@ -23,7 +23,6 @@ from pathlib import Path
 READ_ONLY, REMOUNT, BIND = 1, 32, 4096  # include/uapi/linux/mount.h
 DETACH = 2  # MNT_DETACH
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
-OPEN_FILES = 65536
 MODULES = (
     "bridge veth dummy ifb sch_netem sch_htb sch_tbf sch_ingress "
     "cls_u32 cls_matchall cls_flower cls_basic act_mirred act_gact act_police"
@@ -112,9 +111,9 @@ def make_root(run_dir: str, state: str, modules: str, shown: list[str]) -> None:
     check(libc.umount2(b"/run/oldroot", DETACH), "umount /run/oldroot")
 
 
-def set_up(modules: str, queues: list[str], limits: dict[str, int]) -> None:
+def set_up(modules: str, queues: list[str], limits: dict[str, int], open_files: int) -> None:
     """Configures the lab's kernel: name lookup, modules, cgroup controllers, write-back times, loopback, open
-    files, host name. limits: values by files below /proc/sys.
+    files, host name. limits: values by files below /proc/sys; open_files: most of one process.
     """
     # Other settings of the machine for its users (a directory, systemd) are no input of a lab.
     users = "".join(f"{name}: files\n" for name in ("passwd", "group", "shadow", "hosts"))
@@ -134,7 +133,7 @@ def set_up(modules: str, queues: list[str], limits: dict[str, int]) -> None:
             Path("/proc/sys", name).write_text(str(value))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
     socket.sethostname("vnet-lab")
 
 
@@ -143,7 +142,7 @@ def main() -> None:
     try:
         settings = json.loads(Path(sys.argv[1]).read_text())
         make_root(settings["run_dir"], settings["state"], settings["modules"], settings["shown"])
-        set_up(settings["modules"], settings["queues"], settings["limits"])
+        set_up(settings["modules"], settings["queues"], settings["limits"], settings["open_files"])
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
     except OSError as error:
         # The host looks for this line on the console; then the kernel stops, because process 1 ends.

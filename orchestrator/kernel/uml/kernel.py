@@ -128,6 +128,7 @@ class UmlKernel(LabKernel):
             env,
             str(guest_state / "control.sock"),
             visible.shown_in_guest(plan),
+            boot.open_files_of(launch.plan),
         )
         memory = boot.memory_of(launch.plan)
         argv = boot.command(binary, memory, launch.state_dir, sys.executable)

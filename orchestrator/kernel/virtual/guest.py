@@ -75,9 +75,9 @@ def _bind(source: str, place: str) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), f"mount at {place}")
 
 
-def set_up(limits: dict[str, int]) -> None:
+def set_up(limits: dict[str, int], open_files: int = OPEN_FILES) -> None:
     """Configures the lab's kernel: cgroup controllers, write-back times, loopback, open files, host name.
-    limits: values by files below /proc/sys.
+    limits: values by files below /proc/sys; open_files: most of one process.
     """
     for name, value in limits.items():
         Path("/proc/sys", name).write_text(str(value))
@@ -90,7 +90,7 @@ def set_up(limits: dict[str, int]) -> None:
         Path("/proc/sys/vm", name).write_text("100")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
     socket.sethostname("vnet-lab")
 
 
@@ -120,7 +120,7 @@ def main() -> None:
     settings = json.loads(Path(sys.argv[1]).read_text())
     try:
         mount_all()
-        set_up(settings["limits"])
+        set_up(settings["limits"], settings.get("open_files", OPEN_FILES))
     except OSError as error:
         # The owner looks for this line on the console; then the kernel stops, because process 1 ends.
         sys.exit(f"vnet-boot: failed: {error.filename or ''}: {error.strerror or error}")

@@ -307,4 +307,7 @@ def supervised(plan: Plan, release: str, memory: int, syscall_ns: int) -> dict[s
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    return {"limits": boot.LIMITS, "argv": argv, "env": env}
+    settings: dict[str, Any] = {"limits": boot.LIMITS, "argv": argv, "env": env}
+    if (open_files := boot.open_files_of(plan)) > boot.OPEN_FILES:
+        settings["open_files"] = open_files
+    return settings

@@ -192,7 +192,7 @@ def _started(argv: Sequence[str], side: socket.socket, errors: IO[bytes]) -> sub
     try:
         return subprocess.Popen(
             list(argv), stdin=side.fileno(), stdout=side.fileno(), stderr=errors, start_new_session=True,
-            # When this process dies, the signal ends ssh, so that the part reads the end of its input and
+            # The signal ends ssh when this process dies, so that the part reads the end of its input and
             # removes its nodes.
             preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
         )  # fmt: skip

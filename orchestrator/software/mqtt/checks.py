@@ -14,6 +14,7 @@ from .file import PROTOCOL, Client, MqttOptions, Publish
 from .payloads import check_payload
 from .requests import check_requests
 from .session_checks import check_session, check_text, check_topic
+from .sparkplug import check_sparkplug
 from .topics import SHARED, filter_fault, inner, share_fault
 
 LONGEST_KEEPALIVE_S = 65535  # CONNECT has two bytes for it (MQTT 3.1.1, section 3.1.2.10)
@@ -40,6 +41,7 @@ def check(report: Checks, here: Here, client: Client) -> None:
         report.add((*path, "churn", "mean"), "0 s", rule, 'write for example "60 s"')
     if mqtt.publish is not None:
         _publish(report, here, mqtt.publish, (*path, "publish"), mqtt.version)
+        check_sparkplug(report, mqtt, mqtt.publish, path)
         if mqtt.sessions > 1 and mqtt.publish.rate_of != "client":
             rule = "a rate of the whole group is drawn by every sender for all, too much for many sessions"
             report.add((*path, "publish", "rate_of"), mqtt.publish.rate_of, rule, "write `rate_of: client`")
@@ -79,7 +81,7 @@ def _topics(report: Checks, mqtt: MqttOptions, path: Path) -> None:
         if wanted.topic.startswith(SHARED) and mqtt.version == "3.1.1":
             rule = "MQTT 3.1.1 has no shared subscriptions"
             report.add(where, wanted.topic, rule, "write `version: 5`, or subscribe to the topic itself")
-    if mqtt.publish is not None:
+    if mqtt.publish is not None and mqtt.publish.sparkplug is None:
         check_topic(report, (*path, "publish", "topic"), mqtt.publish.topic)
 
 

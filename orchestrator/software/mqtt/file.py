@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from ...language.beside import named_file
 from ...language.dscp import Dscp
-from ...language.scalars import Base, Duration, Positive, Share, Since, Size, Span, text
+from ...language.scalars import Base, Duration, Positive, Share, Since, Size, Span, fail, text
 from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Reconnect
 from ..encodings import Encoded
 from ..sending import Sending
@@ -35,13 +35,28 @@ class PayloadSizes(Base):
     )
 
 
+class SparkplugNode(Base):
+    """An edge node of Sparkplug B 3.0: its messages are NDATA, which NBIRTH precedes after each login."""
+
+    group_id: str = Field(
+        min_length=1, description="Group of the edge node, with the placeholders of `topic`."
+    )
+    edge_node: str = Field(
+        "{node}", min_length=1, description="Name of the edge node, with the placeholders of `topic`."
+    )
+    metrics: Positive = Field(10, le=1000, description="Metrics (double) in each message.")
+
+
 class Publish(Sending, Encoded):
     """Messages of an MQTT client, open loop: by the clock, whether or not the last message has arrived."""
 
     topic: str = Field(
-        min_length=1,
+        "",
         description="May contain {node}, {group}, {index}, {next} and {previous} (both wrap around), and "
-        "{session}.",
+        "{session}. Required, but for `sparkplug`, which determines it.",
+    )
+    sparkplug: SparkplugNode | None = Field(
+        None, description="The client is an edge node of Sparkplug B, in place of `topic` and `payload`."
     )
     qos: Qos = Field(0, description="0: at most once, 1: at least once, 2: exactly once.")
     retain: bool = Field(
@@ -98,6 +113,14 @@ class Publish(Sending, Encoded):
     )
     inflight: Positive = Field(20, le=65535, description="Window of unacknowledged QoS 1 and 2 messages.")
     queue: Queue = 1000
+
+    @model_validator(mode="after")
+    def _one_topic(self) -> Publish:
+        if self.sparkplug is not None and self.topic:
+            raise fail("has a `topic` beside `sparkplug`, which determines it", "leave one of them out")
+        if self.sparkplug is None and not self.topic:
+            raise fail("has no topic", "write for example `topic: meter/{index}`")
+        return self
 
 
 class Absence(Base):

@@ -61,7 +61,7 @@ def _costs(software: Software, flows: Sequence[Flow]) -> Costs:
     message = 5 + record + (_properties(spec["publish"]) if flows else 0)
     answers = 2 * _HANDSHAKE_PACKETS[qos] + 1
     traffic = Traffic((packets, -(-octets // packets)), message, answers, 4 + record)
-    return client_costs(MEMORY_AT_BROKER_BYTES, flows, traffic)
+    return client_costs(MEMORY_AT_BROKER_BYTES, flows, traffic, f"{spec['broker']}:{spec['port']}")
 
 
 def _properties(publish: Mapping[str, Any]) -> int:
@@ -87,6 +87,7 @@ KIND = Kind(
         "MqttOptions": "software.NAME.mqtt: an MQTT client",
         "Publish": "mqtt.publish",
         "PayloadSizes": "mqtt.publish.payload_sizes",
+        "SparkplugNode": "mqtt.publish.sparkplug",
         "Will": "mqtt.will",
         "Backoff": "mqtt.backoff",
         "Churn": "mqtt.churn",

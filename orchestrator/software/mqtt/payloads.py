@@ -13,6 +13,7 @@ from ..checking import Checks
 from ..encodings import check_encoded, payload_of
 from ..placeholders import PLACEHOLDERS, REMEDY, fill_for
 from ..scene import Placed, Scene
+from . import sparkplug
 from .file import Publish
 from .sizes import LARGEST_PAYLOAD, SMALLEST_BYTES, SMALLEST_XML, check_sizes, sized
 
@@ -25,6 +26,8 @@ def check_payload(report: Checks, wanted: Publish, path: Path, version: str) -> 
     """Reports a publisher's payload with two sources, without the message's number in MQTT 3.1.1, with a text
     that is no JSON or has unknown placeholders, or with a size out of range.
     """
+    if wanted.sparkplug is not None:
+        return
     if wanted.encoding is not None and wanted.json_text is not None:
         report.add((*path, "json"), None, "conflicts with `encoding`", "leave one of them out")
     if check_encoded(report, wanted, path, "payload_size", "payload", "file", "payload_sizes"):
@@ -74,7 +77,7 @@ def numberless(wanted: Publish) -> bool:
     """Returns whether the payload does not carry the message's number."""
     if wanted.json_text is not None or wanted.file is not None:
         return True
-    if wanted.encoding is not None or wanted.payload_sizes is not None:
+    if wanted.sparkplug is not None or wanted.encoding is not None or wanted.payload_sizes is not None:
         return False
     return wanted.payload == "bytes" and wanted.payload_size < SMALLEST_BYTES
 
@@ -83,6 +86,8 @@ def planned_payload(scene: Scene, client: Placed, wanted: Publish) -> Payload:
     """Returns kind and length of the payload in the plan; for JSON the length with the longest numbers that
     the agent fills in.
     """
+    if wanted.sparkplug is not None:
+        return sparkplug.payload_of(wanted.sparkplug)
     if wanted.json_text is not None:
         return Payload("json", len(_with(_json_of(scene, client, wanted.json_text), _LONGEST).encode()))
     if wanted.file is not None:

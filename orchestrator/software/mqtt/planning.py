@@ -17,8 +17,10 @@ from ..scene import Placed, Scene
 from ..sending import make_flow
 from .file import PROTOCOL, Absence, MqttOptions, Publish, Subscription, spoken
 from .payloads import content_spec, planned_payload
+from .reach import reached, receivers
 from .requests import requesting, unanswered
 from .sessions import client_id, session_spec
+from .sparkplug import DATA, node_spec, topic_of
 from .subscriptions import Group, Subscribed, Subscriptions, deliveries
 from .topics import inner, matches
 
@@ -65,7 +67,7 @@ def _software(scene: Scene, client: Placed, mqtt: MqttOptions, wills: Sequence[s
 
 def _sends(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
     """Returns the agent's settings of a publisher, without times and payload, which are in its flow."""
-    topic = fill_for(scene, client, wanted.topic)
+    topic = _topic(scene, client, wanted)
     spec: dict[str, Any] = {
         "topic": topic,
         "qos": wanted.qos,
@@ -80,7 +82,13 @@ def _sends(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
         spec["message_expiry_s"] = wanted.message_expiry // 10**9
     if wanted.user_properties:
         spec["user_properties"] = [list(pair) for pair in wanted.user_properties.items()]
-    return spec | content_spec(scene, client, wanted)
+    return spec | content_spec(scene, client, wanted) | node_spec(scene, client, wanted)
+
+
+def _topic(scene: Scene, client: Placed, wanted: Publish) -> str:
+    """Returns the topic of a publisher's messages."""
+    node = wanted.sparkplug
+    return fill_for(scene, client, wanted.topic if node is None else topic_of(node, DATA))
 
 
 def _subscription(scene: Scene, topic: str, wanted: Subscription) -> dict[str, Any]:
@@ -169,9 +177,10 @@ def _publishing(scene: Scene, client: Placed, planned: Planned, subscriptions: S
     mqtt: MqttOptions = client.model.mqtt
     wanted = mqtt.publish
     assert wanted is not None
-    broker, topic = _broker(scene, mqtt), fill_for(scene, client, wanted.topic)
-    heard = subscriptions.to(broker, topic, client.endpoint)
-    groups, mixed = _groups(subscriptions.shared(broker, topic), heard)
+    broker, topic = _broker(scene, mqtt), _topic(scene, client, wanted)
+    brokers = list(reached(scene, mqtt.broker, mqtt.port, topic))
+    heard, shared = receivers(subscriptions, brokers, topic, client.endpoint)
+    groups, mixed = _groups(shared, heard)
     expires = wanted.message_expiry is not None
     owed: dict[Delivery, tuple[str, ...]] = dict(deliveries(broker, topic, wanted.qos, heard, expires))
     owed |= {group.delivery(wanted.qos, expires): (group.name,) for group in groups}

@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...language.scalars import Duration, Port, text
+from ...language.scalars import Duration, Name, Port, text
 from ..amqp.file import PROTOCOL as AMQP
-from ..brokers import Service, Serving
+from ..brokers import Forward, Service, Serving
 from ..mqtt.file import PROTOCOL as MQTT
 from ..programs import Restart, StopSignal
 
@@ -45,6 +45,10 @@ class Rabbit(Serving):
     log_level: Literal["error", "warning", "info", "debug"] = Field(
         "warning", description="Level of the broker's log; info: also each connection and its end."
     )
+    cluster: list[Name] = Field(
+        default_factory=list,
+        description="Nodes of the cluster's brokers, this one too; the same list at each of them.",
+    )
     options: dict[str, str | int | bool] = Field(
         default_factory=dict,
         description="Further settings, APPLICATION.KEY: value; a text is taken as an Erlang term: "
@@ -59,3 +63,6 @@ class Rabbit(Serving):
     def services(self) -> Mapping[str, Service]:
         mqtt = {MQTT: Service(self.mqtt_port, _MQTT_LACKS)} if "mqtt" in self.plugins else {}
         return {AMQP: Service(self.port), **mqtt}
+
+    def forwards(self, node: str) -> tuple[Forward, ...]:
+        return tuple(Forward(other, None, "#", 1) for other in self.cluster if other != node)

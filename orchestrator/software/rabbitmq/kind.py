@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from contract.plan import File, Flow, Probe, Process, Program, Software
 
 from ...language.templates import render
 from ..brokers import check_own_setup
-from ..checking import Checks, Here
+from ..checking import Checks, Here, joined
 from ..kind import Bind, Costs, Kind, Planned
 from ..mqtt.file import PROTOCOL as MQTT
 from ..program_texts import filled_env, filled_files, filling
@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 PLUGINS = {"mqtt": "rabbitmq_mqtt", "amqp1.0": "rabbitmq_amqp1_0"}
 LONGEST_HEARTBEAT_S = 65535  # connection.tune of AMQP 0-9-1 has two bytes for it
 # `options` is such a key, too: its terms stand inside the configuration and cannot follow a file.
-_RENDERED = frozenset({"mqtt_prefetch", "heartbeat", "channel_max", "nodelay", "options"})
+_RENDERED = frozenset({"mqtt_prefetch", "heartbeat", "channel_max", "nodelay", "options", "cluster"})
 _SETTING = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-zA-Z0-9_]*")
 SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # the program is not in a directory of the PATH
 
@@ -47,6 +47,7 @@ def _check(report: Checks, here: Here, broker: Rabbit) -> None:
         report.add((*path, "heartbeat"), None, rule, 'write for example "10 s"')
     if len(set(broker.plugins)) < len(broker.plugins):
         report.add((*path, "plugins"), None, "names a plugin twice", "write each once")
+    _cluster(report, here, broker)
     for key in ("mqtt_port", "mqtt_prefetch"):
         if "mqtt" not in broker.plugins and key in broker.model_fields_set:
             report.add((*path, key), None, "is of a plugin that is not on", "write `plugins: [mqtt]`")
@@ -58,6 +59,31 @@ def _check(report: Checks, here: Here, broker: Rabbit) -> None:
             report.add((*path, "options", key), f"{key}: {value}", rule, "write `rabbit.KEY: TERM`, one line")
 
 
+def _cluster(report: Checks, here: Here, broker: Rabbit) -> None:
+    """Reports a cluster without this node or with a node twice, nodes without RabbitMQ, and those whose
+    cluster is another one.
+    """
+    path, names = (*here.path, "cluster"), broker.cluster
+    if not names:
+        return
+    if len(set(names)) < len(names):
+        report.add(path, None, "names a node twice", "write each once")
+    if lacking := [node for node in here.nodes if node not in names]:
+        report.add(
+            path, None, f"does not name {lacking[0]}, which is of it", "write all nodes of the cluster"
+        )
+    for index, name in enumerate(names):
+        if not report.node((*path, index), name):
+            continue
+        joined(report, here, (*path, index), name, name)
+        others = [one for one in report.programs(name).values() if isinstance(one, Rabbit)]
+        if not others:
+            report.add((*path, index), name, "has no RabbitMQ", "write `broker: rabbitmq` there")
+        elif all(one.cluster != names for one in others):
+            rule = "has another list of the cluster's nodes"
+            report.add((*path, index), name, rule, "write the same `cluster` at each")
+
+
 def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
     for placed in all_of_it:
         broker: Rabbit = placed.model
@@ -65,11 +91,12 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
             name: (service.port,) for name, service in broker.services().items()
         }
         with filling(placed.node):
-            process = _process(scene.values(placed.node), placed.name, broker)
+            process = _process(scene, placed, broker)
         yield Planned(Software(placed.name, "broker", KIND.name, process, ports=ports))
 
 
-def _process(values: dict[str, Any], name: str, broker: Rabbit) -> Process:
+def _process(scene: Scene, placed: Placed, broker: Rabbit) -> Process:
+    values, name = scene.values(placed.node), placed.name
     ports = ", ".join(f"{{{protocol}, {service.port}}}" for protocol, service in broker.services().items())
     files = {
         "rabbitmq.config": _configuration(values, broker),
@@ -78,7 +105,12 @@ def _process(values: dict[str, Any], name: str, broker: Rabbit) -> Process:
         "start.erl": (HERE / "start.erl").read_text(),
         "start.sh": (HERE / "start.sh").read_text().replace(SERVER, broker.program or SERVER),
     }
+    if broker.cluster:
+        files |= _joining(placed.node, files)
     own = tuple(File(f"{name}/{path}", content) for path, content in files.items())
+    if broker.cluster:
+        secret = f"{scene.seed_for('cluster', *broker.cluster):020d}"
+        own = (*own, File(f"{name}/.erlang.cookie", secret, 0o400))
     return Process(
         argv=("sh", f"{name}/start.sh"),
         env=filled_env(broker.env, values) | {"DIR": name, "LEVEL": broker.log_level},
@@ -87,6 +119,21 @@ def _process(values: dict[str, Any], name: str, broker: Rabbit) -> Process:
         restart=broker.restart,
         stop_signal=broker.stop_signal,
     )
+
+
+def _member(node: str) -> str:
+    """Returns the name of a node's Erlang machine in a cluster."""
+    return f"rabbit@{node}"
+
+
+def _joining(node: str, files: Mapping[str, str]) -> dict[str, str]:
+    """Returns the files that start a member of a cluster: under a name by which the others find it, and
+    without a Raft group of its own.
+    """
+    return {
+        "start.sh": files["start.sh"].replace("rabbit@localhost", _member(node)),
+        "start.erl": files["start.erl"].replace("catch Early()", "in_a_cluster"),
+    }
 
 
 def _configuration(values: dict[str, Any], broker: Rabbit) -> str:
@@ -104,7 +151,11 @@ def _configuration(values: dict[str, Any], broker: Rabbit) -> str:
     heartbeat_s = broker.heartbeat // 10**9
     configuration = template(HERE / "rabbitmq.config.j2")
     text: str = configuration.render(
-        node=values["node"], broker=broker, heartbeat_s=heartbeat_s, options=options
+        node=values["node"],
+        broker=broker,
+        heartbeat_s=heartbeat_s,
+        options=options,
+        members=[f"'{_member(node)}'" for node in broker.cluster],
     )
     return text
 

@@ -6,6 +6,7 @@ mod metering_xml;
 mod protobuf;
 mod signals;
 pub mod sizes;
+pub mod sparkplug;
 mod villas_json;
 
 use crate::os::Res;
@@ -70,11 +71,12 @@ pub trait Payload: Sync {
     fn read(&self, payload: &[u8]) -> Option<Identity>;
 }
 
-static KINDS: [(&str, &dyn Payload); 4] = [
+static KINDS: [(&str, &dyn Payload); 5] = [
     ("metering-xml", &metering_xml::MeteringXml),
     ("bytes", &bytes::Bytes),
     ("villas-json", &villas_json::VillasJson),
     ("protobuf", &protobuf::Protobuf),
+    ("sparkplug", &sparkplug::Sparkplug),
 ];
 
 /// Returns the kind that the settings `payload` name; an error for an unknown kind or a length that the kind

@@ -3,31 +3,23 @@
 //! A role is a state machine: it receives the time as an argument, appends records to `out`, and runs in
 //! the node's only thread. Times are Unix nanoseconds of the lab's clock.
 
-mod amqp;
 mod broker_client;
-mod bulk;
 mod datagrams;
-mod goose;
 mod iec61850;
 mod ledger;
-mod mqtt;
 mod peers;
 mod rate_limits;
 mod rates_wanted;
 mod resume;
-mod sampled_values;
-mod sends;
+pub mod sends;
 pub mod socket;
-mod synchrophasor;
-mod tcp;
 #[cfg(test)]
 mod testing;
-mod udp;
-mod zeromq;
 
 use crate::os::Res;
 use crate::proto::{Item, Totals};
 use std::os::fd::RawFd;
+use std::sync::OnceLock;
 
 pub trait Role {
     /// Sets t0, from which the offsets of the plan count; a second call changes nothing.
@@ -52,42 +44,70 @@ fn earliest<const N: usize>(times: [Option<i64>; N]) -> Option<i64> {
     times.into_iter().flatten().min()
 }
 
-type Arm = fn(Item) -> Res<Box<dyn Role>>;
+/// Creates a role for an item of `workload`.
+pub type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
-/// The function that creates ("arms") a role, for each kind of software. It checks the specification and
-/// binds listening sockets; a role sends nothing before `go`.
-static KINDS: [(&str, Arm); 10] = [
-    ("amqp", amqp::arm),
-    ("bulk", bulk::arm),
-    ("goose", goose::arm),
-    ("http", tcp::arm),
-    ("mqtt", mqtt::arm),
-    ("sampled-values", sampled_values::arm),
-    ("synchrophasor", synchrophasor::arm),
-    ("tcp", tcp::arm),
-    ("udp", udp::arm),
-    ("zeromq", zeromq::arm),
-];
+/// Declares the modules of the roles, and lists the kinds of software that each has, with the function that
+/// creates ("arms") a role of them: it checks the specification and binds listening sockets; a role sends
+/// nothing before `go`. `fuzz`: the module has a function that parses a peer's bytes without a socket; its
+/// place among those is its number in the corpora of fuzzing, so a new role comes last.
+macro_rules! roles {
+    ($($module:ident: $($kind:literal),+ $(; $fuzz:ident)?)*) => {
+        $(mod $module;)*
+        static KINDS: &[(&str, Arm)] = &[$($(($kind, $module::arm),)+)*];
+        #[cfg(feature = "fuzzing")]
+        static FUZZED: &[fn(&[u8])] = &[$($($module::$fuzz,)?)*];
+    };
+}
 
-/// Passes bytes of a peer to the parser of the role with number `which`, without a socket.
+roles! {
+    amqp: "amqp"; fuzz
+    bulk: "bulk"
+    goose: "goose"; fuzz
+    mqtt: "mqtt"; fuzz
+    sampled_values: "sampled-values"; fuzz
+    synchrophasor: "synchrophasor"; fuzz
+    tcp: "http", "tcp"; fuzz
+    udp: "udp"
+    zeromq: "zeromq"
+    coap: "coap"; fuzz
+    nats: "nats"; fuzz
+}
+
+/// Passes bytes of a peer to the parser of a role, which `which` selects, without a socket.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(which: u8, bytes: &[u8]) {
-    match which {
-        0 => amqp::fuzz(bytes),
-        1 => goose::fuzz(bytes),
-        2 => mqtt::fuzz(bytes),
-        3 => sampled_values::fuzz(bytes),
-        4 => synchrophasor::fuzz(bytes),
-        _ => tcp::fuzz(bytes),
+    FUZZED[usize::from(which) % FUZZED.len()](bytes);
+}
+
+/// The roles that another binary has added.
+static ADDED: OnceLock<&[(&str, Arm)]> = OnceLock::new();
+
+/// Adds roles for further kinds of software, once in a process; an error if one of them has a role already.
+pub fn add(roles: &'static [(&'static str, Arm)]) -> Res<()> {
+    let mut names: Vec<&str> = kinds().chain(roles).map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|two| two[0] == two[1]) {
+        let name = twice[0];
+        return Err(format!(
+            "kind \"{name}\" has two roles; give one of them another name"
+        ));
     }
+    let said = "roles were added before; add all of them at once".to_owned();
+    ADDED.set(roles).map_err(|_| said)
+}
+
+fn kinds() -> impl Iterator<Item = &'static (&'static str, Arm)> {
+    KINDS.iter().chain(ADDED.get().copied().unwrap_or_default())
 }
 
 /// Creates the role of an item of `workload`; an error for an unknown kind, or if the kind refuses the
 /// settings.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     let (name, kind) = (item.software.name.clone(), item.software.kind.as_str());
-    let Some((_, arm)) = KINDS.iter().find(|(known, _)| *known == kind) else {
-        let known: Vec<&str> = KINDS.iter().map(|(known, _)| *known).collect();
+    let Some((_, arm)) = kinds().find(|(known, _)| *known == kind) else {
+        let mut known: Vec<&str> = kinds().map(|(known, _)| *known).collect();
+        known.sort_unstable();
         return Err(format!(
             "software {name}: kind: \"{kind}\" is no role of the agent; write one of {known:?}"
         ));

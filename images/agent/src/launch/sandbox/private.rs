@@ -51,8 +51,9 @@ pub fn enter(template: &RootTemplate) -> Res<()> {
 /// staged shared paths in it, and /dev/pts. Makes the directory of the node `name`. If the template has a
 /// container image, moves this process into the root that is made from it.
 pub fn populate(template: &RootTemplate, host: &HostFiles, name: &str, disk_bytes: u64) -> Res<()> {
-    // Mounted before the node's own /tmp covers the template's /tmp, which has the empty file.
-    let covered = host.kernel.cover_proc(Path::new(paths::NO_FILE));
+    // Mounted before the node's own /tmp covers the template's /tmp, which has the empty file and directory.
+    let (file, directory) = (Path::new(paths::NO_FILE), Path::new(paths::NOTHING));
+    let covered = host.kernel.cover_proc(file, directory);
     covered.map_err(|e| format!("sandbox: {e}"))?;
     let nodes = host.nodes.as_path();
     let staged = (0..template.staged.len())

@@ -1,7 +1,7 @@
 //! Handles the broker's packets, and passes queued messages to the protocol.
 
 use super::packets::{self, Meaning};
-use super::{Mqtt, identifiers};
+use super::{Mqtt, identifiers, sparkplug};
 use crate::os::Res;
 use crate::payload::{self, Purpose};
 use crate::roles::broker_client::Link;
@@ -64,6 +64,8 @@ impl Mqtt {
                 let is_will = || who.is_none() && self.spec.wills.contains(&topic);
                 if retained {
                     link.note("retained", now, &topic, out);
+                } else if let Some(what) = sparkplug::certificate(&topic) {
+                    link.note(what, now, &topic, out);
                 } else if is_will() {
                     link.note("will", now, &topic, out);
                 } else {
@@ -105,6 +107,7 @@ impl Mqtt {
             self.replies.session_lost();
             link.delivery.session_lost(out);
         }
+        self.be_born(link, now, out)?;
         if !session && !self.pauses.is_empty() {
             self.subscribed = false;
         }
@@ -186,6 +189,9 @@ impl Mqtt {
             };
             if let Some(content) = &settings.content {
                 body = content.fill(&who, link.delivery.payload_bytes());
+            }
+            if settings.sparkplug.is_some() {
+                self.numbers.stamp(&mut body);
             }
             let id = if settings.qos > 0 {
                 self.conn.acquire_packet_id().ok()

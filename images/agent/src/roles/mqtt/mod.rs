@@ -11,6 +11,7 @@ mod packets;
 mod pauses;
 mod requests;
 mod session;
+mod sparkplug;
 mod spec;
 mod websocket;
 
@@ -25,6 +26,7 @@ use mqtt_protocol_core::mqtt::role::Client as ClientRole;
 use mqtt_protocol_core::mqtt::{Connection, Version};
 use pauses::Pauses;
 use requests::Replies;
+use sparkplug::Numbers;
 use spec::{Publish, Spec};
 use websocket::WebSocket;
 
@@ -40,6 +42,7 @@ struct Mqtt {
     subscribing: usize,
     pauses: Pauses,
     replies: Replies,
+    numbers: Numbers,
     /// The next planned change of the subscription.
     change_ns: Option<i64>,
     /// Whether the broker has accepted a login before.
@@ -76,6 +79,7 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
         subscribing: 0,
         pauses: Pauses::new(spans),
         replies: Replies::default(),
+        numbers: Numbers::default(),
         change_ns: None,
         accepted_once: false,
     };
@@ -95,7 +99,7 @@ pub fn fuzz(bytes: &[u8]) {
     let spec: Spec = proto::parse("fuzz", spec).expect("a spec");
     let version = packets::version(version).expect("a version");
     let mut conn = session::begin(version, 30);
-    _ = conn.send(packets::connect(version, "c", false, &spec).expect("a packet"));
+    _ = conn.send(packets::connect(version, "c", false, None, &spec).expect("a packet"));
     let mut cursor = Cursor::new(bytes.get(1..).unwrap_or_default());
     while (cursor.position() as usize) < cursor.get_ref().len() {
         let ends_the_process = std::panic::take_hook(); // the fuzzer's hook aborts even at panics that are caught
@@ -136,7 +140,9 @@ impl Mqtt {
         let continues = self.accepted_once && self.spec.keeps_session();
         let clean = self.spec.clean_session && !continues;
         let id = self.spec.client_id.as_deref().unwrap_or(link.endpoint());
-        let packet = packets::connect(self.version, id, clean, &self.spec)?;
+        let id = id.to_owned();
+        let death = self.death_of_next(now);
+        let packet = packets::connect(self.version, &id, clean, death, &self.spec)?;
         self.send(packet, link, now, out)
     }
 
@@ -220,7 +226,8 @@ impl Protocol for Mqtt {
     }
 
     fn leave(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) {
-        match self.disconnect(link) {
+        let died = self.die(link, now, out);
+        match died.and_then(|()| self.disconnect(link)) {
             Ok(()) => drop(link.write(&mut self.output, now, out)),
             Err(why) => link.note("failed", now, &why, out),
         }

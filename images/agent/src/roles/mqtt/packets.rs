@@ -1,14 +1,17 @@
 //! Builds and parses MQTT packets of both versions, so that the client need not distinguish the versions.
 
+mod login;
+
 use super::content;
 use super::requests::{self, Exchange};
 use super::spec::{Publish, Spec, Subscribe, bad, qos};
 use crate::os::Res;
 use crate::payload::Identity;
+pub use login::connect;
 use mqtt_protocol_core::mqtt::Version;
 use mqtt_protocol_core::mqtt::packet::{
-    MessageExpiryInterval, Packet, Property, ReceiveMaximum, RetainHandling, SessionExpiryInterval,
-    SubEntry, SubOpts, SubscriptionIdentifier, UserProperty, WillDelayInterval, v3_1_1, v5_0,
+    MessageExpiryInterval, Packet, Property, Qos, RetainHandling, SubEntry, SubOpts,
+    SubscriptionIdentifier, UserProperty, v3_1_1, v5_0,
 };
 use mqtt_protocol_core::mqtt::result_code::ConnectReasonCode;
 use std::fmt::Debug;
@@ -58,57 +61,6 @@ pub fn version(name: &str) -> Res<Version> {
             "version: \"{name}\" is not spoken; write \"3.1.1\" or \"5\""
         )),
     }
-}
-
-/// Builds a CONNECT packet with the will, the login and the session expiry of the settings; `clean`: the
-/// broker discards the state of an earlier connection. An error if a setting is not possible in MQTT.
-pub fn connect(version: Version, client_id: &str, clean: bool, spec: &Spec) -> Res<Packet> {
-    let fail = "connect";
-    if version == Version::V3_1_1 {
-        let mut b = v3_1_1::Connect::builder()
-            .client_id(client_id)
-            .map_err(bad(fail))?
-            .clean_session(clean)
-            .keep_alive(spec.keepalive_s);
-        if let Some(w) = &spec.will {
-            b = b
-                .will_message(w.topic.as_str(), w.payload.as_str(), qos(w.qos)?, w.retain)
-                .map_err(bad("will"))?;
-        }
-        if let Some(user) = &spec.user {
-            b = b.user_name(user.as_str()).map_err(bad("user"))?;
-        }
-        if let Some(password) = &spec.password {
-            b = b.password(password.as_str()).map_err(bad("password"))?;
-        }
-        return Ok(b.build().map_err(bad(fail))?.into());
-    }
-    let expiry = SessionExpiryInterval::new(spec.expiry_s()).map_err(bad(fail))?;
-    let mut properties = vec![Property::SessionExpiryInterval(expiry)];
-    if let Some(most) = spec.receive_maximum {
-        let most = ReceiveMaximum::new(most).map_err(bad("receive_maximum"))?;
-        properties.push(Property::ReceiveMaximum(most));
-    }
-    let mut b = v5_0::Connect::builder()
-        .client_id(client_id)
-        .map_err(bad(fail))?
-        .clean_start(clean)
-        .keep_alive(spec.keepalive_s)
-        .props(properties);
-    if let Some(w) = &spec.will {
-        let delay = WillDelayInterval::new(w.delay_s).map_err(bad("will"))?;
-        b = b
-            .will_message(w.topic.as_str(), w.payload.as_str(), qos(w.qos)?, w.retain)
-            .map_err(bad("will"))?
-            .will_props(vec![Property::WillDelayInterval(delay)]);
-    }
-    if let Some(user) = &spec.user {
-        b = b.user_name(user.as_str()).map_err(bad("user"))?;
-    }
-    if let Some(password) = &spec.password {
-        b = b.password(password.as_str()).map_err(bad("password"))?;
-    }
-    Ok(b.build().map_err(bad(fail))?.into())
 }
 
 fn retain_handling(value: u8) -> Res<RetainHandling> {
@@ -204,6 +156,25 @@ pub fn publish(
     } else {
         b
     };
+    Ok(b.build().map_err(bad(fail))?.into())
+}
+
+/// Builds a PUBLISH packet of QoS 0 with a certificate of Sparkplug B.
+pub fn certificate(version: Version, topic: &str, payload: Vec<u8>) -> Res<Packet> {
+    let fail = "certificate";
+    if version == Version::V3_1_1 {
+        let b = v3_1_1::Publish::builder()
+            .topic_name(topic)
+            .map_err(bad(fail))?
+            .qos(Qos::AtMostOnce)
+            .payload(payload);
+        return Ok(b.build().map_err(bad(fail))?.into());
+    }
+    let b = v5_0::Publish::builder()
+        .topic_name(topic)
+        .map_err(bad(fail))?
+        .qos(Qos::AtMostOnce)
+        .payload(payload);
     Ok(b.build().map_err(bad(fail))?.into())
 }
 

@@ -1,6 +1,7 @@
 //! Defines the settings (`spec`) of software of kind `mqtt`.
 
 use super::content::Content;
+use super::sparkplug::EdgeNode;
 use super::websocket;
 use crate::os::Res;
 use crate::roles::broker_client::Broker;
@@ -116,6 +117,8 @@ pub struct Publish {
     /// The content of payloads that do not carry the message's identity, which is then a user property (MQTT
     /// 5). None: the flow's kind of payload, which carries it.
     pub content: Option<Content>,
+    /// The certificates of an edge node of Sparkplug B, whose data the flow's messages are; None: other messages.
+    pub sparkplug: Option<EdgeNode>,
     /// The most unacknowledged messages at QoS 1 and 2.
     #[serde(default = "default_inflight")]
     pub inflight: usize,

@@ -17,7 +17,7 @@ fn spec(version: &str, more: serde_json::Value) -> Spec {
 
 #[test]
 fn a_login_of_3_1_1_has_will_user_and_password_in_this_order() {
-    let packet = connect(Version::V3_1_1, "c", true, &spec("3.1.1", json!({}))).unwrap();
+    let packet = connect(Version::V3_1_1, "c", true, None, &spec("3.1.1", json!({}))).unwrap();
     // Section 3.1: flags are user, password, will retain, will QoS 1, will, clean session.
     let mut expected = b"\x10\x19\x00\x04MQTT\x04\xee\x00\x1e".to_vec();
     expected.extend_from_slice(b"\x00\x01c\x00\x01w\x00\x01x\x00\x01u\x00\x01p");
@@ -27,7 +27,7 @@ fn a_login_of_3_1_1_has_will_user_and_password_in_this_order() {
 #[test]
 fn a_login_of_5_has_session_expiry_and_will_delay() {
     let spec = spec("5", json!({"session_expiry_s": 60}));
-    let packet = connect(Version::V5_0, "c", false, &spec).unwrap();
+    let packet = connect(Version::V5_0, "c", false, None, &spec).unwrap();
     let mut expected = b"\x10\x25\x00\x04MQTT\x05\xec\x00\x1e\x05\x11\x00\x00\x00\x3c".to_vec();
     expected.extend_from_slice(
         b"\x00\x01c\x05\x18\x00\x00\x00\x05\x00\x01w\x00\x01x\x00\x01u\x00\x01p",
@@ -90,7 +90,7 @@ fn a_subscription_of_5_has_its_options() {
     let spec = spec("5", json!({"subscribe": options, "receive_maximum": 5}));
     let packet = subscribe(Version::V5_0, 7, &[&spec.subscribe[0]]).unwrap();
     assert_eq!(packet_bytes(&packet), b"\x82\x07\x00\x07\x00\x00\x01a\x25");
-    let login = connect(Version::V5_0, "c", true, &spec).unwrap();
+    let login = connect(Version::V5_0, "c", true, None, &spec).unwrap();
     let bytes = packet_bytes(&login);
     assert!(bytes.windows(3).any(|w| w == [0x21, 0, 5]), "{bytes:?}");
 }

@@ -1,0 +1,1 @@
+"""Checks and plans the NATS server and its client, which speaks the native protocol."""
