@@ -47,7 +47,7 @@ class Impairment:
     jitter_ns: int = 0
     distribution: str = "uniform"  # normal, pareto, paretonormal, or the name of one of the plan's tables
     delay_correlation: float = 0.0
-    loss: float = 0.0  # percentage or share of lost packets, independent or correlated
+    loss: float = 0.0  # share of lost packets (0 to 1), independent or correlated
     loss_correlation: float = 0.0
     gemodel: tuple[float, float, float, float] | None = None  # p, r, 1-h, 1-k as netem names them
     duplicate: float = 0.0

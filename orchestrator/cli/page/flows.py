@@ -72,7 +72,7 @@ class Flows:
     _came: dict[Key, int] = field(default_factory=dict)
     _bulk: dict[str, tuple[int, int]] = field(default_factory=dict)
     _there: dict[Key, set[str]] = field(default_factory=dict)  # message -> the receivers that have it
-    # messages that are not judged yet, with their times
+    # messages without a fate so far, with their times
     _open: deque[tuple[int, Key]] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))
     _newest_ns: int = 0
     _since_ns: int | None = None  # for messages scheduled earlier, arrivals may be missing
