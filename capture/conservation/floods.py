@@ -27,8 +27,10 @@ def disturbed(plan: Plan) -> set[str]:
 
 
 def _cuts(plan: Plan) -> Iterator[tuple[set[str], set[str]]]:
-    """Yields for each link that an event takes down, by its name or with its node, the segments at its ends,
-    and those of them that it joins to others.
+    """Yields two sets of segments for each link or node that an event takes down.
+
+    Of a link: the segments at its ends, and the same if the link joins segments (else none). Of a node: the
+    segments that it is on, and none.
     """
     links = {link.name: link for link in plan.links}
     of_node = {node.name: {one.segment for one in node.interfaces if one.segment} for node in plan.nodes}

@@ -69,8 +69,10 @@ def wrong(searches: Mapping[str, Search], document: Document) -> Iterator[Proble
 
 
 def following(search: Search, tried: Mapping[int, bool]) -> int | None:
-    """Returns the next value to try, from the results (value -> held) so far. Returns None when the search is
-    over: the least value failed, the largest passed, or the two ends are within the resolution.
+    """Returns the next value to try, from the results so far (value -> True if the expectations held there).
+
+    Returns None when the search is over: the least value failed, the largest held, or the largest value that
+    held and the smallest that failed are within the resolution.
     """
     if not tried:
         return search.low

@@ -47,7 +47,7 @@ def check_host(report: Checks, here: Here, model: Slaac) -> None:
         report.add(path, None, "a node configures itself once", "leave one of them out")
     near = report.bridged([segment]) if segment is not None else None
     if near is None or report.reachable(here.nodes, node) is None:
-        return  # a mistake elsewhere may hide the router
+        return  # another reported mistake may be the reason why no router is found
     if not any(_serves(report, one, near) for one in report.everyone):
         rule = f"no node of segment {segment} advertises a prefix"
         report.add(path, None, rule, "write `software: {ra: {advertise: {}}}` at a router there")

@@ -13,9 +13,11 @@ LARGEST_BYTES = 1 << 20
 
 
 def check(report: Checks, here: Here, model: Zeromq) -> None:
-    """Reports a socket without exactly one of router, dealer, pub and sub; of a sender missing or wrong
-    flows, and settings that do not fit its transport; of a receiver keys of the sender, and a partner that is
-    missing, ambiguous, unreachable or, by multicast, on no common segment.
+    """Reports a socket that does not have exactly one of the keys router, dealer, pub and sub.
+
+    Reports of a sender (router, pub): missing or wrong flows, and settings that do not fit its transport.
+    Reports of a receiver (dealer, sub): keys that only a sender has, and a partner that is missing, ambiguous
+    or unreachable, or with multicast has no segment in common with it.
     """
     options, path = model.zeromq, (*here.path, "zeromq")
     socket = socket_of(options)

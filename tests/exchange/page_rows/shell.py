@@ -1,4 +1,4 @@
-"""Holds the cases of the section on startup scripts, in the script of a Kathará machine."""
+"""Holds the cases for the page's section on startup scripts; each is a line in the script of a Kathará machine."""
 
 # ruff: noqa: E501
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lists mistakes in the network: segments, nodes, links and their impairments."""
+"""Lists topology files with mistakes in the network: segments, nodes, links and their impairments."""
 
 from __future__ import annotations
 

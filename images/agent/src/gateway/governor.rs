@@ -372,7 +372,7 @@ fn leaf_classes(all: Vec<HtbClass>) -> Vec<HtbClass> {
 /// Returns the bits that arrived at a class between two readings: sent, plus dropped (at the mean length),
 /// plus the growth of the backlog.
 fn arrived(was: &QdiscCounters, is: &QdiscCounters) -> u64 {
-    // A new queue starts its counters at zero.
+    // Counters that became smaller are those of a new queue, which began at zero: they count as no growth.
     let left = is.bytes.saturating_sub(was.bytes);
     let packets = is.packets.saturating_sub(was.packets);
     let dropped = is.dropped.saturating_sub(was.dropped);
