@@ -18,8 +18,7 @@ from .startup import Startup
 TOOL = "Kathará"
 LAB, OUTSIDE, ORDER = "lab.conf", "lab.ext", "lab.dep"
 _LINE = re.compile(
-    r"""\s*(?P<machine>[\w-]+)\[(?P<key>\w+)\]\s*=\s*(?:(["'])(?P<quoted>.*?)\3|(?P<plain>[^"'#\s][^"'#]*?))
-    """
+    r"""\s*(?P<machine>[\w-]+)\[(?P<key>\w+)\]\s*=\s*(?:(["'])(?P<quoted>.*?)\3|(?P<plain>[^"'#\s][^"'#]*?))"""
     r"\s*(?:(?<=\s)#.*)?"
 )
 _ABOUT = re.compile(r"^\s*LAB_\w+\s*=")
