@@ -20,8 +20,6 @@ BUFFER_KIB = 16 * 1024
 # In virtual time tcpdump runs again within a time slice of 3 ms, in which 10 Gbit/s fill this ring. The lab
 # kernel zeroes each page of a ring, which is costly in short runs.
 VIRTUAL_BUFFER_KIB = 4 * 1024
-# Makes tcpdump write 64 KiB at once; it has no option for that, and writes 4 KiB at once otherwise.
-COLLECT = ("stdbuf", "-o", "64K")
 # tcpdump reads packets when a block of the ring is full or a second old, and discards an unfinished block
 # when it ends. So it must run this long after the last relevant packet; measured: else that block is lost.
 SETTLE_NS = 1_200_000_000
@@ -61,13 +59,13 @@ def argv(
     at_once: bool = True,
 ) -> tuple[str, ...]:
     """Returns the command that writes the point's packets to standard output: each as soon as it is captured
-    (`at_once`), or when 64 KiB are there and at the end.
+    (`at_once`), or when 4 KiB are there and at the end.
 
     It writes no file itself, because tcpdump drops root before it opens files.
     """
     snaplen = point.snaplen or WHOLE_FRAME
     command = (
-        *(() if at_once else COLLECT), program, "-i", point.device, "-n", "--time-stamp-precision=nano",
+        program, "-i", point.device, "-n", "--time-stamp-precision=nano",
         "-B", str(buffer_kib), "-s", str(snaplen), *(("-U",) if at_once else ()), "-w", "-",
     )  # fmt: skip
     return (*command, point.filter) if point.filter else command
