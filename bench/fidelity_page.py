@@ -51,8 +51,8 @@ behind the table above, and no closed form behind that figure, so the two do not
 
 
 def run(column: str, place: Path) -> dict[str, Pair] | str:
-    """Runs the lab in one column; returns the figures by row's key, or the reason why there are none: this
-    machine cannot run it, or was disturbed.
+    """Runs the lab in one column; returns the figures by row's key, or, if this machine cannot run the
+    lab or was disturbed, the reason.
     """
     rows, file = ROWS, TOPOLOGY
     if column == "host" and (reason := refusal(column, file, place / "with")):

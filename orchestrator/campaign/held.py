@@ -175,7 +175,7 @@ def _is_locked(campaign: Path) -> bool:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # the file is absent, or is none that a campaign makes
+    except OSError:  # the file is absent, or no campaign made it
         return False
     return False
 

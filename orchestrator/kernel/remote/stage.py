@@ -28,7 +28,7 @@ CODE = ("orchestrator", "capture", "contract")
 # directories whose files are part of the names of images and kernels
 RECIPES = ("images/guest", "images/kernel")
 AGENT = "target/release/vnet-agent"
-# position in a qcow2 header of the offset of the backing file's name; 0 if there is none
+# position in a qcow2 header of the offset of the backing file's name; that offset is 0 without a backing file
 BACKING_FILE = slice(8, 16)
 
 

@@ -18,7 +18,7 @@ const MARKER: u8 = 0xff;
 /// The types as tshark abbreviates them, by the number in the header's two bits.
 const KINDS: [&str; 4] = ["CON", "NON", "ACK", "RST"];
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "FETCH", "PATCH", "iPATCH"];
-/// The number that no message has: a non-confirmable message without a code is none (RFC 7252, 4.3).
+/// A number that no message has: RFC 7252, 4.3, forbids a non-confirmable message without a code.
 const NOTHING: u16 = 0;
 
 /// Returns the number of a type and code; a confirmable empty message, a ping, must not be `NOTHING`.
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns the type, number and header's length of a datagram; None if it is none of CoAP.
+    /// Returns the type, number and header's length of a datagram; None if the datagram is not CoAP.
     fn look(bytes: &[u8], length: usize) -> Option<(String, u32, u32)> {
         let mut notes = Notes {
             app: Some(0),

@@ -212,7 +212,7 @@ fn search(directory: &Path, device: u64, found: &mut Vec<Cover>) {
             if apart.contains(&path.as_path()) || about.dev() != device {
                 continue;
             }
-            if closed(&path, &about) {
+            if closed(&path, &about, device) {
                 found.push(Cover::directory(path));
             } else {
                 search(&path, device, found);
@@ -228,19 +228,20 @@ fn search(directory: &Path, device: u64, found: &mut Vec<Cover>) {
 
 /// Returns true for a directory that not all users may list and enter, and for one with files that only root
 /// may read and nothing else, at any depth.
-fn closed(directory: &Path, about: &fs::Metadata) -> bool {
+fn closed(directory: &Path, about: &fs::Metadata, device: u64) -> bool {
     about.mode() & ALL_LIST_AND_ENTER != ALL_LIST_AND_ENTER
-        || secrets_alone(directory).is_some_and(|count| count > 0)
+        || secrets_alone(directory, device).is_some_and(|count| count > 0)
 }
 
-/// Returns how many files below a directory only root may read; None if there is anything that other users
-/// may read, or a symbolic link.
-fn secrets_alone(directory: &Path) -> Option<usize> {
+/// Returns the number of files below a directory that only root may read; None if there is anything that
+/// other users may read, a symbolic link, or another file system than `device`, which is not looked into:
+/// to read the directory of binfmt_misc would mount it on the machine.
+fn secrets_alone(directory: &Path, device: u64) -> Option<usize> {
     let mut count = 0;
     for entry in fs::read_dir(directory).ok()?.flatten() {
         let about = entry.metadata().ok()?;
-        if about.is_dir() {
-            count += secrets_alone(&entry.path())?;
+        if about.is_dir() && about.dev() == device {
+            count += secrets_alone(&entry.path(), device)?;
         } else if !about.is_file() || about.mode() & ALL_READ != 0 {
             return None;
         } else {
@@ -338,6 +339,16 @@ mod tests {
             Cover::directory(top.join("4")),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_directory_with_another_file_system_is_not_closed() {
+        let top = std::env::temp_dir().join(format!("vnet-other-device-{}", std::process::id()));
+        files(&top, &[("secret", 0o600), ("below/secret", 0o600)]);
+        let device = fs::metadata(&top).unwrap().dev();
+        let (here, elsewhere) = (secrets_alone(&top, device), secrets_alone(&top, device + 1));
+        fs::remove_dir_all(&top).unwrap();
+        assert_eq!((here, elsewhere), (Some(2), None));
     }
 
     #[test]
