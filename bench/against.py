@@ -125,10 +125,13 @@ def ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
 
 
 def compared(other: Path, words: Sequence[str], pairs: int) -> list[tuple[Turn, Turn]]:
-    """Returns the turns of this checkout and of the other in pairs; both run once before, so that their
-    archives exist.
+    """Returns the turns of this checkout and of the other in pairs. Both run once before, so that their
+    archives exist, and all their modules are compiled: a run whose environment forbids Python to keep
+    bytecode (PYTHONDONTWRITEBYTECODE) would otherwise compile each changed module again.
     """
     for checkout in (ROOT, other):
+        packages = [str(one.parent) for one in checkout.glob("*/__init__.py")]
+        reads(str(checkout / ".venv/bin/python"), "-m", "compileall", "-q", *packages)
         turn(checkout, words)
     found = []
     for number in range(pairs):

@@ -4,6 +4,7 @@ programs that ran first, cooling, a hypervisor's steal. A machine may lack any o
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -25,19 +26,26 @@ def chain(proc: Path = PROC, pid: str = "self") -> list[Path]:
     Raises NoCounterError if there are none.
     """
     try:
-        lines = (proc / pid / "cgroup").read_text().splitlines()
-        mounts = [line.split() for line in (proc / "self" / "mountinfo").read_text().splitlines()]
+        return list(_above_all((proc / pid / "cgroup").read_text(), proc))
     except OSError as error:
         raise NoCounterError(f"{error.filename}: {error.strerror}") from error
+
+
+@functools.lru_cache(maxsize=8)
+def _above_all(groups: str, proc: Path) -> tuple[Path, ...]:
+    """Returns the control groups of `chain` for the text of a process's file `cgroup`. The mounts are read
+    once for each text, since a process that moves to another group changes the text.
+    """
+    mounts = [line.split() for line in (proc / "self" / "mountinfo").read_text().splitlines()]
     found: list[Path] = []
-    for line in lines:
+    for line in groups.splitlines():
         _, controllers, path = line.split(":", 2)
         for words in mounts:
             if _carries(words, controllers):
                 found += _above(Path(words[4]), path, words[3])
     if not found:
         raise NoCounterError("no control group of this process has a CPU controller")
-    return list(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found))
 
 
 def _carries(words: list[str], controllers: str) -> bool:
@@ -152,17 +160,14 @@ def pressure(proc: Path = PROC) -> int:
         raise NoCounterError(f"{proc}/pressure/cpu: {getattr(error, 'strerror', None) or error}") from error
 
 
-def cores_of(pid: int | str, proc: Path = PROC) -> set[int]:
+def cores_of(pid: int) -> set[int]:
     """Returns the cores that a process may run on, by cpusets and by its affinity; raises NoCounterError if
-    they cannot be read.
+    there is no such process.
     """
     try:
-        text = (proc / str(pid) / "status").read_text()
-        words = text.partition("Cpus_allowed_list:")[2].split()[0].split(",")
-        bounds = [word.partition("-") for word in words]
-        return {core for low, _, high in bounds for core in range(int(low), int(high or low) + 1)}
-    except (OSError, ValueError, IndexError) as error:
-        raise NoCounterError(f"{proc}/{pid}/status does not tell its cores") from error
+        return os.sched_getaffinity(pid)
+    except OSError as error:
+        raise NoCounterError(f"process {pid} does not tell its cores: {error.strerror}") from error
 
 
 def last_core(pid: int, proc: Path = PROC) -> int | None:

@@ -215,7 +215,7 @@ def beside(lab: Lab) -> Heartbeat | None:
         lab.run_dir / "raw" / INSIDE,
         lab.loop.clock.offset_ns,
         counters,
-        StoppedProcesses(os.getpid(), *looks),
+        StoppedProcesses(os.getpid(), *looks, lab.stopped),
     )
 
 

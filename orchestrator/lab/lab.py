@@ -16,6 +16,7 @@ from orchestrator.lab.events import Events
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import Manifest
 from orchestrator.lab.state import State
+from orchestrator.lab.stopped_processes import StoppedChildren
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Lab:
     serving: bool = False  # the lab only serves requests, without a scenario
     entered: set[str] = field(default_factory=set)  # nodes on which a command ran (`vnet exec`, `run:`)
     captures: dict[str, Running] = field(default_factory=dict)  # running captures by name
+    stopped: StoppedChildren = field(default_factory=StoppedChildren)
     connected: tuple[int, int] = (0, 0)  # connected sessions now, and all sessions that connect
     on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # gets an added node's links
     before_change: Callable[[str, Iterable[str], str], None] = field(

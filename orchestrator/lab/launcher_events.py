@@ -37,6 +37,10 @@ class LauncherEvents:
             self.lab.events.emit("node-state", **told)
             if message.get("pid"):
                 self.lab.pids[str(message["node"])] = int(message["pid"])
+        elif event == "stopped":
+            self.lab.stopped.stopped(_child(message))
+        elif event == "continued":
+            self.lab.stopped.continued(_child(message))
         elif event == "clocks":
             self.lab.manifest.clocks = message["clocks"]
         elif event == "hosts":
@@ -68,6 +72,8 @@ class LauncherEvents:
     def _exited(self, message: Message) -> None:
         node, name = str(message["node"]), str(message["software"])
         self.lab.events.emit("exited", **{k: v for k, v in message.items() if k != "event"})
+        if name == "agent":
+            self.lab.stopped.continued(_child(message))
         if name != "agent" and (node, name) not in self.lab.started:
             return  # the program never became ready, which the answer to its start already reports
         if message.get("expected") or (node, name) in self.lab.meant:
@@ -116,3 +122,9 @@ class LauncherEvents:
         if software is None or software.process is None or software.process.restart != "never":
             return False
         return abort and (software.role == "broker" or (self.lab.in_scenario and status != 0))
+
+
+def _child(message: Message) -> str:
+    """Returns a name for the launcher's child that an event is about: a node's agent, or a helper process."""
+    node = message["node"]
+    return f"agent of node {node}" if node is not None else f"launcher's helper ({message['pid']})"

@@ -18,7 +18,14 @@ from capture import disturbance
 from orchestrator.lab import cpu_contention
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.heartbeat import BEATS, STOPPED, TAKEN, Counters, Heartbeat
-from orchestrator.lab.stopped_processes import EACH, EACH_IN_GUEST, EVERY, EVERY_IN_GUEST, StoppedProcesses
+from orchestrator.lab.stopped_processes import (
+    EACH,
+    EACH_IN_GUEST,
+    EVERY,
+    EVERY_IN_GUEST,
+    StoppedChildren,
+    StoppedProcesses,
+)
 
 V2 = "nr_periods 7\nnr_throttled 3\nthrottled_usec 250\n"
 V1 = "nr_periods 7\nnr_throttled 3\nthrottled_time 250000\n"
@@ -74,7 +81,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     for absent in (
         lambda: cpu_contention.pressure(tmp_path), lambda: cpu_contention.core_times(tmp_path),
         lambda: cpu_contention.Waiting(lambda: [1], tmp_path).read(),
-        lambda: cpu_contention.cores_of(1, tmp_path),
+        lambda: cpu_contention.cores_of(2**22 + 1),  # no pid is so large (proc_sys_kernel(5))
     ):  # fmt: skip
         with pytest.raises(cpu_contention.NoCounterError):
             absent()
@@ -179,13 +186,14 @@ def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
 
 
 class Processes:
-    """Simulates /proc: process 1 is init, 10 the lab process; `say` adds further ones."""
+    """Simulates /proc: process 1 is init, 10 the lab process, 11 its launcher; `say` adds further ones."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         (path / "self").mkdir(parents=True)
         for pid, parent in ((1, 0), (10, 1), (20, 1)):
             self.say(pid, "S", parent)
+        self.say(11, "S", 10, "vnet-agent")
 
     def say(self, pid: int, state: str, parent: int, name: str = "x") -> None:
         (self._path / str(pid)).mkdir(exist_ok=True)
@@ -199,16 +207,47 @@ class Processes:
 
 def test_a_stopped_process_of_the_lab_is_found_and_no_other(tmp_path: Path) -> None:
     there = Processes(tmp_path)
-    there.say(11, "S", 10)
-    there.say(12, "S", 11)
+    there.say(12, "S", 10)
+    there.say(13, "S", 12)
     there.say(20, "T", 1)
-    stopped = StoppedProcesses(10, 2, 1, tmp_path)
+    stopped = StoppedProcesses(10, 2, 1, StoppedChildren(), tmp_path)
     assert [stopped.look() for _ in range(25)] == [0] * 25
-    there.say(12, "T", 11, "mos ) quitto")
+    there.say(13, "T", 12, "mos ) quitto")
     assert 1 in [stopped.look() for _ in range(3)]
-    assert list(stopped.names) == ["mos ) quitto (12)"]
-    there.end(12)
+    there.say(13, "S", 12, "mos ) quitto")
+    there.say(11, "T", 10, "vnet-agent")
+    assert 1 in [stopped.look() for _ in range(3)], "the launcher"
+    assert list(stopped.names) == ["mos ) quitto (13)", "vnet-agent (11)"]
+    there.end(11)
     assert [stopped.look() for _ in range(25)] == [0] * 25, "it has ended"
+
+
+def test_what_an_agent_starts_is_read_from_its_fork_on(tmp_path: Path) -> None:
+    there = Processes(tmp_path)
+    there.say(30, "S", 11, "vnet-agent")
+    there.say(31, "S", 30, "vnet-agent")  # has not yet executed its program
+    stopped = StoppedProcesses(10, 4, 1, StoppedChildren(), tmp_path)
+    assert not any(stopped.look() for _ in range(10))
+    there.say(31, "T", 30, "mosquitto")
+    assert any(stopped.look() for _ in range(2))
+
+
+def test_the_launchers_children_count_by_its_events_alone(tmp_path: Path) -> None:
+    there = Processes(tmp_path)
+    there.say(30, "T", 11, "vnet-agent")
+    children = StoppedChildren()
+    stopped = StoppedProcesses(10, 4, 1, children, tmp_path)
+    assert not any(stopped.look() for _ in range(10)), "its state is not read"
+    children.stopped("agent of node a")
+    assert [stopped.look() for _ in range(3)] == [1, 1, 1]
+    children.continued("agent of node a")
+    assert [stopped.look() for _ in range(2)] == [1, 0], "it was stopped since the last look"
+    children.stopped("agent of node a")
+    children.stopped("agent of node b")
+    children.continued("agent of node a")
+    children.continued("agent of node b")
+    assert [stopped.look() for _ in range(2)] == [2, 0], "short stops count, too"
+    assert list(stopped.names) == ["agent of node a", "agent of node b"]
 
 
 @pytest.mark.parametrize(("each", "every"), [(EACH, EVERY), (EACH_IN_GUEST, EVERY_IN_GUEST)])
@@ -222,11 +261,11 @@ def test_a_program_that_stood_still_for_less_than_half_a_second_is_found(
     for pid in range(100, 1100):
         there.say(pid, "S", 1)
     for pid in range(2000, 2700):
-        there.say(pid, "S", 10, "vnet-agent")
+        there.say(pid, "S", 11, "vnet-agent")
     for pid in (2700, 2701, 2702):
         there.say(pid, "S", 2000, "mosquitto")
-    stopped = StoppedProcesses(10, each, every, tmp_path)
-    request.addfinalizer(lambda: [os.close(file) for file in stopped._files.values()])  # 512 open files
+    stopped = StoppedProcesses(10, each, every, StoppedChildren(), tmp_path)
+    request.addfinalizer(lambda: [os.close(file) for file in stopped._files.values()])
     assert not any(stopped.look() for _ in range(40))
     for broker in (2700, 2702):
         there.say(broker, "T", 2000, "mosquitto")
@@ -235,8 +274,9 @@ def test_a_program_that_stood_still_for_less_than_half_a_second_is_found(
         for _ in range(13):
             stopped.look()
     assert list(stopped.names) == ["mosquitto (2700)", "mosquitto (2702)"]
-    there.say(2001, "T", 10, "vnet-agent")
-    assert any(stopped.look() for _ in range(1500)), "in turn, once they are known"
+    for _ in range(1500):
+        stopped.look()
+    assert len(stopped._files) <= 8, "only files of what is read in turn stay open"
 
 
 def test_what_is_written_is_what_is_read() -> None:

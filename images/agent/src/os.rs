@@ -255,6 +255,32 @@ pub fn reap() -> Option<(i32, i32)> {
     Some((pid, code))
 }
 
+/// A change of a child's state.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Change {
+    Ended,
+    /// By SIGSTOP or another signal that stops processes.
+    Stopped,
+    Continued,
+}
+
+/// Returns the next change of a child and its pid, and reaps the child if it has ended; None if there is no
+/// change.
+pub fn child_change() -> Option<(i32, Change)> {
+    let flags = libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED;
+    let mut status = 0;
+    // SAFETY: status is a valid int.
+    let pid = unsafe { libc::waitpid(-1, &mut status, flags) };
+    let change = if libc::WIFSTOPPED(status) {
+        Change::Stopped
+    } else if libc::WIFCONTINUED(status) {
+        Change::Continued
+    } else {
+        Change::Ended
+    };
+    (pid > 0).then_some((pid, change))
+}
+
 /// A timer that is set to times of CLOCK_MONOTONIC.
 pub struct Timer {
     fd: OwnedFd,

@@ -5,7 +5,7 @@ use super::control_socket::ControlSocket;
 use super::{Launcher, TICK_NS};
 use crate::channel::Channel;
 use crate::clock;
-use crate::os::{self, Res};
+use crate::os::{self, Change, Res};
 use serde_json::json;
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -101,6 +101,20 @@ impl Launcher {
             }
         }
         // Node processes announce their end by closing their socket; here they are only reaped.
-        while os::reap().is_some() {}
+        while let Some((pid, change)) = os::child_change() {
+            match change {
+                Change::Ended => {}
+                Change::Stopped => self.tell_of_child("stopped", pid),
+                Change::Continued => self.tell_of_child("continued", pid),
+            }
+        }
+    }
+
+    /// Sends the client the event that a child was stopped or continued: the agent of `node`, or a helper of
+    /// the launcher if `node` is null.
+    fn tell_of_child(&mut self, event: &str, pid: i32) {
+        let node = self.nodes.iter().find(|(_, node)| node.pid == pid);
+        let name = node.map(|(name, _)| name.clone());
+        self.send_client(&json!({"event": event, "node": name, "pid": pid}));
     }
 }
