@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,22 @@ class FormatError(UnreadableError):
 
 
 def read_plan(run_dir: Path) -> Plan:
-    """Returns the plan of the run, also one that an earlier version wrote in the same format.
+    """Returns the plan of the run, also one that an earlier version wrote in the same format. The plan that
+    was read last is kept until its file changes, since reduction, checks and report each need it.
 
     Raises FormatError for another format, else UnreadableError if plan.json is absent or damaged.
     """
     path = run_dir / PLAN
+    try:
+        about = path.stat()
+    except OSError as error:
+        raise UnreadableError(f"{path}: {error!r}; a run directory holds the plan that it ran") from error
+    return _read_plan(path, (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns))
+
+
+@lru_cache(maxsize=1)
+def _read_plan(path: Path, _of: tuple[int, ...]) -> Plan:
+    run_dir = path.parent
     try:
         data = regular.read_json(path)
         found = data["format"]

@@ -8,7 +8,7 @@ import polars as pl
 
 from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.evidence import Evidence
-from capture.conservation.ways import brokers, homes, least_from, ways
+from capture.conservation.ways import LeastDelays, brokers, homes, ways
 
 MESSAGE_DELAY = Rule(
     "message-delay", "latencies of messages", "the delays of the links on their shortest path",
@@ -31,11 +31,10 @@ def none_is_too_soon(e: Evidence) -> Found:
         return Found(left_out=[why])
     if e.messages is None:
         return Found(left_out=["no records of messages"])
-    near, home_of = ways(e), homes(e.plan)
+    delays, home_of = LeastDelays(ways(e)), homes(e.plan)
     broker_of = brokers(e.plan)
     flows = e.messages.drop_nulls("receiver").group_by("name", "sender", "receiver", "pattern")
     least = flows.agg(pl.col("latency_ns").min(), pl.col("round_trip_ns").min()).sort("name", "receiver")
-    known: dict[str, dict[str, int]] = {}
     compared = []
     for name, sender, receiver, pattern, there, both in least.iter_rows():
         stops = [home_of.get(sender), home_of.get(receiver)]
@@ -44,9 +43,7 @@ def none_is_too_soon(e: Evidence) -> Found:
         if None in stops:
             continue
         places = [str(stop) for stop in stops]
-        for place in places:
-            known.setdefault(place, least_from(near, place))
-        out, back = _along(known, places), _along(known, places[::-1])
+        out, back = _along(delays, places), _along(delays, places[::-1])
         if there is not None and out:
             compared.append(Compared(f"{name} to {receiver}", there, out, "ns", NEAR_NS))
         if both is not None and out and back:
@@ -70,7 +67,7 @@ def doubtful(e: Evidence) -> str:
     return ""
 
 
-def _along(known: dict[str, dict[str, int]], places: list[str]) -> int | None:
-    """Returns the sum of the least delays (ns) from each place to the next; None if `known` lacks a part."""
-    parts = [known[a].get(b) for a, b in itertools.pairwise(places)]
+def _along(delays: LeastDelays, places: list[str]) -> int | None:
+    """Returns the sum of the least delays (ns) from each place to the next; None if there is no way."""
+    parts = [delays.between(a, b) for a, b in itertools.pairwise(places)]
     return None if None in parts else sum(part for part in parts if part is not None)

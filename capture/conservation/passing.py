@@ -10,7 +10,7 @@ import polars as pl
 from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.delays import NEAR_NS, doubtful
 from capture.conservation.evidence import Evidence
-from capture.conservation.ways import brokers, ends, homes, least_delays, least_from, ways
+from capture.conservation.ways import LeastDelays, brokers, ends, homes, least_delays, ways
 from contract.plan import WAYS, Capture, Plan
 
 CAPTURE_TIMES = Rule(
@@ -104,9 +104,9 @@ class _Places:
 
     def __init__(self, e: Evidence) -> None:
         self._plan = e.plan
-        self._ways, self._homes, self._brokers = ways(e), homes(e.plan), brokers(e.plan)
+        self._ways = LeastDelays(ways(e))
+        self._homes, self._brokers = homes(e.plan), brokers(e.plan)
         self._delays = least_delays(e)
-        self._known: dict[str, Least] = {}
 
     def passes(self, capture: Capture) -> list[_Pass] | str:
         """Returns the ways past a capture point (the place before it, the delay until there in ns, the place
@@ -171,8 +171,4 @@ class _Places:
         return min((ns for ns in found if ns is not None), default=None)
 
     def _between(self, start: str | None, end: str | None) -> int | None:
-        if start is None or end is None:
-            return None
-        if start not in self._known:
-            self._known[start] = least_from(self._ways, start)
-        return self._known[start].get(end)
+        return None if start is None or end is None else self._ways.between(start, end)

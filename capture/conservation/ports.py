@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import polars as pl
 
@@ -25,16 +26,25 @@ class Ports:
 
     def covered(self, node: str) -> set[str]:
         """Returns the node's interfaces at which a link direction begins or ends."""
-        return set(self.rows.filter(node=node)["device"])
+        return {device for device, _ in self._links.get(node, ())}
 
     def way_into(self, node: str, segment: str) -> tuple[str, str] | None:
         """Returns the link and direction by which frames of the segment reach the node; None if the node
         has no interface or several there, or its interface has no counted link.
         """
         there = [device for device, place in self.devices[node].items() if place == segment]
-        rows = self.rows.filter(pl.col("device").is_in(there), node=node, way="rx")
-        one = len(there) == 1 and rows.height == 1
-        return (rows["link"][0], rows["direction"][0]) if one else None
+        into = [found for device, found in self._links.get(node, ()) if device in there and found is not None]
+        return into[0] if len(there) == 1 and len(into) == 1 else None
+
+    @cached_property
+    def _links(self) -> dict[str, list[tuple[str, tuple[str, str] | None]]]:
+        """For each node its interfaces, each with the link and direction that enter it, or None for one that
+        leaves it.
+        """
+        found: dict[str, list[tuple[str, tuple[str, str] | None]]] = {}
+        for node, device, link, direction, way in self.rows.iter_rows():
+            found.setdefault(node, []).append((device, (link, direction) if way == "rx" else None))
+        return found
 
 
 def ports(plan: Plan) -> Ports:

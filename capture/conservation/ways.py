@@ -114,6 +114,34 @@ def _join(ways: Ways, a: str, b: str, ns: int) -> None:
     near[b] = min(near.get(b, ns), ns)
 
 
+class LeastDelays:
+    """The least delays between places, computed when they are first asked for."""
+
+    def __init__(self, ways: Ways) -> None:
+        self._ways = ways
+        self._known: dict[str, dict[str, int]] = {}
+
+    def between(self, start: str, end: str) -> int | None:
+        """Returns the least delay (ns) from one place to another; None if there is no way.
+
+        All ways from a place with one neighbour lead through it, so the many nodes at one segment share the
+        segment's delays.
+        """
+        if start == end:
+            return 0
+        near = self._ways.get(start, {})
+        if len(near) != 1:
+            return self._from(start).get(end)
+        ((neighbour, ns),) = near.items()
+        rest = self._from(neighbour).get(end)
+        return None if rest is None else ns + rest
+
+    def _from(self, start: str) -> dict[str, int]:
+        if start not in self._known:
+            self._known[start] = least_from(self._ways, start)
+        return self._known[start]
+
+
 def least_from(ways: Ways, start: str) -> dict[str, int]:
     """Returns the least delay (ns) from `start` to every place that can be reached, by Dijkstra's
     algorithm.

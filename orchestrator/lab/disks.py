@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from orchestrator.lab import mounts
 from orchestrator.lab.cgroup import text_of
 from orchestrator.lab.lab import Lab
 
@@ -20,7 +21,7 @@ FILE = "disks.csv"  # in raw/; VM nodes have a file of their own (orchestrator/l
 HEADER = "node,disk,read_bytes,written_bytes,reads,writes,memory\n"
 # stands in the column of the disk's name: all disks, all processes of a light node
 OF_PROCESSES = "processes"
-MEMORY = frozenset({"tmpfs", "ramfs"})
+MAGIC = frozenset({0x01021994, 0x858458F6})  # f_type of tmpfs and ramfs (statfs(2))
 OWN = "/tmp"  # a directory that is the node's own (images/agent/src/launch/sandbox/private.rs)
 
 
@@ -74,11 +75,9 @@ def in_memory(process: Path) -> bool | None:
     Looks at the file system of /tmp, on which the sandbox also puts the node's directory, /run and /var/tmp.
     """
     try:
-        lines = [line.partition(" - ") for line in text_of(process / "mountinfo").splitlines()]
+        return mounts.file_system(f"{process}/root{OWN}") in MAGIC
     except OSError:
         return None
-    kinds = [after.split()[0] for before, _, after in lines if before.split()[4] == OWN]
-    return kinds[-1] in MEMORY if kinds else None  # the mount that was made last covers those before it
 
 
 def word(known: bool | None) -> str:

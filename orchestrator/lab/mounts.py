@@ -41,6 +41,18 @@ def _call(path: Path, number: int, *arguments: int | bytes) -> int:
     return result
 
 
+def file_system(path: str) -> int:
+    """Returns the number of the type of the file system that holds a path (f_type of statfs(2)); raises
+    OSError.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    answer = (ctypes.c_ulong * 32)()  # struct statfs has 15 words on x86-64, and f_type is the first
+    if libc.statfs(os.fsencode(path), answer) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), path)
+    return answer[0]
+
+
 def unmount(path: Path) -> None:
     """Unmounts; programs with open files on the mount keep them. Raises OSError if the mount stays."""
     libc = ctypes.CDLL(None, use_errno=True)

@@ -124,7 +124,11 @@ def offered(models: Iterable[object], protocol: str) -> list[Service]:
 
 def services_at(scene: Scene, node: str, protocol: str) -> list[Service]:
     """Returns the services that speak the protocol, of the brokers on one node of the plan."""
-    return offered((placed.model for placed in scene.placed[node]), protocol)
+    found: list[Service] | None = scene.services.get((node, protocol))
+    if found is None:
+        found = offered((placed.model for placed in scene.placed[node]), protocol)
+        scene.services[node, protocol] = found
+    return found
 
 
 def check_broker(

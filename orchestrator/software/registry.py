@@ -110,11 +110,15 @@ class Kinds(Registry[Kind]):
     def __init__(self) -> None:
         self._own = _Own()
         super().__init__("vnet.software", self._own, Kind, _fault)
+        self._of_model: dict[type, Kind] = {}
 
     def of(self, model: Any) -> Kind:
         """Returns the kind whose model class this model has; searches kinds already imported first."""
-        at_hand = [*self._own.entered.values(), *(kind for _, kind in self.loaded.values())]
-        return next(kind for kind in chain(at_hand, self.values()) if type(model) is kind.model)
+        if (found := self._of_model.get(type(model))) is None:
+            at_hand = [*self._own.entered.values(), *(kind for _, kind in self.loaded.values())]
+            found = next(kind for kind in chain(at_hand, self.values()) if type(model) is kind.model)
+            self._of_model[type(model)] = found
+        return found
 
 
 KINDS = Kinds()

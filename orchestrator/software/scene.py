@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +51,8 @@ class Scene:
     ramp_ns: int
     hold_ns: int
     drain_ns: int
+    # services of the brokers on a node, by node and protocol: each client of the broker looks for them
+    services: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, compare=False)
 
     @property
     def stop_ns(self) -> int:

@@ -30,11 +30,13 @@ class Proc:
         (self.path / "self" / "io").write_text(IO.format(0, 0))
         self.group.mkdir()
 
-    def process(self, pid: int, read: int, written: int, kind: str = "ext4") -> None:
+    def process(self, pid: int, read: int, written: int, root: Path | None = None) -> None:
+        """root: the directory with the process's own /tmp."""
         own = self.path / str(pid)
         own.mkdir(exist_ok=True)
         (own / "io").write_text(IO.format(read, written))
-        (own / "mountinfo").write_text(f"20 1 8:1 / / rw - xfs a rw\n21 20 8:2 / /tmp rw - {kind} b rw\n")
+        if root is not None:
+            (own / "root").symlink_to(root)
 
     def members(self, *pids: int) -> None:
         (self.group / "cgroup.procs").write_text("".join(f"{pid}\n" for pid in pids))
@@ -57,10 +59,17 @@ def lines(proc: Proc) -> list[str]:
     return file.read_text().removeprefix(HEADER).splitlines() if file.exists() else []
 
 
-@pytest.mark.parametrize(("kind", "memory"), [("xfs", "0"), ("tmpfs", "1")])
-def test_a_node_has_the_sum_of_its_processes_and_memory_is_said(proc: Proc, kind: str, memory: str) -> None:
-    proc.process(7, 4096, 8192, kind)
-    proc.process(8, 0, 1000, kind)
+@pytest.mark.parametrize("place", ["/dev/shm", "/proc/sys/net", None])
+def test_a_node_has_the_sum_of_its_processes_and_memory_is_said(proc: Proc, place: str | None) -> None:
+    """Shows the sums, and the word for the file system of /tmp; `stat -f` is the oracle."""
+    root = proc.path / "tree"
+    root.mkdir()
+    (root / "tmp").symlink_to(place or proc.path)
+    kind = subprocess.run(["stat", "-f", "-c", "%T", place or proc.path], capture_output=True, text=True)
+    memory = int(kind.stdout.strip() in ("tmpfs", "ramfs"))
+    assert memory == 1 or place != "/dev/shm"
+    proc.process(7, 4096, 8192, root)
+    proc.process(8, 0, 1000, root)
     proc.members(7, 8)
     assert lines(proc) == [f"a,processes,4096,9192,,,{memory}"]
     proc.members(7, 6)  # process 6 has just ended

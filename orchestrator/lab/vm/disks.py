@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab.disks import HEADER, MEMORY, word
+from orchestrator.lab.disks import HEADER, word
 
 FILE = "disks.vm.csv"  # in raw/
+MEMORY = ("tmpfs", "ramfs")  # file systems
 # Names of libvirt's statistics (virConnectGetAllDomainStats), in the order of the file's columns
 COUNTERS = ("rd.bytes", "wr.bytes", "rd.reqs", "wr.reqs")
 
