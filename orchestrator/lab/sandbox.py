@@ -88,13 +88,17 @@ def mounts(node: Node) -> Mounts:
             raise LabError(
                 f"node {node.name}: its image {node.image} is not unpacked; start the lab again with it"
             )
-        return {"copy": [], "read": [], "write": [], "named": [], "root": node.image_root}
-    return {
-        "copy": list(node.mounts_copy),
-        "read": list(node.mounts_read),
-        "write": list(node.mounts_write),
-        "named": sorted(set(_named(node))),
-    }
+        found: Mounts = {"copy": [], "read": [], "write": [], "named": [], "root": node.image_root}
+    else:
+        found = {
+            "copy": list(node.mounts_copy),
+            "read": list(node.mounts_read),
+            "write": list(node.mounts_write),
+            "named": sorted(set(_named(node))),
+        }
+    if any(card.nic for card in node.interfaces):
+        found["cards"] = True
+    return found
 
 
 def paths_of(node: Node) -> Iterator[tuple[str, str]]:

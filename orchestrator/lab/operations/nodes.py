@@ -39,6 +39,7 @@ class Mounts(TypedDict):
     copy: list[str]  # directories of which the node has a writable copy
     named: list[str]  # files that its commands name; shared read-only where every user may read them
     root: NotRequired[str]  # the unpacked container image that replaces the host's files
+    cards: NotRequired[bool]  # the node has network cards of the host, and sees their directories in /sys
 
 
 class NewNode(TypedDict):

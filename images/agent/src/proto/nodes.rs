@@ -38,6 +38,9 @@ pub struct Mounts {
     /// The unpacked container image that replaces the host's files; None: the node sees the host's.
     #[serde(default)]
     pub root: Option<String>,
+    /// Whether the node has network cards of the machine, so that it sees their directories in /sys.
+    #[serde(default)]
+    pub cards: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -102,10 +102,11 @@ impl KernelFiles {
     }
 
     /// Attaches the detached `sysfs` at /sys in the present mount namespace, and covers the paths of `sys`
-    /// there, read only. Of a PCI bus with a network card of the node it covers only what only root may read.
+    /// there, read only. With `cards`, it covers of a PCI bus with a network card of the node only what only
+    /// root may read.
     /// `own_root`: the node's root is a container image, which lacks the template's empty file and
     /// directory, so a covered file of /proc and the image's empty /sys serve as covers.
-    pub fn mount_sys(&self, sysfs: &OwnedFd, own_root: bool) -> Res<()> {
+    pub fn mount_sys(&self, sysfs: &OwnedFd, own_root: bool, cards: bool) -> Res<()> {
         let sys = Path::new("/sys");
         let fail = |e: io::Error| format!("/sys: {e}");
         let file = match self.proc.iter().find(|cover| !cover.directory) {
@@ -119,7 +120,11 @@ impl KernelFiles {
         };
         let directory = directory.map_err(fail)?;
         tree::attach(sysfs, libc::AT_FDCWD, sys).map_err(fail)?;
-        let used = buses_of_cards(sys);
+        let used = if cards {
+            buses_of_cards(sys)
+        } else {
+            Vec::new()
+        };
         let (whole, parts): (Vec<&Cover>, Vec<&Cover>) = self
             .sys
             .iter()

@@ -136,7 +136,8 @@ impl Sandbox {
         lazy_mounts::in_mount_ns(pid, || {
             match sysfs {
                 Ok(sysfs) => {
-                    let shown = self.host.kernel.mount_sys(&sysfs, template.image);
+                    let kernel = &self.host.kernel;
+                    let shown = kernel.mount_sys(&sysfs, template.image, mounts.cards);
                     shown.map_err(|e| format!("sandbox: {e}"))?;
                 }
                 // Without /sys a node misses only /sys/class/net.
