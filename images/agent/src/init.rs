@@ -94,7 +94,7 @@ fn spawn(program: &str, args: &[&str]) -> Res<i32> {
         .args(args)
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
         .env("HOME", "/root");
-    crate::node::spawn(&mut command).map_err(|e| format!("{program}: {e}; the image is broken"))
+    crate::node::spawn(&command).map_err(|e| format!("{program}: {e}; the image is broken"))
 }
 
 /// Starts the guest agent if the VM has its port, and returns its pid; None without the port or after an

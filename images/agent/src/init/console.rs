@@ -4,7 +4,7 @@
 use crate::os::Res;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
 
@@ -44,22 +44,20 @@ impl Console {
         if self.line.read(&mut dropped).map_err(failed)? == 0 {
             return Err(format!("{LINE}: closed; the console has no shell"));
         }
-        let open = || OpenOptions::new().read(true).write(true).open(LINE);
-        let (input, output, errors) = (
-            open().map_err(failed)?,
-            open().map_err(failed)?,
-            open().map_err(failed)?,
+        let line = OpenOptions::new().read(true).write(true).open(LINE);
+        let input = OwnedFd::from(line.map_err(failed)?);
+        let (output, errors) = (
+            input.try_clone().map_err(failed)?,
+            input.try_clone().map_err(failed)?,
         );
         let mut command = Command::new(SHELL);
         command
             .arg("-i")
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
             .env("HOME", "/root")
-            .env("TERM", "linux")
-            .stdin(input)
-            .stdout(output)
-            .stderr(errors);
-        self.shell = Some(crate::node::spawn_on_terminal(&mut command).map_err(failed)?);
+            .env("TERM", "linux");
+        let shell = crate::node::spawn_on_terminal(&command, [input, output, errors]);
+        self.shell = Some(shell.map_err(failed)?);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The time after the command's end for which the agent still reads output, if a descendant keeps it open.
 const LINGER_NS: i64 = 200_000_000;
@@ -46,9 +46,9 @@ impl Exec {
         };
         let tty = !request["tty"].is_null();
         let mut this = if tty {
-            Self::with_tty(&mut command, &request["tty"]).map_err(fail)?
+            Self::with_tty(&command, &request["tty"]).map_err(fail)?
         } else {
-            Self::with_pipes(&mut command).map_err(fail)?
+            Self::with_pipes(&command).map_err(fail)?
         };
         this.id = id;
         Ok(this)
@@ -74,7 +74,7 @@ impl Exec {
         }
     }
 
-    fn with_pipes(command: &mut Command) -> std::io::Result<Self> {
+    fn with_pipes(command: &Command) -> std::io::Result<Self> {
         let (out, out_w) = child::output_pipe()?;
         let (err, err_w) = child::output_pipe()?;
         let mut ends = [0; 2];
@@ -82,11 +82,7 @@ impl Exec {
         os::check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
         let (in_r, in_w) = (os::own(ends[0])?, os::own(ends[1])?);
         os::set_nonblocking(in_w.as_raw_fd())?;
-        command
-            .stdin(Stdio::from(in_r))
-            .stdout(Stdio::from(out_w))
-            .stderr(Stdio::from(err_w));
-        let pid = child::spawn(command, false)?;
+        let pid = child::spawn(command, Some([in_r, out_w, err_w]), false)?;
         Ok(Self::new(
             pid,
             vec![("stdout", out), ("stderr", err)],
@@ -95,7 +91,7 @@ impl Exec {
         ))
     }
 
-    fn with_tty(command: &mut Command, size: &Value) -> std::io::Result<Self> {
+    fn with_tty(command: &Command, size: &Value) -> std::io::Result<Self> {
         let (mut master, mut slave) = (0, 0);
         let window = window(size);
         // SAFETY: two ints to fill, no name, no termios, a valid window size.
@@ -112,11 +108,8 @@ impl Exec {
         // SAFETY: plain fcntl; the program must not inherit the master.
         os::check(unsafe { libc::fcntl(master.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) })?;
         os::set_nonblocking(master.as_raw_fd())?;
-        command
-            .stdin(Stdio::from(slave.try_clone()?))
-            .stdout(Stdio::from(slave.try_clone()?))
-            .stderr(Stdio::from(slave));
-        let pid = child::spawn(command, true)?;
+        let streams = [slave.try_clone()?, slave.try_clone()?, slave];
+        let pid = child::spawn(command, Some(streams), true)?;
         Ok(Self::new(pid, vec![("stdout", master)], None, true))
     }
 

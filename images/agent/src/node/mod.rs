@@ -28,14 +28,17 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use watch::Watch;
 
 /// Starts a program and returns its pid. Process 1 of a VM calls this function; it runs no node.
-pub fn spawn(command: &mut std::process::Command) -> std::io::Result<i32> {
-    child::spawn(command, false)
+pub fn spawn(command: &std::process::Command) -> std::io::Result<i32> {
+    child::spawn(command, None, false)
 }
 
-/// Starts a command whose standard input becomes its controlling terminal, and returns its pid. Process 1
-/// of a VM calls this function.
-pub fn spawn_on_terminal(command: &mut std::process::Command) -> std::io::Result<i32> {
-    child::spawn(command, true)
+/// Starts a command with these standard streams, of which the first becomes its controlling terminal, and
+/// returns its pid. Process 1 of a VM calls this function.
+pub fn spawn_on_terminal(
+    command: &std::process::Command,
+    streams: [OwnedFd; 3],
+) -> std::io::Result<i32> {
+    child::spawn(command, Some(streams), true)
 }
 
 #[cfg(feature = "fuzzing")]

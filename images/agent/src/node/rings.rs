@@ -14,8 +14,6 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 
 // include/uapi/linux/seccomp.h: _IOWR('!', 0, struct seccomp_notif), _IOWR('!', 1, struct seccomp_notif_resp),
 // _IOW('!', 2, __u64)
@@ -50,31 +48,39 @@ pub fn limit(bytes: u64) {
 pub struct Passage {
     mine: UnixStream,
     theirs: UnixStream,
+    filter: Vec<sock_filter>,
 }
 
-/// Makes `command` install the filter before it runs its program; None if rings have no limit. The caller
-/// passes the result to `started` after the program has started.
-pub fn install(command: &mut Command) -> io::Result<Option<Passage>> {
+impl Passage {
+    /// Installs the filter in this process, a child that is about to execute its program, and passes its
+    /// descriptor to the agent. Calls async-signal-safe functions only.
+    pub fn take(&self) -> io::Result<()> {
+        match listen(&self.filter) {
+            Ok(listener) => send(self.theirs.as_raw_fd(), &listener),
+            // A kernel without this kind of filter, or a node without a user namespace: rings have no limit.
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Returns the passage of a program that starts now; None if rings have no limit. The caller passes it to
+/// `started` after the program has started.
+pub fn passage() -> io::Result<Option<Passage>> {
     if RINGS.with_borrow(Option::is_none) {
         return Ok(None);
     }
     let (mine, theirs) = UnixStream::pair()?;
-    let socket = theirs.as_raw_fd();
     let filter = filter();
-    // SAFETY: only async-signal-safe calls between fork and exec.
-    unsafe {
-        command.pre_exec(move || match listen(&filter) {
-            Ok(listener) => send(socket, &listener),
-            // A kernel without this kind of filter, or a node without a user namespace: rings have no limit.
-            Err(_) => Ok(()),
-        });
-    }
-    Ok(Some(Passage { mine, theirs }))
+    Ok(Some(Passage {
+        mine,
+        theirs,
+        filter,
+    }))
 }
 
 /// Keeps the descriptor of the filter that a started program has passed.
 pub fn started(passage: Option<Passage>) {
-    let Some(Passage { mine, theirs }) = passage else {
+    let Some(Passage { mine, theirs, .. }) = passage else {
         return;
     };
     drop(theirs);

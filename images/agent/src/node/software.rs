@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 const BACKOFF_NS: i64 = 100_000_000;
 const LONGEST_BACKOFF_NS: i64 = 5_000_000_000;
@@ -112,16 +112,14 @@ impl Supervised {
         };
         let (reader, writer) = child::output_pipe().map_err(fail)?;
         let errors = writer.try_clone().map_err(fail)?;
+        let streams = [child::null().map_err(fail)?, writer, errors];
         let mut command = Command::new(program);
         command
             .args(&self.spec.argv[1..])
             .envs(&self.spec.env)
             .current_dir(self.spec.workdir.as_deref().unwrap_or(&self.dir))
-            .envs(self.keys_file().map(|path| (kept::VARIABLE, path)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::from(writer))
-            .stderr(Stdio::from(errors));
-        self.pid = child::spawn(&mut command, false).map_err(fail)?;
+            .envs(self.keys_file().map(|path| (kept::VARIABLE, path)));
+        self.pid = child::spawn(&command, Some(streams), false).map_err(fail)?;
         self.output = Some(reader);
         self.alive = true;
         self.frozen = false;

@@ -15,10 +15,11 @@ use std::path::{Path, PathBuf};
 
 /// Files of /proc that every user may open, but that show root kernel addresses, timers or its keyrings.
 const ROOTS: [&str; 5] = ["kallsyms", "keys", "key-users", "sched_debug", "timer_list"];
-/// Directories below /sys that are covered as a whole: their files show firmware tables, allocations, serial
-/// numbers and the energy that the machine uses (CVE-2020-8694).
-const DIRECTORIES: [&str; 4] = [
+/// Directories below /sys that are covered as a whole: their files show firmware tables, the monitor of memory
+/// accesses, allocations, serial numbers and the energy that the machine uses (CVE-2020-8694).
+const DIRECTORIES: [&str; 5] = [
     "firmware",
+    "kernel/mm/damon",
     "kernel/slab",
     "devices/virtual/dmi",
     "devices/virtual/powercap",
@@ -197,22 +198,25 @@ fn each<'a>(
 
 /// Adds to `found` each file below a directory of /proc or /sys that only root may read, the files of
 /// `ROOTS` in /proc, and, as a whole, each directory that is `closed`. Leaves out symbolic links, processes,
-/// other file systems than `device`, `REFUSED`, /sys/kernel/slab, and /proc/sys/net, of which each node has
-/// its own.
+/// other file systems than `device`, `REFUSED`, two of `DIRECTORIES`, and /proc/sys/net, of which each node
+/// has its own.
 fn search(directory: &Path, device: u64, found: &mut Vec<Cover>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
         let process = name.bytes().all(|byte| byte.is_ascii_digit());
+        // The type comes with the name, the rest costs a call for each entry.
+        let link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        if link || (process && directory == Path::new("/proc")) {
+            continue;
+        }
         let Ok(about) = entry.metadata() else {
             continue; // the file has vanished
         };
-        if about.file_type().is_symlink() || (process && directory == Path::new("/proc")) {
-            continue;
-        }
         if about.is_dir() {
-            // A node has its own /proc/sys/net, and /sys/kernel/slab is covered as a whole.
-            let apart = ["/proc/sys/net", "/sys/kernel/slab"].map(Path::new);
+            // A node has its own /proc/sys/net; the others, of many files, are among `DIRECTORIES`.
+            let apart =
+                ["/proc/sys/net", "/sys/kernel/slab", "/sys/kernel/mm/damon"].map(Path::new);
             // To read the directory of binfmt_misc would mount another file system, which nodes do not have.
             if apart.contains(&path.as_path()) || about.dev() != device {
                 continue;
@@ -244,6 +248,9 @@ fn closed(directory: &Path, about: &fs::Metadata, device: u64) -> bool {
 fn secrets_alone(directory: &Path, device: u64) -> Option<usize> {
     let mut count = 0;
     for entry in fs::read_dir(directory).ok()?.flatten() {
+        if entry.file_type().ok()?.is_symlink() {
+            return None;
+        }
         let about = entry.metadata().ok()?;
         if about.is_dir() && about.dev() == device {
             count += secrets_alone(&entry.path(), device)?;

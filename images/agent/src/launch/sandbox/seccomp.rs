@@ -107,21 +107,26 @@ const FLAGS: [(c_long, u32, c_int, c_int); 5] = [
     (libc::SYS_shmget, 2, libc::SHM_HUGETLB, libc::EPERM),
 ];
 
-/// The number of a system call, and the instructions that return the verdict on it.
-type Rule = (u32, Vec<sock_filter>);
+/// The number of a system call, and where the instructions with the verdict on it begin among all verdicts.
+type Rule = (u32, usize);
 
 /// Returns the filter program. It kills a process that makes a call of another architecture, fails calls of
-/// the x32 ABI with ENOSYS, follows the rules for the calls that they name, and allows every other call.
+/// the x32 ABI with ENOSYS, follows the rules for the calls that they name, and allows every other call. The
+/// verdicts stand behind the search, each once, since the kernel compiles the program anew for each node.
 pub fn program() -> Vec<sock_filter> {
-    let mut rules: Vec<Rule> = Vec::new();
-    rules.extend(REFUSED.map(|number| (number as u32, vec![refuse(libc::EPERM)])));
-    rules.extend(ABSENT.map(|number| (number as u32, vec![refuse(libc::ENOSYS)])));
-    rules.extend(FLAGS.map(|(number, place, flags, errno)| {
-        (number as u32, refuse_flags(argument(place), flags, errno))
-    }));
-    rules.push((libc::SYS_fcntl as u32, refuse_leases()));
-    rules.push((libc::SYS_socket as u32, allow_families()));
-    rules.sort_by_key(|(number, _)| *number);
+    let (mut rules, mut verdicts) = (Vec::<Rule>::new(), vec![allow()]);
+    let mut rule = |calls: &[c_long], verdict: Vec<sock_filter>| {
+        rules.extend(calls.iter().map(|call| (*call as u32, verdicts.len())));
+        verdicts.extend(verdict);
+    };
+    rule(&REFUSED, vec![refuse(libc::EPERM)]);
+    rule(&ABSENT, vec![refuse(libc::ENOSYS)]);
+    for (call, place, flags, errno) in FLAGS {
+        rule(&[call], refuse_flags(argument(place), flags, errno));
+    }
+    rule(&[libc::SYS_fcntl], refuse_leases());
+    rule(&[libc::SYS_socket], allow_families());
+    rules.sort_unstable();
     let mut all = vec![
         load(ARCHITECTURE),
         jump(libc::BPF_JEQ, ARCH, 1, 0),
@@ -130,29 +135,27 @@ pub fn program() -> Vec<sock_filter> {
         jump(libc::BPF_JGE, X32, 0, 1),
         refuse(libc::ENOSYS),
     ];
-    all.extend(search(&rules));
+    search(&rules, 0, &mut all);
+    all.extend(verdicts);
     all
 }
 
-/// Returns instructions that look for the loaded number among the sorted rules and run the verdict of the
-/// rule that has it; without such a rule they allow the call.
-fn search(rules: &[Rule]) -> Vec<sock_filter> {
-    match rules {
-        [] => vec![allow()],
-        [(number, verdict)] => {
-            let mut found = vec![jump(libc::BPF_JEQ, *number, 0, verdict.len())];
-            found.extend(verdict);
-            found.push(allow());
-            found
+/// Adds the instructions that look for the loaded number among the sorted rules and continue with the verdict
+/// of the rule that has it, else with the first verdict, which allows the call. `behind`: the number of
+/// instructions between them and the verdicts.
+fn search(rules: &[Rule], behind: usize, found: &mut Vec<sock_filter>) {
+    let (below, from) = rules.split_at(rules.len() / 2);
+    match (below, from) {
+        ([], [(number, verdict)]) => {
+            found.push(jump(libc::BPF_JEQ, *number, behind + verdict, behind));
         }
-        _ => {
-            let (below, from) = rules.split_at(rules.len() / 2);
-            let lower = search(below);
-            let mut found = vec![jump(libc::BPF_JGE, from[0].0, lower.len(), 0)];
-            found.extend(lower);
-            found.extend(search(from));
-            found
+        (_, [(number, _), ..]) => {
+            let [lower, upper] = [below, from].map(|half| 2 * half.len() - 1);
+            found.push(jump(libc::BPF_JGE, *number, lower, 0));
+            search(below, behind + upper, found);
+            search(from, behind, found);
         }
+        _ => {}
     }
 }
 

@@ -5,8 +5,10 @@ use super::{State, Supervised};
 use crate::clock;
 use crate::node::child;
 use serde_json::json;
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
+use std::os::fd::OwnedFd;
+use std::process::Command;
 use std::time::Duration;
 
 const PROBE_EVERY_NS: i64 = 10_000_000;
@@ -41,11 +43,11 @@ impl Supervised {
             .args(argv.iter().skip(1))
             .envs(&self.spec.env)
             .current_dir(&self.dir);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        match child::spawn(&mut command, false) {
+        let streams = || -> io::Result<[OwnedFd; 3]> {
+            let null = child::null()?;
+            Ok([null.try_clone()?, null.try_clone()?, null])
+        };
+        match streams().and_then(|streams| child::spawn(&command, Some(streams), false)) {
             Ok(pid) => self.probe_pid = Some(pid),
             Err(e) => self
                 .last
