@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
+from . import credit
 from .curves import Bucket, RateLatency, after_priority, busy_s
 from .network import Bound, Hop, Server, Stream
 
@@ -34,10 +35,15 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """The arrival curve of all messages of one class at a server, or the reason why no curve bounds them."""
+    """The arrival curve of all messages of one class at a server, or the reason why no curve bounds them.
+
+    frames: the same in frames; shortest_bits: a length that no frame of the class falls below.
+    """
 
     arrivals: Bucket
     unbounded: str  # the reason why no curve bounds it
+    frames: Bucket = field(default_factory=Bucket)
+    shortest_bits: float = math.inf
 
 
 def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]:
@@ -103,7 +109,7 @@ def _serve(server: Server, here: Sequence[tuple[_Way, int]]) -> None:
 
 def _band(server: Server, hop: Hop) -> int:
     """Returns the class of a hop; 0 at a server that does not distinguish classes."""
-    return hop.band if server.order in ("priority", "guarantee") else 0
+    return hop.band if server.order in ("priority", "guarantee", "credit") else 0
 
 
 def _classes(server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float) -> dict[int, _Class]:
@@ -119,11 +125,20 @@ def _classes(server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float) 
     classes: dict[int, _Class] = {}
     for (band, _, _), members in groups.items():
         before = classes.get(band, _Class(Bucket(), ""))
+        bits = [way.stream.hops[place].bits for way, place in members]
+        frames = [math.ceil(one / server.frame_bits) if server.frame_bits else 1 for one in bits]
         unbounded = next(
             (f"{w.stream.name}, which has no bound, is there too" for w, _ in members if w.why), ""
         )
         added = Bucket() if unbounded else _together(members, jitter_s)
-        classes[band] = _Class(before.arrivals + added, before.unbounded or unbounded)
+        each = max(frames) / max(bits) if max(bits) else 0.0
+        shortest = min(b if n == 1 else 0.0 for b, n in zip(bits, frames, strict=True))
+        classes[band] = _Class(
+            before.arrivals + added,
+            before.unbounded or unbounded,
+            before.frames + Bucket(added.bits * each, added.bps * each),
+            min(before.shortest_bits, shortest),
+        )
     return classes
 
 
@@ -162,18 +177,39 @@ def _wait(server: Server, classes: Mapping[int, _Class], band: int) -> tuple[flo
 
 
 def _matters(server: Server, other: int, band: int) -> bool:
-    """Returns whether class `other` can delay class `band` by more than one frame: the same class, or one of
-    higher priority.
+    """Returns whether the arrivals of class `other` count for class `band`: the same class, or one of higher
+    priority that no credit limits.
     """
+    if server.order == "credit" and other < band:
+        return not server.guarantees_bps[other]
     return other == band or (server.order == "priority" and other < band)
 
 
 def _service(server: Server, classes: Mapping[int, _Class], band: int) -> RateLatency:
-    """Returns the service curve that a class has at a server with the order guarantee, fifo or priority."""
+    """Returns the service curve that a class has at a server of any order but `any`."""
     # a frame of another class may be in transmission when the message arrives
     if server.order == "guarantee":
         return RateLatency(server.guarantees_bps[band], server.frame_bits / server.bps)
     if server.order == "fifo":
         return RateLatency(server.bps)
+    if server.order == "credit":
+        return _credited(server, classes, band)
     above = sum((one.arrivals for other, one in classes.items() if other < band), Bucket())
+    return after_priority(server.bps, above, server.frame_bits)
+
+
+def _credited(server: Server, classes: Mapping[int, _Class], band: int) -> RateLatency:
+    """Returns the service of a class behind credit-based shapers: of its own, or of the classes above it."""
+    shaper = credit.Shaper(server.bps, tuple(filter(None, server.guarantees_bps)), server.frame_bits)
+    if server.guarantees_bps[band]:
+        # frames of a class without a curve come at most as fast as the link sends the shortest ones
+        unknown = server.bps / credit.SHORTEST_BITS
+        frames = sum(
+            (Bucket(0.0, unknown) if one.unbounded else one.frames for one in classes.values()), Bucket()
+        )
+        return shaper.service(band, classes[band].shortest_bits, frames)
+    above = sum((shaper.output(place) for place in range(len(shaper.slopes_bps))), Bucket())
+    above += sum(
+        (o.arrivals for b, o in classes.items() if b < band and not server.guarantees_bps[b]), Bucket()
+    )
     return after_priority(server.bps, above, server.frame_bits)

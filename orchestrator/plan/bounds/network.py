@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Order = Literal["fifo", "priority", "guarantee", "any"]
+Order = Literal["fifo", "priority", "guarantee", "credit", "any"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,8 @@ class Server:
     """One direction of a link, or the transmitter that both directions share: first a delay, then a rate.
 
     order: the order in which waiting frames leave. fifo: in order of arrival; priority: by class, 0 first;
-    guarantee: each class has its own rate; any: work-conserving, in any order.
+    guarantee: each class has its own rate; credit: priority, where classes with a guaranteed rate send only
+    while they have credit (IEEE 802.1Qav); any: work-conserving, in any order.
     """
 
     name: str

@@ -58,7 +58,7 @@ def _server(plan: Plan, direction: Direction, machine_bps: float, moved: Shares 
     wanted, queue = direction.impairment, direction.impairment.queue
     queue_kind = queue_kind_of(wanted)
     order: Order = "fifo" if queue_kind is None or queue_kind.order == "unknown" else queue_kind.order
-    classes = queue.bands if queue is not None and order == "guarantee" else ()
+    classes = queue.bands if queue is not None and order in ("guarantee", "credit") else ()
     least_bps, itself = (moved.least_bps, moved.itself) if moved else ({}, frozenset())
     return Server(
         name=_names(plan)[_key(direction)],
