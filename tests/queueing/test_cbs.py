@@ -165,7 +165,6 @@ def test_no_message_of_a_shaped_class_is_above_its_bound_beside_a_flood(run: Pat
     found = {one.traffic_class: one for one in bounded(read_run(run)) if one.worst_ns is not None}
     assert found.keys() == {"strict-a", "strict-b", "shaped-a", "shaped-b"}
     assert [one for one in found.values() if not one.count or one.over] == []
-    print({name: (one.worst_ns, one) for name, one in found.items()})
 
 
 @pytest.mark.uml

@@ -104,6 +104,8 @@ ROWS = {
     "dhcp-client": ("{s: {dhcp: {}}}", "{c: {dhcp-client: {}}}"),
     "advertise": ("{s: {advertise: {}}}", "{c: {slaac: {}}}"),
     "slaac": ("{s: {advertise: {every: 30 s}}}", "{c: {slaac: {}}}"),
+    "dhcp6": ("{s: {dhcp6: {}}}", "{c: {dhcp6-client: {}}}"),
+    "dhcp6-client": ("{s: {dhcp6: {lease: 5 min}}}", "{c: {dhcp6-client: {}}}"),
     "dns": ("{s: {dns: {domain: lab.test, names: {www: other}}}}", "{c: {dns: {forward: server}}}"),
     "bulk": ("{s: {bulk: {listen: 5201}}}", "{c: {bulk: {to: server, congestion: reno, streams: 2}}}"),
 }
@@ -129,7 +131,7 @@ def planned(kind: str) -> Plan:
     other = "{t: {frames: {to: server}}}" if kind == "frames" else "{}"
     segment = "[far, out]" if kind == "nat" else "far"  # a NAT router has two sides
     text = FILE.format(*ROWS[kind], other, segment)
-    if kind in ("advertise", "slaac"):
+    if kind in ("advertise", "slaac", "dhcp6", "dhcp6-client"):
         text = text.replace("subnet: 10.1.0.0/24", 'subnet: [10.1.0.0/24, "fd00:1::/64"]')
     return make_plan(parse("kinds.yaml", text.encode()))
 

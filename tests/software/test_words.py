@@ -38,6 +38,7 @@ MODULES = (
     "orchestrator/software/nat/",
     "orchestrator/software/dnsmasq.py",
     "orchestrator/software/dhcp/",
+    "orchestrator/software/dhcp6/",
     "orchestrator/software/slaac/",
     "orchestrator/software/dns/",
     "orchestrator/software/registry.py",
