@@ -150,6 +150,8 @@ def networks(draw: st.DrawFn) -> tuple[list[Server], list[Stream], list[float]]:
             draw(st.integers(0, 3)) / 10,
             order=draw(orders),  # type: ignore[arg-type]  # hypothesis knows no literals
             frame_bits=1_000.0,
+            line_bps=bps,
+            line_bits=1_000.0,
             guarantees_bps=(bps * draw(st.integers(1, 5)) / 10, bps * draw(st.integers(0, 4)) / 10, 0.0),
         )
         for i in range(count)

@@ -41,7 +41,7 @@ def test_stations_ask_with_leased_addresses_and_renew_them(place: Place) -> None
     with their routes after a cut that is longer than the lease.
     """
     (place.cwd / "leases6.yaml").write_text(FILE)
-    run = place.run(file="leases6.yaml")
+    run = place.run("--json", file="leases6.yaml")
     logs = {path.stem: path.read_text() for path in (run.run_dir / "raw" / "logs").glob("*.log")}
     for number in (1, 2):
         log = logs[f"station{number}.own"]

@@ -1,5 +1,8 @@
 """Computes a delay bound for each stream by total flow analysis of a feed-forward network, server by server.
 
+Streams that come over one link come no faster than its rate (grouping: Grieu, 2004, TFA++ of Mifdaoui and
+Leydier, 2017), so that their bursts count one after the other.
+
 A server sees all messages of a class as one aggregate and has one delay bound for that class. After each
 server the burst of a stream grows by the spread of its delays so far. The time that end nodes need is added
 before the first server, where it makes bursts largest. The method is that of Le Boudec and Thiran, section
@@ -16,7 +19,7 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from . import credit
-from .curves import Bucket, RateLatency, after_priority, busy_s
+from .curves import Bucket, Group, RateLatency, after_priority, busy_s
 from .network import Bound, Hop, Server, Stream
 
 
@@ -37,11 +40,13 @@ class _Way:
 class _Class:
     """The arrival curve of all messages of one class at a server, or the reason why no curve bounds them.
 
-    frames: the same in frames; shortest_bits: a length that no frame of the class falls below.
+    groups: the same by the link over which they come. frames: the same in frames. shortest_bits: a length
+    that no frame of the class falls below.
     """
 
     arrivals: Bucket
     unbounded: str  # the reason why no curve bounds it
+    groups: tuple[Group, ...] = ()
     frames: Bucket = field(default_factory=Bucket)
     shortest_bits: float = math.inf
 
@@ -58,7 +63,7 @@ def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]
             at.setdefault(hop.server, []).append((way, place))
     order, cycle = _order(streams)
     for name in order:
-        _serve(known[name], at[name])
+        _serve(known, known[name], at[name])
     for way in ways if cycle else ():
         if not way.why and any(hop.server not in order for hop in way.stream.hops):
             way.why = f"what waits at each of these depends on the next: {'; '.join(cycle)} (a cycle)"
@@ -91,13 +96,13 @@ def _acyclic(graph: Mapping[str, set[str]]) -> list[str]:
     return done
 
 
-def _serve(server: Server, here: Sequence[tuple[_Way, int]]) -> None:
+def _serve(known: Mapping[str, Server], server: Server, here: Sequence[tuple[_Way, int]]) -> None:
     """Adds the server's delay, jitter and waiting time to the delays of every stream that passes it, or the
     reason why there is no bound.
     """
     least = max(server.delay_s - server.jitter_s, 0.0)
     latest = server.delay_s + server.jitter_s
-    classes = _classes(server, here, latest - least)
+    classes = _classes(known, server, here, latest - least)
     for way, place in here:
         band = _band(server, way.stream.hops[place])
         wait_s, why = _wait(server, classes, band)
@@ -112,10 +117,13 @@ def _band(server: Server, hop: Hop) -> int:
     return hop.band if server.order in ("priority", "guarantee", "credit") else 0
 
 
-def _classes(server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float) -> dict[int, _Class]:
+def _classes(
+    known: Mapping[str, Server], server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float
+) -> dict[int, _Class]:
     """Returns, by class, the arrivals after the server's delay; streams of one source share one arrival
     curve.
     """
+    over: dict[int, dict[str, Group]] = {}
     groups: dict[tuple[int, str, int], list[tuple[_Way, int]]] = {}
     for way, place in here:
         hop = way.stream.hops[place]
@@ -133,13 +141,32 @@ def _classes(server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float) 
         added = Bucket() if unbounded else _together(members, jitter_s)
         each = max(frames) / max(bits) if max(bits) else 0.0
         shortest = min(b if n == 1 else 0.0 for b, n in zip(bits, frames, strict=True))
+        came = {way.stream.hops[place - 1].server if place else "" for way, place in members}
+        link = came.pop() if len(came) == 1 else ""
+        held_s = jitter_s + max(way.stream.ends_s for way, _ in members)
+        so_far = over.setdefault(band, {}).get(link, (Bucket(), _line(known, link, 0.0)))
+        line = _line(known, link, held_s)
+        if so_far[1] is not None and line is not None and so_far[1].bits > line.bits:
+            line = so_far[1]
+        over[band][link] = (so_far[0] + added, line)
         classes[band] = _Class(
             before.arrivals + added,
             before.unbounded or unbounded,
+            tuple(over[band].values()),
             before.frames + Bucket(added.bits * each, added.bps * each),
             min(before.shortest_bits, shortest),
         )
     return classes
+
+
+def _line(known: Mapping[str, Server], link: str, held_s: float) -> Bucket | None:
+    """Returns the arrival curve of all that comes over a link and is then held up by at most `held_s`; None
+    if none is known.
+    """
+    server = known.get(link)
+    if server is None or not server.line_bps:
+        return None
+    return Bucket(server.line_bits, server.line_bps).spread(held_s)
 
 
 def _together(members: Sequence[tuple[_Way, int]], jitter_s: float) -> Bucket:
@@ -168,7 +195,8 @@ def _wait(server: Server, classes: Mapping[int, _Class], band: int) -> tuple[flo
         load, wait = arrivals.bps / server.bps, busy_s(server.bps, arrivals)
     else:
         serves = _service(server, classes, band)
-        load, wait = arrivals.bps / serves.bps if serves.bps > 0 else math.inf, serves.delay_s(arrivals)
+        load = arrivals.bps / serves.bps if serves.bps > 0 else math.inf
+        wait = serves.delay_of_groups_s(classes[band].groups)
     if math.isinf(wait):
         used = "" if math.isinf(load) else f" by {100 * load:.3g} %"
         whose = "" if server.order in ("fifo", "any") else "what the class is left or guaranteed of "
