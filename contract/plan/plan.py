@@ -68,6 +68,9 @@ class Node:
     image_digest: str = ""  # SHA-256 of its configuration
     image_root: str = ""  # directory of the unpacked image for the lab process; set at launch
     host: str = ""  # one of the plan's hosts
+    outside: tuple[str, ...] = field(
+        default=(), metadata=RARE
+    )  # ADDRESS:PORT outside the lab that it reaches
     neighbours: tuple[Neighbour, ...] = ()  # set from the start, since address lookups would lose messages
 
 

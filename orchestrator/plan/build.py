@@ -189,6 +189,7 @@ def _node(
         mounts_write=tuple(machine.mounts.write),
         mounts_copy=tuple(machine.mounts.copied),
         routes=routes,
+        outside=tuple(getattr(machine, "outside", ())),
         image=str(archive.path) if archive else "",
         image_digest=archive.digest if archive else "",
     )
