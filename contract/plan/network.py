@@ -174,6 +174,16 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
+class Vrf:
+    """A routing table of its own of a router, and the interfaces between which it forwards (VRF)."""
+
+    name: str  # of its device
+    table: int
+    interfaces: tuple[str, ...]  # names inside the node
+    routes: tuple[Route, ...] = ()  # beside those of the interfaces' own subnets
+
+
+@dataclass(frozen=True, slots=True)
 class Direction:
     """One direction of a link: the device whose root qdisc carries the impairment, and where it comes out.
 

@@ -235,6 +235,12 @@ class Node(Machine):
         default_factory=list,
         description="Fixed address on the first segment, or a list with one of each family.",
     )
+    vrf: dict[Name, SomeOrNone] = Field(
+        default_factory=dict,
+        description="light routers: routing tables of their own by name, each with the segments and links to "
+        "other nodes between which it forwards (VRF): `{red: [lan-a, wan-a], blue: [lan-b]}`. Other "
+        "interfaces stay in the main table (docs/networks.md#vrf).",
+    )
     outside: Outside = Field(
         default_factory=list,
         description="light: endpoints outside the lab that the node may reach by TCP, ADDRESS:PORT each. The "

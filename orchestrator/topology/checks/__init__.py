@@ -23,6 +23,7 @@ from . import (
     timeline,
     traces,
     vlans,
+    vrfs,
 )
 from .report import Report
 
@@ -37,6 +38,7 @@ _CHECKS = (
     outside.check,
     hosts.check,
     vlans.check,
+    vrfs.check,
     impairments.check,
     queues.check,
     traces.check,
