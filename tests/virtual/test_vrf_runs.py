@@ -53,8 +53,9 @@ def test_tables_of_a_router_are_apart_and_come_back_after_a_cut(place: Place) ->
     )
     for sender in ("red1-ask", "red1-ask6"):
         own = asked.filter(sender=sender)
-        assert own.filter(pl.col("s") < 1.5)["round_trip_ns"].null_count() == 0
-        assert own.filter(pl.col("s").is_between(2.4, 2.8))["round_trip_ns"].null_count() == 4
-        assert own.filter(pl.col("s") > 5)["round_trip_ns"].null_count() == 0
+        assert own.filter(pl.col("s") < 1.2)["round_trip_ns"].null_count() == 0
+        cut = own.filter(pl.col("s").is_between(1.6, 2.2))["round_trip_ns"]
+        assert cut.len() >= 5 and cut.null_count() == cut.len()
+        assert own.filter(pl.col("s") > 4)["round_trip_ns"].null_count() == 0
     manifest = json.loads((run.run_dir / "manifest.json").read_text())
     assert not manifest["suspect"], manifest["warnings"]
