@@ -23,7 +23,7 @@ from orchestrator.lab.lab import Lab
 from orchestrator.language.endpoints import split
 
 CHUNK = 65536
-MOST_WAITING = 1 << 20  # bytes that wait for one side before the other is no longer read
+MOST_WAITING = 1 << 18  # bytes that wait for one side before the other is no longer read
 MOST_CONNECTIONS = 256  # of one lab at once; more are refused
 BACKLOG = 16
 DEVICE = b"lo"
