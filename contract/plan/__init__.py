@@ -6,6 +6,7 @@ from .hosts import Host, Tunnel
 from .network import (
     WAYS,
     Capture,
+    Carried,
     Direction,
     Impairment,
     Interface,
@@ -32,6 +33,7 @@ __all__ = [
     "Band",
     "Bounds",
     "Capture",
+    "Carried",
     "Delivery",
     "Direction",
     "Discipline",

@@ -52,6 +52,7 @@ MODULES = (
     "orchestrator/exchange/commands.py",
     "orchestrator/exchange/linux/",
     "orchestrator/plan/paths.py",
+    "orchestrator/lab/vrfs.py",
     "orchestrator/nics/interface.py",
     "capture/reducer/src/dissect/iec61850.rs",
     "capture/reducer/src/dissect/synphasor.rs",

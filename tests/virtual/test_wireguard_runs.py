@@ -43,7 +43,7 @@ def test_two_sites_talk_through_the_tunnel_only(place: Place) -> None:
     assert hosts == {"203.0.113.1", "203.0.113.2"}, "no address of the sites is seen between them"
     # 200 bytes, IP and UDP in WireGuard's 32 bytes, padded to 16; IP, UDP and Ethernet around it
     inner = -(-(200 + 28) // 16) * 16
-    sizes = packets.group_by("length").len().sort("len")["length"].to_list()
+    sizes = packets.group_by("wire_bytes").len().sort("len")["wire_bytes"].to_list()
     assert sizes[-1] == inner + 32 + 28 + 14
     for node in ("gw", "ge"):
         log = (run.run_dir / f"raw/logs/{node}.vpn.log").read_text()

@@ -22,6 +22,7 @@ from . import (
     software,
     timeline,
     traces,
+    trunks,
     vlans,
     vrfs,
 )
@@ -42,6 +43,7 @@ _CHECKS = (
     impairments.check,
     queues.check,
     traces.check,
+    trunks.check,
     software.check,
     references.check_captures,
     timeline.check,
