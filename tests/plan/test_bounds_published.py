@@ -73,3 +73,12 @@ def test_grouping_counts_bursts_over_one_link_one_after_the_other() -> None:
     assert grouped.parts[1][1] == pytest.approx(100 / 2_000)
     alone, *_ = analyse([Server("a", 1_000.0), Server("b", 2_000.0)], streams)
     assert alone.parts[1][1] == pytest.approx((2_000 + 2 * 2.0) / 2_000, rel=1e-3)
+
+
+def test_answers_do_not_come_at_the_rate_of_the_link_before() -> None:
+    """Shows that long answers to short requests, which a node sends at once, wait for one another."""
+    first = Server("there", 1_000.0, line_bps=1_000.0, line_bits=100.0)
+    back = Server("back", 1_000.0)
+    asked = Stream("ask", "ask", (Hop("there", 100.0), Hop("back", 2_000.0, answers=True)), 5.0, 0.01)
+    (bound,) = analyse([first, back], [asked])
+    assert bound.parts[1][1] >= 5 * 2_000 / 1_000

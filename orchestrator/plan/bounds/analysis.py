@@ -141,7 +141,7 @@ def _classes(
         added = Bucket() if unbounded else _together(members, jitter_s)
         each = max(frames) / max(bits) if max(bits) else 0.0
         shortest = min(b if n == 1 else 0.0 for b, n in zip(bits, frames, strict=True))
-        came = {way.stream.hops[place - 1].server if place else "" for way, place in members}
+        came = {_before(way.stream, place) for way, place in members}
         link = came.pop() if len(came) == 1 else ""
         held_s = jitter_s + max(way.stream.ends_s for way, _ in members)
         so_far = over.setdefault(band, {}).get(link, (Bucket(), _line(known, link, 0.0)))
@@ -157,6 +157,11 @@ def _classes(
             min(before.shortest_bits, shortest),
         )
     return classes
+
+
+def _before(stream: Stream, place: int) -> str:
+    """Returns the link over which a stream comes to a hop; "" if a node sends it there."""
+    return "" if not place or stream.hops[place].answers else stream.hops[place - 1].server
 
 
 def _line(known: Mapping[str, Server], link: str, held_s: float) -> Bucket | None:

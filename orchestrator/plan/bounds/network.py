@@ -36,11 +36,14 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A stream's message at one server: its class there, and its size in bits with headers."""
+    """A stream's message at one server: its class there, and its size in bits with headers. answers: a node
+    sends it there as the answer to the message of the hop before, so it need not come at that link's rate.
+    """
 
     server: str
     bits: float
     band: int = 0
+    answers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

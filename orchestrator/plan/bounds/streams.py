@@ -192,7 +192,8 @@ def _stream(
         return Stream(name, name, (), unknown="no way between them is known from the plan")
     hops = _hops(names, out, here, sender, offered, offered.message_bytes)
     if offered.reply_bytes and back is not None:
-        hops += _hops(names, back, there, other, offered, offered.reply_bytes)
+        answer = _hops(names, back, there, other, offered, offered.reply_bytes)
+        hops += [dataclasses.replace(hop, answers=not place) for place, hop in enumerate(answer)]
     burst, per_s, unknown = _bucket(flow, offered)
     return Stream(name, _source(flow, receiver, here, sender), tuple(hops), burst, per_s, unknown)
 
