@@ -4,7 +4,7 @@
 set -euo pipefail
 
 declare -A sets=(
-  [run]="iproute2 iputils-ping netbase tcpdump tshark mosquitto mosquitto-clients libzmq5 user-mode-linux kmod graphviz openssh-client iperf3 frr rabbitmq-server python3-pyftpdlib dnsmasq-base nftables udhcpc"
+  [run]="iproute2 iputils-ping netbase tcpdump tshark mosquitto mosquitto-clients libzmq5 user-mode-linux kmod graphviz openssh-client iperf3 frr rabbitmq-server python3-pyftpdlib dnsmasq-base nftables udhcpc isc-dhcp-client wireguard-go wireguard-tools"
   [build]="protobuf-compiler python3 python3-venv python3-dev gcc libc6-dev make pkg-config libvirt-dev"
   [vm]="libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libxml2-utils qemu-system-x86 qemu-utils lz4 squashfs-tools"
   [debian]="debootstrap e2fsprogs qemu-utils lz4 grub-pc-bin"

@@ -161,7 +161,7 @@ def _with_ports(plan: Plan, *, two: bool) -> Iterator[bool]:
     known = ports(plan)
     for segment in plan.segments:
         here = [node for node, devices in known.devices.items() if segment.name in devices.values()]
-        joins = [li for li in plan.links if li.kind == "segments" and segment.name in (li.a, li.b)]
+        joins = [li for li in plan.links if any(segment.name in pair for pair in li.joins)]
         linked = joins or any(known.way_into(node, segment.name) for node in here)
         yield bool(linked) and (len(here) + len(joins) == 2) == two
 

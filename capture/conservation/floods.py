@@ -37,7 +37,7 @@ def _cuts(plan: Plan) -> Iterator[tuple[set[str], set[str]]]:
     for event in plan.events:
         if event.action == "link-down":
             for link in (links[name] for name in event.targets if name in links):
-                ends = {link.a, link.b}
+                ends = {link.a, link.b, *(one for pair in link.joins for one in pair)}
                 yield ends, ends if link.kind == "segments" else set()
         elif event.action in ("stop", "kill") and event.args.get("software") is None:
             yield from ((of_node.get(name, set()), set()) for name in event.targets)
@@ -47,9 +47,10 @@ def _domains(plan: Plan) -> Iterator[set[str]]:
     """Yields the sets of segments that links join."""
     of = {segment.name: {segment.name} for segment in plan.segments}
     for link in plan.links:
-        if {link.a, link.b} <= of.keys() and of[link.a] is not of[link.b]:
-            joined = of[link.a] | of[link.b]
-            of.update(dict.fromkeys(joined, joined))
+        for a, b in link.joins or ((link.a, link.b),):
+            if {a, b} <= of.keys() and of[a] is not of[b]:
+                joined = of[a] | of[b]
+                of.update(dict.fromkeys(joined, joined))
     seen: list[set[str]] = []
     for domain in of.values():
         if not any(domain is one for one in seen):

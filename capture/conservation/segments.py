@@ -107,6 +107,8 @@ class Traffic:
             return "no counters of nodes and links"
         if any(_shared(li) and segment in (li.a, li.b, li.name) for li in self._plan.links):
             return "a segment's frames share a medium"
+        if any(li.trunk and any(segment in pair for pair in li.joins) for li in self._plan.links):
+            return "a segment's frames share a trunk with others"
         here = {name for name, devices in self._ports.devices.items() if segment in devices.values()}
         if why := _unknown(self._plan, self._ports, segment, here):
             return why

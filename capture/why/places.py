@@ -144,7 +144,7 @@ class Places:
 
 
 def _plain(link: Link) -> bool:
-    return not link.half_duplex and link.forward.enter is None and link.nics is None
+    return not (link.half_duplex or link.trunk) and link.forward.enter is None and link.nics is None
 
 
 def _direction(link: Link, begin: str) -> Element:

@@ -3,7 +3,20 @@
 from .expectations import DELIVERED, Bounds, Expectation
 from .flows import Delivery, Flow, Guarantee, Pattern, Payload, Rate, Schedule, Sizes, Spread
 from .hosts import Host, Tunnel
-from .network import WAYS, Capture, Direction, Impairment, Interface, Link, Neighbour, Route, Segment, Slot
+from .network import (
+    WAYS,
+    Capture,
+    Carried,
+    Direction,
+    Impairment,
+    Interface,
+    Link,
+    Neighbour,
+    Route,
+    Segment,
+    Slot,
+    Vrf,
+)
 from .plan import CLOCK_NS, NO_PLAN, PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
 from .queues import Band, Discipline
 from .software import REFLECT_DSCP, File, Probe, Process, Program, Session, Software
@@ -20,6 +33,7 @@ __all__ = [
     "Band",
     "Bounds",
     "Capture",
+    "Carried",
     "Delivery",
     "Direction",
     "Discipline",
@@ -57,4 +71,5 @@ __all__ = [
     "Trace",
     "Tunnel",
     "Vm",
+    "Vrf",
 ]

@@ -174,6 +174,16 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
+class Vrf:
+    """A routing table of its own of a router, and the interfaces between which it forwards (VRF)."""
+
+    name: str  # of its device
+    table: int
+    interfaces: tuple[str, ...]  # names inside the node
+    routes: tuple[Route, ...] = ()  # beside those of the interfaces' own subnets
+
+
+@dataclass(frozen=True, slots=True)
 class Direction:
     """One direction of a link: the device whose root qdisc carries the impairment, and where it comes out.
 
@@ -200,6 +210,17 @@ class Direction:
 
 
 @dataclass(frozen=True, slots=True)
+class Carried:
+    """A further pair of segments that a link joins by frames with a VLAN tag, and their ports on it."""
+
+    vlan: int
+    a: str
+    b: str
+    device_a: str  # tagged interface on the link's end, at most 15 characters
+    device_b: str
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """Joins two segments (a veth pair between bridges), a node and a segment (the node's own veth pair), or
     two nodes (a veth pair from one to the other, a subnet of its own); or is the one medium of a segment's
@@ -219,6 +240,14 @@ class Link:
     subnet: str | None = None  # subnet of a link between two nodes
     cost: int = 1  # cost of the hop, for routes by cost and for routing daemons
     second_subnet: str = field(default="", metadata=RARE)  # of a link between two nodes, in dual stack
+    trunk: tuple[Carried, ...] = field(default=(), metadata=RARE)  # of a link between segments
+
+    @property
+    def joins(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of segments that the link joins; none if it joins no segments."""
+        if self.kind != "segments":
+            return ()
+        return ((self.a, self.b), *((one.a, one.b) for one in self.trunk))
 
     def way(self, name: str) -> Direction:
         """Returns the link's direction `forward` for the name "forward", and `reverse` for any other."""

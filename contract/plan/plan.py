@@ -14,7 +14,7 @@ from ..codec import RARE, build
 from .expectations import Expectation
 from .flows import Flow
 from .hosts import Host, Tunnel
-from .network import WAYS, Capture, Impairment, Interface, Link, Neighbour, Route, Segment
+from .network import WAYS, Capture, Impairment, Interface, Link, Neighbour, Route, Segment, Vrf
 from .software import Program, Session, Software
 from .tolerance import ProofSettings
 from .traces import Trace
@@ -68,7 +68,16 @@ class Node:
     image_digest: str = ""  # SHA-256 of its configuration
     image_root: str = ""  # directory of the unpacked image for the lab process; set at launch
     host: str = ""  # one of the plan's hosts
+    vrfs: tuple[Vrf, ...] = field(default=(), metadata=RARE)  # routing tables of their own of a router
+    outside: tuple[str, ...] = field(
+        default=(), metadata=RARE
+    )  # ADDRESS:PORT outside the lab that it reaches
     neighbours: tuple[Neighbour, ...] = ()  # set from the start, since address lookups would lose messages
+
+    @property
+    def every_route(self) -> tuple[Route, ...]:
+        """The node's routes of all its tables."""
+        return (*self.routes, *(route for vrf in self.vrfs for route in vrf.routes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ def run_command(
     place: Place,
     lab: str | None,
     hosts: tuple[str, ...],
+    allow_outside: tuple[str, ...],
     keep: bool,
     fail_if: tuple[str, ...],
     clock_ns: int | None,
@@ -94,7 +95,16 @@ def run_command(
     if clock_ns is not None and time_mode != "virtual":
         raise CliError("--clock: in real time the machine's clock counts; add --time virtual", USAGE)
     request = Request(
-        file, parameters, seed, kernel, lab, time_mode, hosts=hosts, fail_if=fail_if, clock_ns=clock_ns
+        file,
+        parameters,
+        seed,
+        kernel,
+        lab,
+        time_mode,
+        hosts=hosts,
+        fail_if=fail_if,
+        clock_ns=clock_ns,
+        allow_outside=allow_outside,
     )
     with judged(junit, file) if junit else nullcontext() as judge:
         prepared, run_dir = begin(request, place)

@@ -208,6 +208,25 @@ def place_options(below: str) -> Callable[[F], F]:
     return decorate
 
 
+def _endpoints(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    from orchestrator.language.endpoints import endpoint
+    from orchestrator.language.units import UnitError
+
+    try:
+        return tuple(endpoint(one) for one in given)
+    except UnitError as error:
+        raise click.BadParameter(str(error), context, option) from None
+
+
+outside_option = click.option(
+    "--allow-outside",
+    multiple=True,
+    metavar="ADDRESS:PORT",
+    callback=_endpoints,
+    help="Let nodes reach this endpoint outside the lab, if the file's `outside` names it, too.",
+)
+
+
 def lab_options(command: F) -> F:
     """Adds the argument FILE and the options that all commands that make a lab have; the command refuses
     virtual time with the machine's own kernel or another machine.
@@ -220,8 +239,8 @@ def lab_options(command: F) -> F:
 
     made = cast(F, called)
     for option in (
-        hosts_option, lab_option, place_options("LAB/TIME"), time_option, kernel_option, seed_option,
-        parameters_option, file_argument,
+        outside_option, hosts_option, lab_option, place_options("LAB/TIME"), time_option, kernel_option,
+        seed_option, parameters_option, file_argument,
     ):  # fmt: skip
         made = option(made)
     return made

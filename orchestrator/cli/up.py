@@ -25,6 +25,7 @@ def up_command(
     place: Place,
     lab: str | None,
     hosts: tuple[str, ...],
+    allow_outside: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Bring the lab of FILE up and leave it running, for `exec`, `shell`, `link`, `set` and the like.
@@ -42,7 +43,8 @@ def up_command(
     from orchestrator.run.prepare import Request, begin
     from orchestrator.run.run import bring_up
 
-    prepared, run_dir = begin(Request(file, parameters, seed, kernel, lab, hosts=hosts), place)
+    request = Request(file, parameters, seed, kernel, lab, hosts=hosts, allow_outside=allow_outside)
+    prepared, run_dir = begin(request, place)
     name = prepared.plan.lab
     note(introduction(prepared, run_dir))
     with view(rising(prepared.plan)) as shown:

@@ -15,6 +15,7 @@ QDISC_WORDS = re.compile(
     r"^qdisc (?:add|replace|change) dev \S+ (?:root|parent \S+)(?: handle \S+)? (\w+)", re.MULTILINE
 )
 REAL = "use --kernel host or uml with --time real on this machine"
+OWN_KERNEL = "use --kernel host with --time real on this machine, or leave `outside` out"
 EVERYWHERE = {"pfifo"}  # kinds that every kernel with qdiscs has (net/sched/sch_fifo.c)
 FILTER_WORDS = re.compile(
     r"^filter add (?:dev \S+ (?:parent \S+|egress|ingress)|block \d+) protocol \S+ pref \d+ (\w+)",
@@ -110,6 +111,16 @@ def wrong_machines(plan: Plan) -> list[Missing]:
     return [
         Missing(known[action], f"event {event.label or action} sets it", "use --time virtual")
         for action, event in found.items()
+    ]  # fmt: skip
+
+
+def outside(plan: Plan) -> list[Missing]:
+    """Returns the endpoints outside the lab that nodes of a plan reach: only a lab in this machine's own
+    kernel and in real time has a way to them.
+    """
+    return [
+        Missing(f"a way to {text}", f"node {node.name} reaches it outside the lab", OWN_KERNEL)
+        for node in plan.nodes for text in node.outside
     ]  # fmt: skip
 
 

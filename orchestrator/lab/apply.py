@@ -85,6 +85,10 @@ def configure(lab: Lab, nodes: Sequence[Node]) -> None:
     failed = {name: str(answer["failed"]) for name, answer in read.items() if "failed" in answer}
     readback.insist(readback.agents([n for n in nodes if n.name not in failed], read))
     lab.pids |= {name: answer["pid"] for name, answer in read.items() if answer.get("pid")}
+    if routers := [n for n in nodes if n.vrfs and n.name not in failed]:
+        from orchestrator.lab import vrfs  # imported here, because every import makes the start slower
+
+        vrfs.set_routes(lab, routers)
     settle_failed(lab, failed)
     lab.events.phase("configure", len(nodes), len(nodes), "addresses read back")
 

@@ -61,6 +61,7 @@ class Lab:
     stopped: StoppedChildren = field(default_factory=StoppedChildren)
     connected: tuple[int, int] = (0, 0)  # connected sessions now, and all sessions that connect
     on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # gets an added node's links
+    on_end: list[Callable[[], None]] = field(default_factory=list)  # called before the lab is taken away
     before_change: Callable[[str, Iterable[str], str], None] = field(
         default=lambda *_: None
     )  # action, targets and label of an event

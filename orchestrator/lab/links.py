@@ -16,6 +16,7 @@ from orchestrator.lab.lab import Lab
 from orchestrator.language.units import text_ns
 from orchestrator.plan.netem import FRAME_BYTES
 from orchestrator.plan.queues import impossible
+from orchestrator.plan.vrfs import route_lines
 
 End = tuple[str, str]  # namespace and device
 FIELDS = {f.name for f in dataclasses.fields(Impairment)}
@@ -150,6 +151,7 @@ def _routes_again(lab: Lab, names: Iterable[str]) -> None:
             f"route replace {to} proto static {_hops(via)}\n"
             for route in node.routes if (via := [v for v in route.via if v not in lost]) for to in route.to
         )  # fmt: skip
+        text += "".join(f"{line}\n" for line in route_lines(node, lost)) if node.vrfs else ""
         up = {c.name for c in node.interfaces if c.segment not in lab.down}
         text += "".join(
             f"neigh replace {n.address} lladdr {n.mac} dev {n.device} nud permanent\n"

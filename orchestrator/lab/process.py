@@ -212,6 +212,10 @@ def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
     for note in lab.plan.notes:
         lab.events.warn(Warning("plan", f"{note.place}: {note.text}", note.remedy, suspect=False))
     apply.build(lab)
+    if any(node.outside for node in lab.plan.nodes):
+        from orchestrator.lab import outside  # imported here, because every import makes the start slower
+
+        outside.begin(lab)
     lab.ready = True
     lab.events.emit("ready", lab=lab.plan.lab, nodes=len(lab.nodes), run_dir=str(lab.run_dir))
     if options.scenario:
@@ -250,6 +254,7 @@ def tear_down(lab: Lab) -> None:
     driver left; releases the state directory. An error becomes a warning.
     """
     actions: list[Callable[[], None]] = [
+        *lab.on_end,
         lambda: end_captures(lab),
         lambda: power.stop_all(lab),
         lambda: nics.give_back(lab, "namespace"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from contract.plan import CLOCK_NS, Capture, Node, Note, Plan, Route, Trace
 
@@ -29,11 +29,12 @@ from .placement.mtu import fitted
 from .placement.notes import host_notes
 from .placement.over_hosts import over_hosts
 from .predict import predictions
-from .routing import plan_routes
+from .routing import plan_routes, vrfs_of
 from .software import Programme, make_scene, plan_software, programs_of
 from .steps import impair_steps, network_steps
 from .timeline import cut_nodes, plan_events
 from .vms import vm
+from .vrfs import device_steps, planned
 
 
 def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None = None) -> Plan:
@@ -48,7 +49,7 @@ def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None 
     network = plan_network(model, names, lab, cut_nodes(model, names))
     events = plan_events(model, names, lengths, network.links, seed)
     routes = plan_routes(model, names, network)
-    bare = {name: _node(lab, topology, names, network, name, routes.get(name, ())) for name in names.nodes}
+    bare = {name: _node(lab, topology, names, network, name, routes) for name in names.nodes}
     paths = Paths(list(bare.values()), network.links, topology.tables)
     scene = make_scene(lab, seed, model, names, network, lengths, topology.parameters, paths)
     programme = _programme(topology, scene)
@@ -60,6 +61,7 @@ def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None 
     vms = {node.name for node in nodes if node.kind == "vm"}
     segments, interfaces = network.segments, network.interfaces
     steps = over.steps if over else network_steps(lab, segments, interfaces, network.links, vms)
+    steps += tuple(device_steps(nodes))
     captures = tuple(_capture(lab, name, point, network) for name, point in model.captures.items())
     cards = [card for own in network.interfaces.values() for card in own]
     reference = model.reference
@@ -160,7 +162,12 @@ def _programme(topology: Topology, scene: Scene) -> Programme:
 
 
 def _node(
-    lab: str, topology: Topology, names: Expansion, network: Network, name: str, routes: tuple[Route, ...]
+    lab: str,
+    topology: Topology,
+    names: Expansion,
+    network: Network,
+    name: str,
+    routes: Mapping[str, tuple[Route, ...]],
 ) -> Node:
     """Returns the planned node without its software, which may depend on the paths between nodes."""
     machine = names.nodes[name]
@@ -188,7 +195,9 @@ def _node(
         mounts_read=tuple(machine.mounts.read),
         mounts_write=tuple(machine.mounts.write),
         mounts_copy=tuple(machine.mounts.copied),
-        routes=routes,
+        routes=routes.get(name, ()),
+        vrfs=planned(name, vrfs_of(names, name), network.interfaces[name], routes),
+        outside=tuple(getattr(machine, "outside", ())),
         image=str(archive.path) if archive else "",
         image_digest=archive.digest if archive else "",
     )

@@ -129,8 +129,8 @@ def _ports(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
         return  # each of these segments has a bridge on each host, whose ports the placement has counted
     count = Counter(card.segment for node in plan.nodes for card in node.interfaces)
     for link in plan.links:
-        if link.kind == "segments":
-            count.update((link.a, link.b))
+        for pair in link.joins:
+            count.update(pair)
     for segment, ports in count.items():
         if ports > facts.bridge_ports:
             rule = f"a bridge has at most {facts.bridge_ports} ports"

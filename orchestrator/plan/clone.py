@@ -47,6 +47,10 @@ def clones(
         raise CloneError(f'group "{group}": the lab has none of that name; its groups: {known}')
     if any(card.nic for card in model.interfaces):
         raise CloneError(f'group "{group}": has a NIC of the machine, of which there is no second; plan one')
+    if model.outside:
+        raise CloneError(
+            f'group "{group}": reaches {model.outside[0]} outside the lab, which is for one node'
+        )
     model = _idle(model) if idle else model
     if busy := [one.name for one in model.software if _in_scenario(one)]:
         raise CloneError(

@@ -161,6 +161,8 @@ def _edges(plan: Plan) -> Iterator[str]:
         if kind not in ("access", "medium"):
             what = "segment" if kind == "segments" else "node"
             yield _edge(_quoted(what, view.a), _quoted(what, view.b), plan, view, False)
+            for one in view.links[0].trunk:  # the link's impairments stand at its first pair
+                yield _edge(_quoted(what, one.a), _quoted(what, one.b), plan, None, False)
 
 
 def _edge(a: str, b: str, plan: Plan, view: LinkView | None, turned: bool) -> str:

@@ -158,7 +158,7 @@ def _frames_per_s(flow: Flow, payload_bytes: int) -> int:
 
 def _next_hops(nodes: Sequence[Node]) -> Iterator[Asked]:
     for node in nodes:
-        yield from ((node.name, via) for route in node.routes for via in route.via)
+        yield from ((node.name, via) for route in node.every_route for via in route.via)
 
 
 def _wires(plan: Plan) -> Iterator[Asked]:

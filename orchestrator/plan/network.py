@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
-from contract.plan import Direction, Interface, Link, Segment
+from contract.plan import Carried, Direction, Interface, Link, Segment
 from contract.plan.family import family, spoken_to
 
 from ..topology.document import File
@@ -120,6 +120,7 @@ def _links(
     for name, link in model.links.items():
         if name in ends:
             made = _segment_link(lab, name, link, ends[name], model.segments[link.between[0]].mtu)
+            made = dataclasses.replace(made, trunk=_trunk(link, ends[name], network.names))
             found.append(with_one_transmitter(made, network.names) if link.duplex == "half" else made)
             continue
         if name in names.wires:
@@ -200,6 +201,14 @@ def _segment_link(lab: str, name: str, link: FileLink, ends: tuple[str, str], mt
     reverse = direction(link.reverse or link.both, mtu, (core, b), (core, a))
     nics = (link.nics.a, link.nics.b) if link.nics else None
     return Link(name, link.between[0], link.between[1], "segments", forward, reverse, nics)
+
+
+def _trunk(link: FileLink, ends: tuple[str, str], names: InterfaceNames) -> tuple[Carried, ...]:
+    """Returns the pairs of segments that a link between segments carries with tags."""
+    return tuple(
+        Carried(vlan, a, b, names.allot(f"{ends[0]}-{vlan}"), names.allot(f"{ends[1]}-{vlan}"))
+        for vlan, (a, b) in link.trunk.items()
+    )
 
 
 def _access_link(

@@ -13,6 +13,7 @@ from contract.plan.family import BITS, FAMILIES, Family, faces, family, reaching
 
 from .segment_paths import FULL_FRAME_BYTES, SegmentPaths, one_way_ns
 from .slots import Tables
+from .vrfs import vrf_of
 
 MOST_HOPS = 255  # a packet's time to live has eight bits
 MOST_PAIRS = 200
@@ -112,15 +113,19 @@ class Paths:
         goal = self._owner.get(address)
         nodes, addresses = [a], list[str]()
         directions = list[Direction]()
+        table = ""  # the VRF in which the packet is
         while goal is not None and nodes[-1] != goal[0] and len(nodes) <= MOST_HOPS:
             here = self._nodes[nodes[-1]]
             if here.name != a and not here.forward:
                 return None
-            via = address if self._card_to(here, address) else self._gateway(here, address)
+            near = self._card_to(here, address)
+            via = address if near and vrf_of(here, near.name) == table else None
+            via = via or self._gateway(here, address, table)
             step = None if via is None else self._step(here, via)
             if via is None or step is None:
                 return None
             nodes.append(self._owner[via][0])
+            table = vrf_of(self._nodes[nodes[-1]], self._owner[via][1].name)
             addresses.append(via)
             directions += step
         if goal is None or nodes[-1] != goal[0]:
@@ -149,21 +154,22 @@ class Paths:
         subnet = self._owner[address][1].subnet
         return next((card for card in faces(node.interfaces) if card.subnet == subnet), None)
 
-    def _gateway(self, node: Node, address: str) -> str | None:
+    def _gateway(self, node: Node, address: str, vrf: str) -> str | None:
         """Returns the first next hop of the route with the longest matching prefix; None without a matching
         route.
         """
         kind = family(address)
-        number, table, bits = int(ip_address(address)), self._table(node.name, kind), BITS[kind]
+        number, table, bits = int(ip_address(address)), self._table(node.name, vrf, kind), BITS[kind]
         for prefix in sorted(table, reverse=True):
             if (via := table[prefix].get(number >> (bits - prefix))) is not None:
                 return via
         return None
 
-    def _lookup(self, node: str, kind: Family) -> dict[int, dict[int, str]]:
-        """Returns a node's routes of one address family: prefix length -> prefix -> first next hop."""
+    def _lookup(self, node: str, vrf: str, kind: Family) -> dict[int, dict[int, str]]:
+        """Returns the routes of one table and family of a node: prefix length -> prefix -> first next hop."""
         table: dict[int, dict[int, str]] = {}
-        for route in self._nodes[node].routes:
+        tables = {one.name: one.routes for one in self._nodes[node].vrfs}
+        for route in tables[vrf] if vrf else self._nodes[node].routes:
             for to in route.to:
                 if family(to) == kind:
                     prefix, bits = _prefix(to)

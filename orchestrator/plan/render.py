@@ -129,6 +129,7 @@ def _limits(node: Node) -> str:
         parts.append(f"disk <= {text_bytes(node.disk_limit_bytes)}")
     parts += [f"files of {node.image}"] * bool(node.image)
     parts += [f"reads {path}" for path in node.mounts_read] + [f"writes {path}" for path in node.mounts_write]
+    parts += [f"reaches {text} outside" for text in node.outside]
     parts += [f"copies {path}" for path in node.mounts_copy]
     return ", ".join(parts) or "-"
 

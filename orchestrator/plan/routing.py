@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from contract.plan import Direction, Interface, Route
 from contract.plan.family import DEFAULT, EVERYWHERE, FAMILIES, Family, faces, family, is_address
@@ -13,14 +13,16 @@ from ..topology.nodes import Route as FileRoute
 from .network import Network
 from .routes import Graph, Hop, Tables
 from .segment_paths import FULL_FRAME_BYTES, SegmentPaths
+from .vrfs import key, parts
 
 # the low bits of a cost count hops: of paths with equal costs, the one with fewer hops is shorter
 HOP_BITS = 20
 
 
 def plan_routes(model: File, names: Expansion, network: Network) -> dict[str, tuple[Route, ...]]:
-    """Returns the routes by node; nodes without routes are left out. A node with `routes` in the file has
-    exactly these. The others have computed routes, unless no node forwards or the file says `by: none`.
+    """Returns the routes by node, and by key of a VRF; those without routes are left out. A node with
+    `routes` in the file has exactly these. The others have computed routes, unless no node forwards or the
+    file says `by: none`.
     """
     routing = model.routing or Routing.model_validate({})
     found: dict[str, tuple[Route, ...]] = {}
@@ -30,10 +32,18 @@ def plan_routes(model: File, names: Expansion, network: Network) -> dict[str, tu
         for kind in sorted({family(subnet) for some in network.subnets.values() for subnet in some}):
             tables = Tables(_graph(names, network, costs, kind), routing.ecmp)
             for node in names.nodes.keys() - written.keys():
-                found[node] = (*found.get(node, ()), *tables.of(node))
+                for one in (node, *(key(node, vrf) for vrf in vrfs_of(names, node))):
+                    found[one] = (*found.get(one, ()), *tables.of(one))
     for node, routes in written.items():
         found[node] = tuple(one for route in routes for one in _written(network, node, route))
-    return {node: found[node] for node in names.nodes if found.get(node)}
+    every = [key(node, vrf) for node in names.nodes for vrf in ("", *vrfs_of(names, node))]
+    return {one: found[one] for one in every if found.get(one)}
+
+
+def vrfs_of(names: Expansion, node: str) -> Mapping[str, Sequence[str]]:
+    """Returns the segments and links of each VRF of a node; a group's nodes have none."""
+    found: Mapping[str, Sequence[str]] = getattr(names.nodes[node], "vrf", {})
+    return found
 
 
 def _written(network: Network, node: str, route: FileRoute) -> Iterator[Route]:
@@ -59,22 +69,23 @@ def _neighbour(network: Network, node: str, via: str, kind: Family) -> str | Non
 
 
 def _graph(names: Expansion, network: Network, costs: _Costs, kind: Family) -> Graph:
-    forwards = frozenset(node for node, machine in names.nodes.items() if machine.forward)
-    graph = Graph(kind, forwards=forwards)
-    on: dict[str, list[tuple[str, Interface]]] = {}  # subnet -> routers' interfaces
     interfaces = {
-        node: [card for card in faces(cards) if family(card.address) == kind]
+        key(node, vrf): (node, [card for card in faces(own) if family(card.address) == kind])
         for node, cards in network.interfaces.items()
+        for vrf, own in parts(vrfs_of(names, node), cards)
     }
-    for node, cards in interfaces.items():
-        graph.subnets[node] = frozenset(card.subnet for card in cards)
-        for card in cards if node in forwards else ():
-            on.setdefault(card.subnet, []).append((node, card))
-    for node, cards in interfaces.items():
-        graph.hops[node] = [
-            Hop(other, there.address, costs.of((node, here), (other, there)))
+    forwards = frozenset(one for one, (node, _) in interfaces.items() if names.nodes[node].forward)
+    graph = Graph(kind, forwards=forwards)
+    on: dict[str, list[tuple[str, str, Interface]]] = {}  # subnet -> routers' interfaces
+    for one, (node, cards) in interfaces.items():
+        graph.subnets[one] = frozenset(card.subnet for card in cards)
+        for card in cards if one in forwards else ():
+            on.setdefault(card.subnet, []).append((one, node, card))
+    for one, (node, cards) in interfaces.items():
+        graph.hops[one] = [
+            Hop(there_key, there.address, costs.of((node, here), (other, there)))
             for here in cards
-            for other, there in on.get(here.subnet, ())
+            for there_key, other, there in on.get(here.subnet, ())
             if other != node
         ]
     return graph

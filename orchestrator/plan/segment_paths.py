@@ -40,9 +40,9 @@ class SegmentPaths:
         for link in links:
             if link.kind == "access":
                 self._access[link.a, link.b] = link
-            elif link.kind == "segments":
-                self._next.setdefault(link.a, []).append((link.b, link.forward))
-                self._next.setdefault(link.b, []).append((link.a, link.reverse))
+            for a, b in link.joins:
+                self._next.setdefault(a, []).append((b, link.forward))
+                self._next.setdefault(b, []).append((a, link.reverse))
         self._between = cache(self._walk)
 
     def directions(self, a: str, at_a: str, b: str, at_b: str) -> tuple[Direction, ...] | None:

@@ -155,6 +155,11 @@ def _joints(links: Iterable[Link], segments: dict[str, Segment], first: int) -> 
         for device, segment in ((a, segments[link.a]), (b, segments[link.b])):
             yield from _quiet(device, segment, mtu)
             yield f"link set dev {device} master {segment.bridge} up"
+        for one in link.trunk:
+            for device, port, name in ((a, one.device_a, one.a), (b, one.device_b, one.b)):
+                yield f"link add link {device} name {port} mtu {mtu} type vlan id {one.vlan}"
+                yield from _quiet(port, segments[name], mtu)
+                yield f"link set dev {port} master {segments[name].bridge} up"
         yield from _shared(link, mtu)
 
 

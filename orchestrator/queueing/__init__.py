@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contract.plan import Band, Discipline, Impairment
 from contract.plugins import Registry
 
-from . import cake, codel, fifo, fq, fq_codel, fq_pie, htb, netem, prio, red, settings, sfq, tbf
+from . import cake, cbs, codel, fifo, fq, fq_codel, fq_pie, htb, netem, prio, red, settings, sfq, tbf
 from .discipline import QUEUE, RATE, Part, QueueKind
 from .kind import Entry, Mismatch, Queue
 from .stack import Stack
@@ -29,6 +29,7 @@ _OWN: tuple[QueueKind, ...] = (
     sfq.QUEUE_KIND,
     fq.QUEUE_KIND,
     fq_pie.QUEUE_KIND,
+    cbs.QUEUE_KIND,
 )
 
 

@@ -15,8 +15,9 @@ from .settings import Key
 
 DELAY, RATE, QUEUE, LEAF = "1:", "2:", "3:", 0x10  # handles; LEAF is that of the first band's queue
 # The order in which waiting frames leave, for bounds. fifo: as they came; priority: the first band first;
-# guarantee: each band has its rate; any: none that a bound may use; unknown: no service curve is known.
-Order = Literal["fifo", "priority", "guarantee", "any", "unknown"]
+# guarantee: each band has its rate; credit: priority, and a credit limits bands; any: none that a bound may
+# use; unknown: no service curve is known.
+Order = Literal["fifo", "priority", "guarantee", "credit", "any", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class QueueKind:
     outages = True  # whether the queue stops at a rate of one frame per outage
     keeps = False  # whether a change keeps the options that the command does not name
     counts = False  # whether the options that netlink shows contain counters
+    port_speed = False  # whether the qdisc computes with the speed that its device states: veth's, 10 Gbit/s
     by_itself = False  # whether kernels give the qdisc to devices for which nobody set a queue
     # Examples for tests. If the kind can change its settings in place, tc changes the first example to the
     # second.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contract.plan import Band, Discipline, Impairment
 
 from . import matching
-from .discipline import LEAF, QUEUE, Bands, Part, Place, QueueKind, entry, given, leaf_parts
+from .discipline import LEAF, QUEUE, Bands, Order, Part, Place, QueueKind, entry, given, leaf_parts
 from .kind import Entry, Mismatch
 
 PRIORITIES = 16  # priorities of the kernel's own classification, which applies only if no filter matches
@@ -31,7 +31,7 @@ class PrioKind(QueueKind):
     bands = Bands("Band", "", most=16, keys={})  # TCQ_PRIO_BANDS
     qdisc = trial = "prio"
     module, config = "sch_prio", "NET_SCH_PRIO"
-    order = "priority"
+    order: Order = "priority"
     examples = (
         Discipline("prio", bands=_EXAMPLE),
         Discipline("prio", bands=(dataclasses.replace(_EXAMPLE[0], limit_packets=31), *_EXAMPLE[1:])),
@@ -43,15 +43,32 @@ class PrioKind(QueueKind):
         priomap = " ".join([str(rest)] * PRIORITIES)
         return [
             at.qdisc(QUEUE, f"prio bands {len(bands)} priomap {priomap}"),
-            *(_leaf(at, i, band) for i, band in enumerate(bands)),
+            *(line for i in range(len(bands)) for line in self.leaf(wanted, at, i)),
             *matching.lines(at.device, bands, _targets(bands)),
         ]
 
     def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
         old, new = _bands(before), _bands(after)
-        if [_kind_of(b) for b in old] != [_kind_of(b) for b in new]:
+        if [self.fixed(b) for b in old] != [self.fixed(b) for b in new]:
             return None
-        return [_leaf(at, i, b) for i, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
+        return [line for i in range(len(new)) for line in self.leaf_changes(before, after, at, i)]
+
+    def fixed(self, band: Band) -> object:
+        """Returns the settings of a band that cannot change while packets wait."""
+        return band.name, band.pcp, band.dscp, band.ports
+
+    def leaf(self, wanted: Impairment, at: Place, index: int) -> list[str]:
+        """Returns tc lines that create the queue of one band."""
+        limit = _bands(wanted)[index].limit_packets
+        return [at.below(QUEUE, index + 1).qdisc(f"{LEAF + index:x}:", f"pfifo limit {limit}")]
+
+    def leaf_changes(self, before: Impairment, after: Impairment, at: Place, index: int) -> list[str]:
+        """Returns tc lines that change the queue of one band; waiting packets stay."""
+        return self.leaf(after, at, index) if _bands(before)[index] != _bands(after)[index] else []
+
+    def wrong_leaves(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
+        """Returns the mismatches of the bands' own queues."""
+        return leaves(_bands(wanted), entries)
 
     def parts(self, wanted: Impairment) -> tuple[Part, ...]:
         return leaf_parts(_bands(wanted))
@@ -66,7 +83,9 @@ class PrioKind(QueueKind):
             for word, value in asked.items()
             if options.get(word) != value
         ]
-        return found + leaves(bands, entries) + matching.mismatches(bands, _targets(bands), entries)
+        return (
+            found + self.wrong_leaves(wanted, entries) + matching.mismatches(bands, _targets(bands), entries)
+        )
 
     def packets(self, wanted: Impairment) -> int:
         return sum(band.limit_packets for band in _bands(wanted))
@@ -91,15 +110,6 @@ def leaves(bands: Sequence[Band], entries: Sequence[Entry]) -> list[Mismatch]:
 
 def _bands(wanted: Impairment) -> tuple[Band, ...]:
     return wanted.queue.bands if wanted.queue is not None else ()
-
-
-def _kind_of(band: Band) -> object:
-    """Returns the settings of a band that cannot change while packets wait."""
-    return band.name, band.pcp, band.dscp, band.ports
-
-
-def _leaf(at: Place, index: int, band: Band) -> str:
-    return at.below(QUEUE, index + 1).qdisc(f"{LEAF + index:x}:", f"pfifo limit {band.limit_packets}")
 
 
 def _targets(bands: Sequence[Band]) -> list[str]:

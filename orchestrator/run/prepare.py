@@ -23,7 +23,7 @@ from orchestrator.plan.nics import nic_uses
 from orchestrator.project import AGENT, BUILD_AGENT
 from orchestrator.reservations import running
 from orchestrator.reservations.labs import admit
-from orchestrator.run import filters
+from orchestrator.run import filters, permission
 from orchestrator.run.directories import Place, RunError
 from orchestrator.topology import Problem, Topology, TopologyError, load
 from orchestrator.topology.conditions import failing
@@ -48,6 +48,7 @@ class Request:
     snapshots: Path | None = None  # directory in which cells of a campaign share booted virtual machines
     hosts: tuple[str, ...] = ()  # hosts of a multi-host lab
     fail_if: tuple[str, ...] = ()  # conditions that must not come true, beside the file's expectations
+    allow_outside: tuple[str, ...] = ()  # endpoints outside the lab that the command line allows
     clock_ns: int | None = None  # start of the lab's clock in virtual time (Unix ns); None for the file's
 
 
@@ -113,6 +114,8 @@ def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
     if request.kernel == "fake":
         plain = (replace(point, compress="", to="") for point in plan.captures)
         plan = replace(plan, captures=tuple(plain))
+    if refused := permission.refused(plan, request.allow_outside):
+        raise TopologyError(refused)
     wrong = filters.planned(plan) if any(point.filter for point in plan.captures) else []
     if wrong := wrong + filters.packing(plan, request.time):
         raise TopologyError(wrong)

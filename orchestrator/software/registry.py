@@ -66,6 +66,9 @@ MODULES = {
     "dns": KindModule("dns.kind", "dns"),
     "advertise": KindModule("slaac.kind", "advertise"),
     "slaac": KindModule("slaac.kind", "slaac", "HOST_KIND"),
+    "wireguard": KindModule("wireguard.kind", "wireguard"),
+    "dhcp6": KindModule("dhcp6.kind", "dhcp6"),
+    "dhcp6-client": KindModule("dhcp6.kind", "dhcp6-client", "CLIENT_KIND"),
 }
 
 

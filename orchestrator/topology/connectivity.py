@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 
 from contract.plan.family import FAMILIES, Family, family
 
@@ -12,7 +13,8 @@ Part = tuple[str, Family]  # a broadcast domain or a link between nodes, and one
 
 
 class Connectivity:
-    """Groups subnets that forwarding nodes join, for IPv4 and IPv6 separately.
+    """Groups subnets that forwarding nodes join, for IPv4 and IPv6 separately. A router joins only those in
+    one of its tables (VRF).
 
     wires: the subnets of links between nodes. Routes written by hand are ignored here and may lead nowhere;
     `plan.paths` follows them. A domain without a subnet, which is a mistake, counts as of both families.
@@ -34,8 +36,14 @@ class Connectivity:
                 self._on[node].append(f"link {link}")
         self._root: dict[Part, Part] = {}
         for node, machine in names.nodes.items():
-            for kind in FAMILIES if machine.forward else ():
-                self._join([part for part in self._parts(node) if part[1] == kind])
+            vrfs: Mapping[str, Sequence[str]] = getattr(machine, "vrf", {})  # groups have none
+            tables = [
+                {domains[one].segments[0] if one in domains else f"link {one}" for one in places}
+                for places in vrfs.values()
+            ]
+            tables.append(set(self._on[node]).difference(*tables))  # the main table
+            for table, kind in product(tables, FAMILIES if machine.forward else ()):
+                self._join([part for part in self._parts(node) if part[0] in table and part[1] == kind])
 
     def families(self, node: str) -> set[Family]:
         """Returns the address families of a node's interfaces."""

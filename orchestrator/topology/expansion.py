@@ -97,9 +97,9 @@ def domains(model: File) -> dict[str, Domain]:
         return name
 
     for link in model.links.values():
-        a, b = link.between[0], link.between[1]
-        if a in root and b in root:
-            root[find(b)] = find(a)
+        for a, b in (link.between, *link.trunk.values()):
+            if a in root and b in root:
+                root[find(b)] = find(a)
     parts: dict[str, list[str]] = {}
     for name in root:
         parts.setdefault(find(name), []).append(name)

@@ -91,6 +91,14 @@ def _or_text(schema: dict[str, Any]) -> None:
     schema["anyOf"].append({"type": "string", "pattern": r"^\s*(none|\S+\s+\S+)\s*$"})
 
 
+def _number(value: Any) -> Any:
+    """Parses a number that is a key, which the reader of files gives as text."""
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+
+
+Vlan = Annotated[int, BeforeValidator(_number), Field(ge=1, le=4094)]
+
+
 class Link(Base):
     """Joins two segments, a node (each member of a group) and its segment, or two nodes; forward is first to
     second.
@@ -118,6 +126,11 @@ class Link(Base):
             "uses)."
         ),
         json_schema_extra=_or_text,
+    )
+    trunk: dict[Vlan, Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(
+        default_factory=dict,
+        description="[segment, segment]: further pairs of segments that the link joins, by the VLAN of "
+        "their tags (IEEE 802.1Q): `{10: [office-a, office-b], 20: [voice-a, voice-b]}`.",
     )
     subnet: Subnets = Field(
         default_factory=list,

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from ..language.endpoints import endpoints
 from ..language.scalars import (
     Addresses,
     Base,
@@ -18,6 +19,7 @@ from ..language.scalars import (
     Span,
     Targets,
     fail,
+    reader,
 )
 from .network import SMALLEST_MTU
 from .software import Software
@@ -84,6 +86,20 @@ def _apart(value: Any) -> list[str] | bool:
 
 _NAMES: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 _APART = WithJsonSchema({"title": "apart", "anyOf": [{"type": "boolean"}, {"type": "string"}, _NAMES]})
+
+
+_ENDPOINT = {"type": "string"}
+Outside = Annotated[
+    list[str],
+    reader(endpoints),
+    WithJsonSchema({
+        "title": "outside",
+        "anyOf": [
+            _ENDPOINT, {"type": "array", "items": _ENDPOINT},
+            {"type": "object", "additionalProperties": {"type": "null"}},
+        ],
+    }),
+]  # fmt: skip
 
 
 class Machine(Base):
@@ -218,6 +234,18 @@ class Node(Machine):
     address: Addresses = Field(
         default_factory=list,
         description="Fixed address on the first segment, or a list with one of each family.",
+    )
+    vrf: dict[Name, SomeOrNone] = Field(
+        default_factory=dict,
+        description="light routers: routing tables of their own by name, each with the segments and links to "
+        "other nodes between which it forwards (VRF): `{red: [lan-a, wan-a], blue: [lan-b]}`. Other "
+        "interfaces stay in the main table (docs/networks.md#vrf).",
+    )
+    outside: Outside = Field(
+        default_factory=list,
+        description="light: endpoints outside the lab that the node may reach by TCP, ADDRESS:PORT each. The "
+        "command line must allow each, too (`--allow-outside`); not in virtual time "
+        "(docs/networks.md#outside).",
     )
     nic: Nics | None = Field(
         None,

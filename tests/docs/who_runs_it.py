@@ -32,6 +32,7 @@ NOT_RUN: dict[str, str] = {
     r"papers/middleware\.yaml|^run topologies/middleware\.yaml": JAVA,
     r"^atlas run": "1,152 runs: make atlas; tests/virtual/test_atlas.py makes some",
     r"^reserve ": "kept for all accounts of the machine: tests/reservations has a directory of its own",
+    r"--allow-outside ": "a service of the reader's outside the lab: tests/lab/test_outside.py",
     r"^serve$": "serves until it is stopped: tests/cli/test_page_browser.py",
     r"^compare ": "runs of the reader's: tests/reports/test_compare_runs.py, and a sweep in tests/virtual",
     r"^why results/": "a run of the reader's: tests/cli/test_why_command.py",

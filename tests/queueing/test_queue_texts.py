@@ -203,7 +203,7 @@ def test_the_delay_stands_before_the_queue() -> None:
 
 # The packets that a queue can hold if no setting limits them: by bands, by classes, or by bytes of the
 # shortest frames. Other kinds state their limit in packets.
-HOLDS = {"prio": 120, "htb": 80, "red": 12_858, "fq_codel": 1000, "cake": 16_385, "fifo": 70}
+HOLDS = {"prio": 120, "htb": 80, "cbs": 120, "red": 12_858, "fq_codel": 1000, "cake": 16_385, "fifo": 70}
 
 
 @pytest.mark.parametrize("kind", RATED)

@@ -104,6 +104,12 @@ ROWS = {
     "dhcp-client": ("{s: {dhcp: {}}}", "{c: {dhcp-client: {}}}"),
     "advertise": ("{s: {advertise: {}}}", "{c: {slaac: {}}}"),
     "slaac": ("{s: {advertise: {every: 30 s}}}", "{c: {slaac: {}}}"),
+    "dhcp6": ("{s: {dhcp6: {}}}", "{c: {dhcp6-client: {}}}"),
+    "dhcp6-client": ("{s: {dhcp6: {lease: 5 min}}}", "{c: {dhcp6-client: {}}}"),
+    "wireguard": (
+        "{s: {wireguard: {address: 10.99.0.1/24, peers: {other: {allows: [10.3.0.0/24]}}}}}",
+        "{}",
+    ),
     "dns": ("{s: {dns: {domain: lab.test, names: {www: other}}}}", "{c: {dns: {forward: server}}}"),
     "bulk": ("{s: {bulk: {listen: 5201}}}", "{c: {bulk: {to: server, congestion: reno, streams: 2}}}"),
 }
@@ -127,9 +133,11 @@ run: {{hold: 10 s}}
 
 def planned(kind: str) -> Plan:
     other = "{t: {frames: {to: server}}}" if kind == "frames" else "{}"
+    if kind == "wireguard":
+        other = "{t: {wireguard: {address: 10.99.0.2/24, peers: [server]}}}"
     segment = "[far, out]" if kind == "nat" else "far"  # a NAT router has two sides
     text = FILE.format(*ROWS[kind], other, segment)
-    if kind in ("advertise", "slaac"):
+    if kind in ("advertise", "slaac", "dhcp6", "dhcp6-client"):
         text = text.replace("subnet: 10.1.0.0/24", 'subnet: [10.1.0.0/24, "fd00:1::/64"]')
     return make_plan(parse("kinds.yaml", text.encode()))
 

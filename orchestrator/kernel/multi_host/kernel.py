@@ -20,7 +20,7 @@ from contract import rundir
 from contract.plan import Host, Plan
 from orchestrator.kernel import detached, lab_command, limits
 from orchestrator.kernel.host import HostKernel
-from orchestrator.kernel.needs import netem_placed, plugin_queues
+from orchestrator.kernel.needs import netem_placed, outside, plugin_queues
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, NoKernel, Wish
 from orchestrator.kernel.remote import kernel as remote
 from orchestrator.kernel.remote import ssh, stage
@@ -78,7 +78,7 @@ class HostsKernel(LabKernel):
         """Returns the plan as it runs on the hosts and the limits that it exceeds; raises NoKernel, with
         everything that is missing, if a host cannot carry its part.
         """
-        absent = plugin_queues(plan)
+        absent = plugin_queues(plan) + outside(plan)
         plan = plan if absent else netem_placed(plan, wish.bridged, self.ask(plan).lacks)
         if missing := absent or self.can(plan):
             needs = "".join(f"\n  needs {one}" for one in missing)

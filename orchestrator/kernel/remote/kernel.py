@@ -19,7 +19,7 @@ from typing import Any, Self
 from contract import codec, rundir
 from contract.plan import Plan
 from orchestrator.kernel import detached, limits
-from orchestrator.kernel.needs import netem_placed, plugin_queues
+from orchestrator.kernel.needs import netem_placed, outside, plugin_queues
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, NoKernel, Wish
 from orchestrator.kernel.registry import machine_of
 from orchestrator.kernel.remote import stage
@@ -95,7 +95,7 @@ class RemoteKernel(LabKernel):
         """Returns the plan as it runs there and the limits that it exceeds, there and on the disk here;
         raises NoKernel, with everything that is missing, if the machine cannot carry it.
         """
-        if absent := plugin_queues(plan):
+        if absent := plugin_queues(plan) + outside(plan):
             needs = "".join(f"\n  needs {one}" for one in absent)
             raise NoKernel(f"{plan.topology}: {self.machine.url} cannot run lab {plan.lab}{needs}")
         plan = netem_placed(plan, wish.bridged, self.ask(plan).lacks)

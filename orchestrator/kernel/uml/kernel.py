@@ -13,7 +13,7 @@ from pathlib import Path
 from contract import rundir
 from contract.plan import Plan
 from orchestrator.kernel import detached, lab_command, limits, visible
-from orchestrator.kernel.needs import wrong_machines
+from orchestrator.kernel.needs import outside, wrong_machines
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, Wish
 from orchestrator.kernel.uml import boot, needs
@@ -78,7 +78,7 @@ class UmlKernel(LabKernel):
             missing.append(Missing("virtual machines", "a guest kernel cannot run KVM", "", "host"))
         if uses_nics(plan):
             missing.append(Missing("NICs of the machine", "a guest kernel has none", "", "host"))
-        return missing + needs.missing(plan) + wrong_machines(plan)
+        return missing + needs.missing(plan) + wrong_machines(plan) + outside(plan)
 
     def start(self, launch: Launch) -> detached.DetachedLab:
         """Writes the plan and the boot files into the run directory, and starts the owner process, which

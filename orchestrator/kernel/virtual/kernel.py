@@ -23,7 +23,7 @@ from contract.plan import WAYS, Plan
 from orchestrator.images import cpio
 from orchestrator.images.cpio import Entry
 from orchestrator.kernel import detached, lab_command, limits
-from orchestrator.kernel.needs import plugin_queues, wrong_machines
+from orchestrator.kernel.needs import outside, plugin_queues, wrong_machines
 from orchestrator.kernel.protocol import Fit, KernelError, LabKernel, Launch, Missing, Wish
 from orchestrator.kernel.uml import boot, needs
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
@@ -116,7 +116,7 @@ class VirtualKernel(LabKernel):
             missing.append(Missing("virtual machines", "they cannot run in virtual time", "use --time real"))
         if uses_nics(plan):
             missing.append(Missing("NICs of the machine", "they run in real time", "use --time real"))
-        missing += plugin_queues(plan)
+        missing += plugin_queues(plan) + outside(plan)
         if self.binary is not None and self.binary_of(plan) is None:
             missing += [Missing(one.what, one.reason, WITH_FAULTS) for one in wrong_machines(plan)]
         return missing + closed.missing(Database()) + needs.missing_xsave() + needs.missing(plan)

@@ -7,6 +7,7 @@ Section and theorem numbers refer to Le Boudec and Thiran, Network Calculus, Spr
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -45,9 +46,38 @@ class RateLatency:
         """Returns the worst delay T + b/R in seconds (theorem 1.4.2, section 1.4.1); infinity if unstable."""
         return self.latency_s + arrivals.bits / self.bps if self.stable(arrivals) else math.inf
 
+    def delay_of_groups_s(self, groups: Sequence[Group]) -> float:
+        """Returns the worst delay in seconds of the groups together, whose arrival curve is the sum of each
+        group's lower curve; infinity if unstable.
+
+        The curve is concave, so its distance from the service is longest at 0 or where a group's two curves
+        meet (theorem 1.4.2).
+        """
+        if not self.stable(sum((bucket for bucket, _ in groups), Bucket())):
+            return math.inf
+        moments = [0.0, *(meet_s(bucket, line) for bucket, line in groups)]
+        return self.latency_s + max(sum(_least(g, t) for g in groups) / self.bps - t for t in moments)
+
     def output(self, arrivals: Bucket) -> Bucket:
         """Returns the arrival curve of the output (theorem 1.4.3): the burst grows by rate * latency."""
         return arrivals.spread(self.latency_s)
+
+
+# The arrival curve of streams, and that of the link over which all of them come; None if it has none.
+Group = tuple[Bucket, "Bucket | None"]
+
+
+def meet_s(bucket: Bucket, line: Bucket | None) -> float:
+    """Returns the time (s) until which the link's curve is the lower one; 0 if it never is."""
+    if line is None or line.bits >= bucket.bits or line.bps <= bucket.bps:
+        return 0.0
+    return (bucket.bits - line.bits) / (line.bps - bucket.bps)
+
+
+def _least(group: Group, t: float) -> float:
+    bucket, line = group
+    own = bucket.bits + bucket.bps * t
+    return own if line is None else min(own, line.bits + line.bps * t)
 
 
 def after_priority(bps: float, above: Bucket, blocking_bits: float) -> RateLatency:

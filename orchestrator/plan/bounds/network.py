@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Order = Literal["fifo", "priority", "guarantee", "any"]
+Order = Literal["fifo", "priority", "guarantee", "credit", "any"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,8 @@ class Server:
     """One direction of a link, or the transmitter that both directions share: first a delay, then a rate.
 
     order: the order in which waiting frames leave. fifo: in order of arrival; priority: by class, 0 first;
-    guarantee: each class has its own rate; any: work-conserving, in any order.
+    guarantee: each class has its own rate; credit: priority, where classes with a guaranteed rate send only
+    while they have credit (IEEE 802.1Qav); any: work-conserving, in any order.
     """
 
     name: str
@@ -26,17 +27,23 @@ class Server:
     order: Order = "fifo"
     frame_bits: float = 0.0  # bits of the longest frame on the link
     guarantees_bps: tuple[float, ...] = ()
+    # What leaves in a time t is at most line_bits + line_bps * t; line_bps 0: no such curve is known.
+    line_bps: float = 0.0
+    line_bits: float = 0.0
     unknown_of: Mapping[int, str] = field(default_factory=dict)  # class -> the reason why it has no bound
     unknown: str = ""  # the reason if the server has no bound
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A stream's message at one server: its class there, and its size in bits with headers."""
+    """A stream's message at one server: its class there, and its size in bits with headers. answers: a node
+    sends it there as the answer to the message of the hop before, so it need not come at that link's rate.
+    """
 
     server: str
     bits: float
     band: int = 0
+    answers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,9 @@ def render_bounds(found: Bounds) -> str:
         classes.setdefault(one.flow.traffic_class, []).append(one)
     header = ("class", "flows", "least", "worst delay", "deadline", "most of it at")
     rows = [_row(name, members) for name, members in classes.items()]
-    shown = table(f"Bounds of lab {found.lab} (network calculus, total flow analysis)", header, rows)
+    shown = table(
+        f"Bounds of lab {found.lab} (network calculus, total flow analysis with grouping)", header, rows
+    )
     said = "".join(f"  {line}\n" for line in found.assumptions)
     return (
         shown or "No flow of the file is accounted for: nothing to bound\n"

@@ -11,7 +11,8 @@ from contract.plan import Band, Direction, Flow, Node, Plan, Software
 from contract.plan.family import family
 
 from ...language.units import text_ns
-from ...queueing import queue_kind_of
+from ...queueing import queue_kind_of, queue_of
+from ...queueing.tbf import ROUNDING_BYTES
 from ...software.kind import Offered, Shares
 from ...software.registry import KINDS
 from ..paths import Path, Paths
@@ -58,7 +59,8 @@ def _server(plan: Plan, direction: Direction, machine_bps: float, moved: Shares 
     wanted, queue = direction.impairment, direction.impairment.queue
     queue_kind = queue_kind_of(wanted)
     order: Order = "fifo" if queue_kind is None or queue_kind.order == "unknown" else queue_kind.order
-    classes = queue.bands if queue is not None and order == "guarantee" else ()
+    classes = queue.bands if queue is not None and order in ("guarantee", "credit") else ()
+    line_bps, line_bits = _line(direction)
     least_bps, itself = (moved.least_bps, moved.itself) if moved else ({}, frozenset())
     return Server(
         name=_names(plan)[_key(direction)],
@@ -68,9 +70,26 @@ def _server(plan: Plan, direction: Direction, machine_bps: float, moved: Shares 
         order=order,
         frame_bits=8.0 * wanted.frame_bytes,
         guarantees_bps=tuple(float(least_bps.get(one.name, one.rate_bps)) for one in classes),
+        line_bps=float(line_bps),
+        line_bits=line_bits,
         unknown_of={place: OVERLAID for place, one in enumerate(classes) if one.name in itself},
         unknown=_unknown(direction, machine_bps),
     )
+
+
+def _line(direction: Direction) -> tuple[int, float]:
+    """Returns the rate and the burst (bits) of the curve that bounds what leaves a direction; a rate of 0 if
+    none is known: without a rate of its own, or if a queue with classes limits it.
+
+    netem sends a frame when its time at the rate is over (packet_time_ns), a bucket what it holds and the
+    rate.
+    """
+    wanted, queue = direction.impairment, queue_of(direction.impairment)
+    queue_kind = queue_kind_of(wanted)
+    if queue is None or not wanted.rate_bps or (queue_kind is not None and queue_kind.shapes):
+        return 0, 0.0
+    at_once = queue.at_once_bytes(wanted) + ROUNDING_BYTES
+    return wanted.rate_bps, 8.0 * max(wanted.frame_bytes, at_once)
 
 
 def _unknown(direction: Direction, machine_bps: float) -> str:
@@ -173,7 +192,8 @@ def _stream(
         return Stream(name, name, (), unknown="no way between them is known from the plan")
     hops = _hops(names, out, here, sender, offered, offered.message_bytes)
     if offered.reply_bytes and back is not None:
-        hops += _hops(names, back, there, other, offered, offered.reply_bytes)
+        answer = _hops(names, back, there, other, offered, offered.reply_bytes)
+        hops += [dataclasses.replace(hop, answers=not place) for place, hop in enumerate(answer)]
     burst, per_s, unknown = _bucket(flow, offered)
     return Stream(name, _source(flow, receiver, here, sender), tuple(hops), burst, per_s, unknown)
 

@@ -14,6 +14,7 @@ from . import (
     machines,
     names,
     nics,
+    outside,
     queues,
     references,
     routes,
@@ -21,7 +22,9 @@ from . import (
     software,
     timeline,
     traces,
+    trunks,
     vlans,
+    vrfs,
 )
 from .report import Report
 
@@ -33,11 +36,14 @@ _CHECKS = (
     segments.check,
     routes.check,
     nics.check,
+    outside.check,
     hosts.check,
     vlans.check,
+    vrfs.check,
     impairments.check,
     queues.check,
     traces.check,
+    trunks.check,
     software.check,
     references.check_captures,
     timeline.check,

@@ -127,15 +127,18 @@ def _loops(report: Report) -> None:
         return name
 
     pairs: set[frozenset[str]] = set()
+    every: list[tuple[Path, list[str]]] = []
     for name, link in report.model.links.items():
-        a, b = link.between
+        every.append((("links", name, "between"), link.between))
+        every += [(("links", name, "trunk", vlan), pair) for vlan, pair in link.trunk.items()]
+    for path, (a, b) in every:
         if a not in root or b not in root or a == b or frozenset((a, b)) in pairs:
             continue
         pairs.add(frozenset((a, b)))
         if find(a) == find(b) and not report.model.segments[a].stp:
             rule = "closes a loop of segments; without spanning tree its frames would circle for ever"
             remedy = "remove one link of the loop, or write `stp: true` at its segments"
-            report.add(("links", name, "between"), None, rule, remedy)
+            report.add(path, None, rule, remedy)
         root[find(b)] = find(a)
 
 

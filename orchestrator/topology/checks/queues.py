@@ -5,6 +5,7 @@ that software sets.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from contract.plan import Band
 from contract.plan import Impairment as PlanImpairment
@@ -14,10 +15,14 @@ from ...language.source import Path
 from ...queueing import QUEUE_KINDS
 from ...queueing.discipline import QueueKind
 from ...software.registry import kind_of
+from ..document import Event
 from ..impairments import Impairment
+from ..network import Link
+from ..selection import select_all
 from .report import Report
 
 LEAST_BANDS = 2
+SHARED = "a transmitter that several share states none"
 
 
 def check(report: Report) -> None:
@@ -26,13 +31,56 @@ def check(report: Report) -> None:
     """
     for name, segment in report.model.segments.items():
         _one(report, segment.medium, ("segments", name, "medium"))
+        _port(report, segment.medium, ("segments", name, "medium"), SHARED)
     for name, link in report.model.links.items():
         for side in ("forward", "reverse", "both"):
             _one(report, getattr(link, side), ("links", name, side))
+            _port(report, getattr(link, side), ("links", name, side), _stated(report, name, link))
     for index, event in zip(report.events(), report.model.timeline, strict=True):
         for side in ("forward", "reverse", "both"):
             _one(report, getattr(event, side), ("timeline", index, side))
+            _port(report, getattr(event, side), ("timeline", index, side), _changed(report, event))
     _marks(report)
+
+
+def _port(report: Report, impairment: Impairment | None, path: Path, why: str) -> None:
+    """Reports a queue that computes with its port's speed where the port is no veth device, for the reason
+    `why`; "" if it is one.
+    """
+    if impairment is None or impairment.queue is None or not why:
+        return
+    for kind in impairment.queue.kinds:
+        if QUEUE_KINDS[kind].port_speed:
+            rule = f"computes with the speed that its port states, and {why}"
+            report.add(
+                (*path, "queue", kind), None, rule, "use `prio` or `htb` there, or a link of light nodes"
+            )
+
+
+def _stated(report: Report, name: str, link: Link) -> str:
+    """Returns why a link's ports do not state the speed of veth devices; "" if they do."""
+    machines = {**report.model.nodes, **report.model.groups}
+    guests = [end for end in link.between if end in machines and machines[end].kind == "vm"]
+    if link.duplex == "half":
+        return SHARED
+    if guests:
+        return f"the port of {guests[0]}, a virtual machine, states another"
+    return f"the NICs of link {name} have their own" if link.nics is not None else ""
+
+
+def _changed(report: Report, event: Event) -> str:
+    """Returns the same for the links and media that an event changes; "" if all their ports are veth
+    devices.
+    """
+    names = select_all(
+        event.impair or [], [*report.names.media, *chain(*report.names.links.values())], report.names.links
+    )
+    if set(names) & set(report.names.media):
+        return SHARED
+    hit = [
+        (n, link) for n, link in report.model.links.items() if set(report.names.links.get(n, ())) & set(names)
+    ]
+    return next((why for one in hit if (why := _stated(report, *one))), "")
 
 
 def _marks(report: Report) -> None:

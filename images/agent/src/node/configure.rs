@@ -6,11 +6,13 @@ mod naming;
 
 use crate::ethtool::{self, Offloads, control_socket, request};
 use crate::netlink::Netlink;
+use crate::node::stack;
 use crate::os::{self, Res};
 use crate::proto::{Interface, Network, Route};
 use serde::Serialize;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::Ordering;
 
 /// An interface as the kernel reports it.
 #[derive(Debug, Serialize)]
@@ -90,6 +92,7 @@ fn one(sock: &OwnedFd, netlink: &mut Netlink, spec: &Interface) -> Res<Measured>
         address_of(sock, name, address, *prefix)?;
     }
     if !six.is_empty() {
+        stack::IPV6.store(true, Ordering::Relaxed);
         forwarding::planned(name)?;
     }
     up(sock, name)?;
