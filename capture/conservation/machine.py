@@ -57,16 +57,17 @@ def cores_have_time(e: Evidence) -> Found:
         sums = rows.select(pl.sum_horizontal(series.TIMES)).to_series()
         whole = passed * int(rows["cores"].max())  # type: ignore[arg-type]
         apart, idle = round(APART * whole), int(rows["idle_ns"][-1] - rows["idle_ns"][0])
-        if e.virtual:
+        counted = int(sums[-1] - sums[0])
+        if e.virtual and counted < whole:
             # Calls of nodes take time between ticks: too little is counted if they are long.
-            charged = _of_nodes_ns(e)
-            apart += charged
+            apart += _of_nodes_ns(e)
+        elif e.virtual and idle > whole:
             # The kernel counts a whole tick of idle time at each wake-up: too much if it wakes often. It
             # cannot have been idle while a node used it.
             quietest = float((rows["idle_ns"].diff() / rows["t_ns"].diff()).min())  # type: ignore[arg-type]
             if quietest <= (1 + APART) * whole / passed:
-                apart += max(0, idle - max(0, whole - charged))
-        compared.append(Compared(where, int(sums[-1] - sums[0]), whole, "ns", apart))
+                apart += idle - max(0, whole - _of_nodes_ns(e))
+        compared.append(Compared(where, counted, whole, "ns", apart))
     return Found(compared, left_out or ([] if compared else ["no samples of the lab's kernel"]))
 
 

@@ -107,6 +107,12 @@ def more_cpu_than_a_second_has(counts: Counts) -> None:
             row[0] += 2 * 10**9 + 10**8
 
 
+def more_cpu_than_the_kernel_saw(counts: Counts) -> None:
+    for (name, second), row in counts.nodes.items():
+        if name == "a" and second > 2:
+            row[0] += 9 * 10**8
+
+
 def link_took_more_than_came(counts: Counts) -> None:
     # the link claims to have dropped three frames, but nobody sent any
     counts.links["reverse", SECONDS][2] = 3
@@ -146,6 +152,7 @@ def cpu_of_the_wrong_group(counts: Counts) -> None:
         (frames_gone_in_a_segment, {"segment-frames", "capture-frames"}),
         (more_cpu_than_there_is, {"node-cpu"}),
         (more_cpu_than_a_second_has, {"node-cpu"}),
+        (more_cpu_than_the_kernel_saw, {"node-cpu"}),
         (link_took_more_than_came, {"link-frames"}),
         (dropped_by_a_link_uncounted, {"link-messages", "node-links"}),
         (forwarded_by_no_link, {"link-forwarded"}),
