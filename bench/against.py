@@ -38,6 +38,7 @@ SCENARIO = "topologies/mqtt-many-to-one.yaml"
 # The arguments of `vnet run` for each case. `--raw` leaves out tables and page.
 CASES = {
     "bring-up: a pair": ("topologies/pair.yaml", *VIRTUAL, "-p", "hold=1s", "--raw"),
+    "a whole run: 3 nodes, 10 s": (SCENARIO, *VIRTUAL, "-p", "clients=1", "-p", "hold=10s"),
     "a whole run: 20 clients, 10 s": (
         *(SCENARIO, *VIRTUAL, "-p", "clients=20", "-p", "hold=10s", "-p", "connect_interval=50ms"),
     ),

@@ -3,10 +3,12 @@
 Latency counts from the time when a message was due, so a stalled sender causes large latencies that no
 network causes. Some senders are late for a known reason, which is no finding: the connection was down, the
 window was full, the path was slower than the load, an event had just happened, or the node's CPU is limited.
+In virtual time the modelled core is a reason, too, if many nodes used it.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +24,9 @@ SHARE_NS = 100_000_000  # a smaller sum of gaps is no finding, even in a short r
 EVENT_NS = 1_000_000_000  # time after an event in which nodes and connections recover
 DEMAND = 0.5  # share of the slowest link's rate; a sender with less does not wait for the path
 FLOOD_BYTES = 64 * 1024  # bytes sent in the second before the gap; fewer fit into any socket's buffer
+FULL = 0.9  # share of a gap that the modelled core must have worked to be the gap's cause
+TURN_NS = 10_000_000  # longest time for which a fair scheduler lets one node run while others wait: a tick
+FAIR = 0.5  # see _fair
 MOST = 200  # largest number of gaps that are examined, the longest first
 
 
@@ -125,8 +130,55 @@ def _told(gap: Gap, events: pl.DataFrame | None) -> bool:
     return events.filter(near).height > 0
 
 
+def by_core(found: list[Gap], plan: Plan, nodes: pl.DataFrame | None) -> tuple[list[Gap], list[Gap]]:
+    """Divides the gaps of a run in virtual time, in their order, into those that the modelled core does not
+    explain and those that it does.
+
+    nodes: nodes.parquet. The core explains a gap if the nodes used at least 90 % of the gap's length between
+    the samples around it, and if a fair scheduler lets a node wait so long (`_fair`).
+    """
+    homes = {session.endpoint: node.name for node, _, session in plan.sessions()}
+    times = [] if nodes is None else sorted(nodes["t_ns"].unique())
+    known: dict[tuple[int, int], dict[str, int]] = {}
+    free, waited = list[Gap](), list[Gap]()
+    for gap in found:
+        first, last = bisect_right(times, gap.due_ns) - 1, bisect_left(times, gap.sent_ns)
+        if nodes is None or first < 0 or last == len(times):
+            free.append(gap)
+            continue
+        between = (times[first], times[last])
+        used = known[between] = known.get(between) or _used_ns(nodes, *between)
+        explained = sum(used.values()) >= FULL * gap.length_ns and _fair(
+            used, homes.get(gap.sender, ""), gap.length_ns, between[1] - between[0]
+        )
+        (waited if explained else free).append(gap)
+    return free, waited
+
+
+def _fair(used: dict[str, int], own: str, gap_ns: int, between_ns: int) -> bool:
+    """Returns True if the sender's node `own` worked itself, at least half as much as each other node, or if
+    it can have waited for all others in turn: at most a tick for each, and none of them had more than half of
+    the gap.
+
+    used: CPU time of each node, in ns, between the samples around the gap, which lie `between_ns` apart.
+    """
+    others = [ns for name, ns in used.items() if name != own and ns]
+    most = max(others, default=0)
+    in_gap_ns = most - (between_ns - gap_ns)  # at least
+    in_turn = gap_ns <= len(others) * TURN_NS and in_gap_ns <= FAIR * gap_ns
+    return used.get(own, 0) >= FAIR * most or in_turn
+
+
+def _used_ns(nodes: pl.DataFrame, first_ns: int, last_ns: int) -> dict[str, int]:
+    """Returns the CPU time of each node between two of its samples; 0 if its counter began again."""
+    at = nodes.filter(pl.col("t_ns").is_in([first_ns, last_ns])).sort("t_ns")
+    grown = at.group_by("node").agg(ns=pl.col("cpu_ns").last() - pl.col("cpu_ns").first())
+    return {str(name): max(0, int(ns)) for name, ns in grown.iter_rows()}
+
+
 def finding(found: list[Gap], length_ns: int) -> str | None:
-    """Returns the text of the finding for the gaps `found` (the longest first) of a scenario of `length_ns`.
+    """Returns the text of the finding for the gaps `found` (the longest first) of a scenario of `length_ns`:
+    which senders, and how late.
 
     None without gaps, or if none takes 200 ms and the time in which at least one sender stalled is less than
     100 ms or less than 1 % of the scenario.
@@ -137,8 +189,7 @@ def finding(found: list[Gap], length_ns: int) -> str | None:
     senders = sorted({gap.sender for gap in found})
     named = ", ".join(senders[:3])
     who = f"sender {named}" if len(senders) == 1 else f"{len(senders)} senders ({named})"
-    longest = f"up to {found[0].length_ns / 1e6:.0f} ms after they were due"
-    return f"messages of {who} left {longest} although nothing held them: latencies show it"
+    return f"messages of {who} left up to {found[0].length_ns / 1e6:.0f} ms after they were due"
 
 
 def _together_ns(found: list[Gap]) -> int:

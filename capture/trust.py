@@ -39,11 +39,8 @@ def judge(run_dir: Path, plan: Plan, manifest: Manifest) -> list[Warned]:
         known = messages.with_columns(known_ns=clocks.known_ns(messages, plan, manifest))
         found += [*_early(known, plan), *_known(known)]
         found += _guarantees(messages, plan)
-        # in virtual time a program is late because of a modelled core, not because of the machine
-        if not manifest.virtual:
-            gaps = late.gaps(messages, plan, sessions, events)
-            text = late.finding(gaps, _length_ns(messages, manifest))
-            found += [_suspect("sender", text, "repeat it when the machine is idle")] if text else []
+        gaps = late.gaps(messages, plan, sessions, events)
+        found += _senders(gaps, plan, nodes, _length_ns(messages, manifest), manifest.virtual)
     if nodes is not None:
         found += _accounting(nodes)
     if findings is not None:
@@ -73,6 +70,25 @@ def _length_ns(messages: pl.DataFrame, manifest: Manifest) -> int:
         return max(e for _, e in phases.values()) - min(b for b, _ in phases.values())
     due = messages["scheduled_ns"].drop_nulls()
     return int(due[-1]) - int(due[0]) if due.len() > 1 else 1
+
+
+def _senders(
+    gaps: list[late.Gap], plan: Plan, nodes: pl.DataFrame | None, length_ns: int, virtual: bool
+) -> Iterator[Warned]:
+    """Yields a warning of senders that stood still, which makes the run suspect; in virtual time one that
+    does not if they waited for the modelled core.
+    """
+    free, waited = late.by_core(gaps, plan, nodes) if virtual else (gaps, [])
+    if text := late.finding(free, length_ns):
+        remedy = (
+            "report it as an error: the modelled core had room"
+            if virtual
+            else "repeat it when the machine is idle"
+        )
+        yield _suspect("sender", f"{text} although nothing held them: latencies show it", remedy)
+    if text := late.finding(waited, length_ns):
+        why = "their nodes waited for the modelled core, and latencies show it"
+        yield Warned(f"{TRUST}core", f"{text}: {why}", "lower the load, or VNET_SYSCALL_COST")
 
 
 def _machine(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:

@@ -13,7 +13,7 @@ import polars as pl
 
 from capture import rawfile
 from capture.rawfile import INTEGER, NAME
-from contract import rundir
+from contract import retired, rundir
 from contract.manifest import Manifest
 from contract.plan import Plan
 from contract.proof import Proven
@@ -160,7 +160,11 @@ class Evidence:
         return pl.scan_parquet(path) if path.exists() else None
 
     def _table(self, name: str) -> pl.DataFrame | None:
-        """Returns the table of that name; None if it is absent or empty."""
+        """Returns the table of that name, with columns of earlier versions renamed; None if it is absent or
+        empty.
+        """
         path = self.run_dir / f"{name}.parquet"
         table = pl.read_parquet(path) if path.exists() else None
-        return None if table is None or table.is_empty() else table
+        if table is None or table.is_empty():
+            return None
+        return table.rename(retired.columns(name, table.columns))

@@ -101,6 +101,18 @@ def more_cpu_than_there_is(counts: Counts) -> None:
     counts.nodes["a", SECONDS][0] = 2 * SECONDS * 10**9 + 10**8
 
 
+def more_cpu_than_a_second_has(counts: Counts) -> None:
+    for (name, second), row in counts.nodes.items():
+        if name == "a" and second > 2:
+            row[0] += 2 * 10**9 + 10**8
+
+
+def more_cpu_than_the_kernel_saw(counts: Counts) -> None:
+    for (name, second), row in counts.nodes.items():
+        if name == "a" and second > 2:
+            row[0] += 9 * 10**8
+
+
 def link_took_more_than_came(counts: Counts) -> None:
     # the link claims to have dropped three frames, but nobody sent any
     counts.links["reverse", SECONDS][2] = 3
@@ -139,6 +151,8 @@ def cpu_of_the_wrong_group(counts: Counts) -> None:
         (captured_in_the_next_sample, {"capture-frames", "capture-times"}),
         (frames_gone_in_a_segment, {"segment-frames", "capture-frames"}),
         (more_cpu_than_there_is, {"node-cpu"}),
+        (more_cpu_than_a_second_has, {"node-cpu"}),
+        (more_cpu_than_the_kernel_saw, {"node-cpu"}),
         (link_took_more_than_came, {"link-frames"}),
         (dropped_by_a_link_uncounted, {"link-messages", "node-links"}),
         (forwarded_by_no_link, {"link-forwarded"}),
@@ -253,6 +267,21 @@ def test_in_virtual_time_a_wake_is_a_tick_of_idle_time(
     rows = [
         f"{T0 + at * S},{busy_s * at * S},0,0,{idle * S},0,0,0,0,0.1,1000000,2\n"
         for at, idle in enumerate(idle_s)
+    ]
+    (run / "raw" / "host.csv").write_text("".join(rows))
+    assert ("machine-time" in failing(run)) == suspect
+
+
+@pytest.mark.parametrize(("used", "suspect"), [(True, False), (False, True)])
+def test_a_core_is_not_idle_while_a_node_uses_it(tmp_path: Path, used: bool, suspect: bool) -> None:
+    """Shows that idle time counted at wakes may reach over what nodes left of the time, busy time not."""
+    counts = agreeing()
+    for (name, second), row in counts.nodes.items():
+        row[0] += 85 * 10**7 * second if used and name == "a" else 0
+    run = written(tmp_path, counts)
+    rows = [
+        f"{T0 + at * S},{85 * 10**7 * at},0,0,{at * 23 * 10**8},0,0,0,0,0.1,1000000,2\n"
+        for at in range(SECONDS + 1)
     ]
     (run / "raw" / "host.csv").write_text("".join(rows))
     assert ("machine-time" in failing(run)) == suspect

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,11 @@ def run(
     more: str = "",
     events: str = "",
     every: bool = False,
+    cpu: dict[str, float] | None = None,
     **known: Any,
 ) -> list[str]:
     """Returns the codes of the warnings that make a run of 10 s suspect, whose sender stopped for `stopped_s`
-    seconds at `at`, or in each second if `every`.
+    seconds at `at`, or in each second if `every`. cpu: share of a core that each node used.
     """
     directory = run_dir(path, of)
     lines = []
@@ -51,11 +53,21 @@ def run(
         lines.append(received(0, seq, "s", (gone - T0) / S + 0.01))
     (directory / "raw" / "messages.csv").write_text("".join(lines) + more)
     (directory / "raw" / "events.jsonl").write_text(events)
+    if cpu is not None:
+        (directory / "raw" / "nodes.csv").write_text("".join(samples(cpu)))
     said = {"phases": {"hold": [T0, T0 + 10 * S]}} | known
     manifest.write(directory, manifest.read(directory) | said)  # type: ignore[operator]
     reduce_run(directory)
     found = manifest.read(directory)
     return [w["code"] for w in found["warnings"] if w["suspect"]]
+
+
+def samples(cpu: dict[str, float]) -> Iterator[str]:
+    """Yields lines of nodes.csv, one a second and node."""
+    for second in range(12):
+        for name, share in cpu.items():
+            traffic = f"{second * 10_000},{second * 100}"
+            yield f"{T0 + second * S},{name},{round(second * share * S)},{traffic},{traffic},1000\n"
 
 
 @pytest.mark.parametrize("outcome", ["sent", "settled"])
@@ -83,7 +95,6 @@ DESIGNED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "a slow path": (lab() | {"links": [{"forward": LINK, "reverse": LINK}]}, {}),
     "more than a socket holds": (lab(size=8000), {"size": 8000}),
-    "virtual time": (lab(), {"time": "virtual"}),
 }
 
 
@@ -91,6 +102,38 @@ DESIGNED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_a_sender_that_is_late_by_design_is_not_marked(tmp_path: Path, why: str) -> None:
     of, more = DESIGNED[why]
     assert run(tmp_path / "run", 2, of, **more) == []
+
+
+MANY = {"p": 0.004, "s": 0.1} | {f"n{i}": 0.003 for i in range(300)}
+CORE = "their nodes waited for the modelled core"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "codes", "text"),
+    [
+        (None, ["trust-sender"], "nothing held them"),
+        ({"p": 0.01, "s": 0.01}, ["trust-sender"], "nothing held them"),
+        ({"p": 0.01, "s": 0.01, "hog": 0.97}, ["trust-sender"], "nothing held them"),
+        (MANY | {"s": 0.8}, ["trust-sender"], "nothing held them"),
+        ({"p": 0.01} | {f"n{i}": 0.1 for i in range(10)}, ["trust-sender"], "nothing held them"),
+        (MANY, [], CORE),
+        ({"p": 0.4, "s": 0.6}, [], CORE),
+    ],
+    ids=["no samples", "idle", "one other", "one of many", "too few to wait for", "many in turn", "its own"],
+)
+def test_in_virtual_time_only_a_core_that_nodes_shared_explains_a_late_sender(
+    tmp_path: Path, cpu: dict[str, float] | None, codes: list[str], text: str
+) -> None:
+    found = run(tmp_path / "run", 2, lab(), cpu=cpu, time="virtual")
+    assert found == codes
+    (warning,) = (w for w in manifest.read(tmp_path / "run")["warnings"] if "were due" in w["text"])
+    assert text in warning["text"]
+
+
+def test_the_core_explains_no_more_than_the_time_that_it_worked(tmp_path: Path) -> None:
+    half = {name: share * 0.4 for name, share in MANY.items()}
+    assert run(tmp_path / "short", 0.4, lab(), cpu=half, time="virtual", at=5.3) == []
+    assert run(tmp_path / "long", 0.6, lab(), cpu=half, time="virtual", at=5.3) == ["trust-sender"]
 
 
 def test_senders_that_stood_still_together_count_once() -> None:

@@ -34,12 +34,16 @@ Disturb = Callable[[CommandLine, Path], None]
 
 @dataclass(frozen=True)
 class Real:
-    """A liar: `disturb` acts during the hold, and the run must get one of the warnings `codes`."""
+    """A liar: `disturb` acts during the hold, and the run must get one of the warnings `codes`, or fail.
+
+    disk_bytes: size of a file system of its own for the results; None: where the test's files are.
+    """
 
     name: str
     what: str
     codes: tuple[str, ...]
     disturb: Disturb
+    disk_bytes: int | None = None
 
 
 def still(*nodes: str) -> Disturb:
@@ -104,6 +108,14 @@ def link_down(_: CommandLine, __: Path) -> None:
         time.sleep(0.7)  # the duration of the outage is part of the test
 
 
+def disk_full(line: CommandLine, _: Path) -> None:
+    """Fills the file system of the results and frees it again after 1.5 s."""
+    ballast = line.cwd / "results" / "ballast"
+    subprocess.run(["dd", "if=/dev/zero", f"of={ballast}", "bs=4k"], stderr=subprocess.DEVNULL, check=False)
+    time.sleep(1.5)  # the duration is part of the test
+    ballast.unlink()
+
+
 LIARS = (
     Real("real-receiver-stopped", "a receiver stands still for 1.5 s", ("trust-stopped",), still("b")),
     Real("real-sender-stopped", "a sender stands still for 1.5 s", ("trust-sender",), still("p")),
@@ -129,4 +141,5 @@ LIARS = (
     ),
     Real("real-queue", "a node gets a queue of 100 kbit/s from outside", ("changed",), queue_left),
     Real("real-link-down", "a node's link is down for 0.7 s", ("trust-message-losses",), link_down),
+    Real("real-disk-full", "the disk of the results is full for 1.5 s", ("end",), disk_full, 16 << 20),
 )

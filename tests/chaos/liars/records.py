@@ -124,6 +124,21 @@ def digit(run: Path) -> None:
     ))  # fmt: skip
 
 
+def sender_still(run: Path) -> None:
+    """Lets the sender of a flow stand still for 0.8 s: what was due in them leaves at their end."""
+    number = flow(run, "c")
+    sends = {f[2]: int(f[SENT["sent"]]) for f in _fields(run) if f[0] == "S" and f[1] == number}
+    first = sorted(sends.values())[len(sends) // 4]  # no event is near
+    end = first + 800 * MS
+    late = {seq: end - sent for seq, sent in sends.items() if first <= sent < end}
+
+    def change(_: Path, f: Fields) -> Fields:
+        at = SENT["sent"] if f[0] == "S" else CAME["at"]
+        return with_field(f, at, int(f[at]) + late.get(f[2], 0))
+
+    of_flow("c", "SR", change)(run)
+
+
 LIARS = (
     Liar("arrivals-lost", "every 20th record of an arrival is lost", without("R", 20)),
     Liar(
@@ -199,6 +214,7 @@ LIARS = (
         "due 5 ms later than the schedule says, as who hides that he is late",
         of_flow("c", "S", lambda _, f: [*f[:4], str(int(f[4]) + 5 * MS), str(int(f[5]) + 5 * MS), *f[6:]]),
     ),
+    Liar("sender-still", "a sender stands still for 0.8 s", sender_still),
     Liar(
         "replies-lost",
         "every request's second reply record is lost",

@@ -8,7 +8,7 @@ from pathlib import Path
 from liars.files import HOST, LINK, LINKS, NODE, NODES, Fields, lines, rows
 from liars.liar import Liar
 
-HOST_CSV, STACKS = "raw/host.csv", "raw/stacks.csv"
+HOST_CSV, STACKS, CPU_CSV = "raw/host.csv", "raw/stacks.csv", "raw/cpu.csv"
 
 
 def of_node(name: str, *changes: tuple[str, Callable[[int], int]]) -> Callable[[Path], None]:
@@ -110,10 +110,28 @@ def ways_exchanged(link: str) -> Callable[[Path], None]:
     return lambda run: rows(run, LINKS, lambda f: [*f[:2], other[f[2]], *f[3:]] if f[1] == link else f)
 
 
+def cpu_of_a_second(run: Path) -> None:
+    """Charges 1.5 s of CPU to a node within one second, in its samples and in its total at the end."""
+    of_all = sorted({line.split(",")[0] for line in (run / NODES).read_text().splitlines()[1:]})
+    more = times_from(of_all[len(of_all) // 2], 1_500_000_000)
+    rows(run, NODES, lambda f: more(f, NODE["cpu_ns"]) if f[1] == "k" else f)
+    rows(run, CPU_CSV, lambda f: more(more(f, 2), 3) if f[1] == "k" else f)
+
+
+def times_from(t_ns: str, by_ns: int) -> Callable[[Fields, int], Fields]:
+    """Returns a function that adds `by_ns` to the field at an index, in rows from a time on."""
+
+    def more(f: Fields, at: int) -> Fields:
+        return [*f[:at], str(int(f[at]) + by_ns), *f[at + 1 :]] if int(f[0]) >= int(t_ns) else f
+
+    return more
+
+
 LIARS = (
     Liar("cpu-doubled", "twice the CPU of a node", of_node("k", ("cpu_ns", times(2)))),
     Liar("cpu-zero", "no CPU of a node", of_node("k", ("cpu_ns", lambda _: 0))),
     Liar("cpu-impossible", "a hundred times the CPU of a node", of_node("k", ("cpu_ns", times(100)))),
+    Liar("cpu-of-a-second", "1.5 s of CPU of a node within one second", cpu_of_a_second),
     Liar("memory-doubled", "twice the memory of a node", of_node("k", ("memory_bytes", times(2)))),
     Liar(
         "memory-of-all",
