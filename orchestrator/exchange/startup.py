@@ -107,6 +107,8 @@ class Startup:
                 self._leave(line, f"burst and queue of `{shown(words)}`: the link's own here")
             if not status and "bridge" in words and (timers := _TIMERS & set(words)):
                 self._leave(line, f"{', '.join(sorted(timers))} in `{shown(words)}`: the lab's own here")
+            if status and bare(words[0]) in ("brctl", "ovs-vsctl"):
+                self._leave(line, f"`{shown(words)}` fails there, too: no such bridge or port")
             if status and bare(words[0]) == "tc":
                 self._leave(line, f"`{shown(words)}` fails there, too: the interface has a root qdisc")
             if self._shell is not None and self._shell.paused and repr(self.machine) != before:

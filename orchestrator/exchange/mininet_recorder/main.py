@@ -8,14 +8,14 @@ import functools
 import importlib.abc
 import importlib.machinery
 import json
+import os
 import runpy
 import sys
-import threading
 import types
 from pathlib import Path
 from typing import Any
 
-from . import net, nodes, said, stubs, topologies
+from . import cli, net, nodes, outside, said, stubs, topologies, unknown, waiting
 from .machine import keep_away, refused
 
 
@@ -36,6 +36,11 @@ def _number(text: Any) -> Any:
     return text
 
 
+def _cores() -> int:
+    said.leave("the script asks for numCores, which is 1 in this import")
+    return 1
+
+
 KNOWN: dict[str, Any] = {
     "custom": functools.partial, "customClass": _custom_class, "customConstructor": _custom_class,
     "makeNumeric": _number, "natural": net.natural, "naturalSeq": lambda names: list(map(net.natural, names)),
@@ -47,11 +52,11 @@ KNOWN: dict[str, Any] = {
     "TreeNet": lambda depth=1, fanout=2, **keys: net.Net(topo=topologies.TreeTopo(depth, fanout), **keys),
     "Node": nodes.Node, "Host": nodes.Node, "CPULimitedHost": nodes.CPULimitedHost, "Switch": nodes.Switch,
     "OVSSwitch": nodes.Stp, "OVSKernelSwitch": nodes.Stp, "OVSBatch": nodes.Stp,
-    "LinuxBridge": nodes.Bridge, "OVSBridge": nodes.Bridge,
-    "UserSwitch": nodes.Switch, "IVSSwitch": nodes.Switch,
+    "LinuxBridge": nodes.LinuxBridge, "OVSBridge": nodes.Bridge,
+    "UserSwitch": nodes.UserSwitch, "IVSSwitch": nodes.UserSwitch, "CLI": cli.CLI,
     "Intf": nodes.Intf, "TCIntf": nodes.TCIntf, "Link": net.PlainLink, "TCLink": net.TCLink,
     "TCULink": net.TCLink, "OVSLink": net.PlainLink, "OVSIntf": nodes.Intf,
-    "irange": lambda a, b: range(a, b + 1), "numCores": lambda: 1,
+    "irange": lambda a, b: range(a, b + 1), "numCores": _cores,
     "ipAdd": lambda i, prefixLen=8, ipBaseNum=0x0A000000: ".".join(
         str((ipBaseNum + i) >> shift & 255) for shift in (24, 16, 8, 0)
     ),
@@ -73,7 +78,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if name.startswith("__"):
                 raise AttributeError(name)
             if name == "quietRun":
-                return lambda *words, **keys: str(refused(*words, **{**keys, "text": True}).stdout or "")
+                return lambda *words, **keys: refused(*words, **{**keys, "text": True}).stdout
             return KNOWN.get(name) or stubs.Loose(name, (stubs.Stub,), {})
 
         module.__getattr__ = known  # type: ignore[method-assign]
@@ -91,14 +96,18 @@ def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:
     sys.path.insert(0, str(Path(file).parent))
     sys.meta_path.insert(0, Finder())
     keep_away()
+    outside.watch()
+    waiting.keep_time()
+    unknown.watch_patterns()
     error, scope = _run(file)
-    if any(not one.daemon for one in threading.enumerate() if one is not threading.main_thread()):
-        said.LEFT.append("what a thread of the script does after its end")
+    waiting.ended(error is not None)
     topos = scope.get("topos")
     if not net.NETS and isinstance(topos, dict) and topos and error is None:
         error = _custom(file, topos)
     nets = [one.recorded() for one in net.NETS if one.nameToNode]
     json.dump({"nets": nets, "left": said.LEFT, "changed": said.CHANGED, "error": error}, out)
+    out.flush()
+    os._exit(0)  # a thread of the script may run for ever
 
 
 def _run(file: str) -> tuple[dict[str, Any] | None, dict[str, Any]]:

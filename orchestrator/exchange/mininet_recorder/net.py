@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import ipaddress
 import re
 from typing import Any
 
+from .cli import CLI
 from .nodes import IMPAIRMENTS, SWITCH_QUIET, Bridge, CPULimitedHost, Intf, Link, Node, Stp, Switch, TCIntf
-from .said import CHANGED, LEFT, call_text, change, here, later, leave
+from .said import CHANGED, LEFT, STOPPED, call_text, change, here, later, leave, pause
 from .stubs import LEARNING, Recorded, Stub, controller_name, quiet, silent, tested
 from .topologies import Topo
+from .unknown import unknown
 
 NETS: list[Net] = []
 STOP_AT_START = [False]
@@ -307,10 +310,14 @@ class Net(Recorded):
                 leave(f"{host.name}: the MAC {host.params['mac']} is the plan's here")
 
     def start(self) -> None:
-        """Builds the network. With --stop-at-start, then ends the script by BuiltError, if the script itself
-        called.
+        """Builds the network, and starts its switches by their `start`, which scripts replace. With
+        --stop-at-start, then ends the script by BuiltError, if the script itself called.
         """
         self.build()
+        self.__dict__["final"] = None
+        STOPPED[0] = False
+        for switch in self.switches:
+            switch.start(self.controllers)
         if STOP_AT_START[0] and here():
             leave("the script is stopped here (--stop-at-start): what comes after is not taken over")
             raise BuiltError
@@ -320,10 +327,25 @@ class Net(Recorded):
         self.start()
         return test(*args, **keys)
 
+    def stop(self) -> None:
+        """Keeps the network as it is now, until it starts again: what follows has no effect."""
+        self.__dict__["final"] = copy.deepcopy(self.recorded())
+        STOPPED[0] = True
+
+    def interact(self) -> Any:
+        """Starts the network, follows Mininet's command line, and stops the network."""
+        self.start()
+        made = CLI(self)
+        self.stop()
+        return made
+
+    def waitConnected(self, *_words: Any, **_keys: Any) -> Any:
+        """Lets time pass; whether the switches are connected is not known: true."""
+        pause()
+        return unknown(True, "waitConnected")
+
     init = staticmethod(lambda: None)
-    stop = stopXterms = startTerms = configHosts = waitConnected = interact = configureControlNetwork = (
-        quiet()
-    )
+    stopXterms = startTerms = configHosts = configureControlNetwork = quiet()
     staticArp = silent("staticArp")
     pingAll = tested("pingAll", 0.0)
     ping = tested("ping", 0.0)
@@ -333,13 +355,16 @@ class Net(Recorded):
     pingPairFull = tested("pingPairFull", [])
     iperf = tested("iperf", ["0 bits/sec", "0 bits/sec"])
     runCpuLimitTest = tested("runCpuLimitTest", [])
-    monitor = quiet(())
+    monitor = tested("monitor", [])
     randMac = quiet("00:00:00:00:00:01")
 
     def recorded(self) -> dict[str, Any]:
         """Returns hosts, switches and links as data for JSON; omits and reports links to nodes outside of the
-        network.
+        network. After `stop`, those of that moment.
         """
+        if self.__dict__.get("final") is not None:
+            done: dict[str, Any] = self.__dict__["final"]
+            return done
         self._uncontrolled()
         # Nodes that the script takes out of these lists run on in Mininet.
         listed = {one.name for one in (*self.hosts, *self.switches)}
@@ -350,7 +375,7 @@ class Net(Recorded):
             "hosts": [self._host(host) for host in self.hosts],
             "switches": [
                 {
-                    "name": one.name, "commands": one.commands, "line": one.line,
+                    "name": one.name, "commands": one.commands, "line": one.line, "plumbing": one.plumbing,
                     "stp": bool(one.params.get("stp")) and isinstance(one, Stp),
                 }
                 for one in self.switches

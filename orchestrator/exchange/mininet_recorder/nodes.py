@@ -4,10 +4,14 @@ script.
 
 from __future__ import annotations
 
+import itertools
+import re
 from typing import Any
 
-from .said import call_text, change, here, later, leave
-from .stubs import Recorded, quiet, silent
+from .said import call_text, change, here, later, leave, pause
+from .stubs import Recorded, answered, quiet, silent
+from .unknown import unknown
+from .waiting import passed
 
 IMPAIRMENTS = ("bw", "delay", "jitter", "loss", "max_queue_size")  # parameters of TCIntf that are imported
 # Keys of a Mininet host that the import converts, or may drop without a report: names of programs and places.
@@ -21,6 +25,12 @@ SWITCH_QUIET = frozenset((
 
 # Commands that change the network, unless they have a word of SHOWN.
 PLUMBING = frozenset(["ip", "ifconfig", "route", "tc", "brctl", "ovs-vsctl"])
+# Commands during which time passes.
+LASTING = frozenset(
+    ["sleep", "ping", "ping6", "iperf", "iperf3", "netperf", "wget", "curl", "traceroute", "wait"]
+)
+_SLEEP = re.compile(r"sleep (\d+(?:\.\d+)?)s?")
+_ORDER = itertools.count()
 SHOWN = frozenset(["show", "list", "get", "-a", "-n", "-s", "ls"])
 
 
@@ -77,7 +87,7 @@ class Intf(Recorded):
         """Records impairments that replace all former ones of the interface, among the commands of its node,
         since `tc` may change them later.
         """
-        self.node.commands.append((here(), {"port": self.name, "side": side}))
+        self.node.record({"port": self.name, "side": side})
 
     def setIP(self, ipstr: str, prefixLen: Any = None) -> str:
         """Gives the interface an address, with the prefix length 8 if neither `ipstr` nor `prefixLen` has
@@ -128,8 +138,13 @@ class Intf(Recorded):
             self.link.delete()
 
     rename = silent("rename")
-    updateIP = updateMAC = updateAddr = quiet("")
-    status = quiet("OK")
+    updateIP = IP
+    updateMAC = MAC
+    status = answered("status", "OK")
+
+    def updateAddr(self) -> tuple[str, str]:
+        """Returns the interface's address and its MAC, as IP and MAC do."""
+        return self.IP(), self.MAC()
 
 
 class TCIntf(Intf):
@@ -153,7 +168,7 @@ class Link(Recorded):
         self.net.drop(self)
 
     stop = delete
-    status = quiet("(OK OK)")
+    status = answered("status", "(OK OK)")
 
 
 class Node(Recorded):
@@ -171,8 +186,9 @@ class Node(Recorded):
             leave(f"{name}: privateDirs={params['privateDirs']!s:.40} has no counterpart")
         self.interfaces: list[Intf] = []
         self.addresses: dict[str, str] = {}
-        # The command is a shell text, or a dictionary with the impairments that an interface gets.
-        self.commands: list[tuple[int, str | dict[str, Any]]] = []
+        # Place in the order of all commands, line, and a shell text, or a dictionary with the impairments
+        # that an interface gets.
+        self.commands: list[tuple[int, int, str | dict[str, Any]]] = []
         self.waiting = False
 
     def __str__(self) -> str:
@@ -204,29 +220,40 @@ class Node(Recorded):
         text = " ".join(map(str, given))
         if text.split(maxsplit=1)[:1] and text.split()[0] in PLUMBING and not SHOWN & {*text.split()}:
             later(f"{self.name}: `{text:.60}`")
-        self.commands.append((here(), text))
-        return ""
+        self.record(text)
+        if text.split(maxsplit=1)[:1] and text.split()[0] in LASTING and not text.rstrip().endswith("&"):
+            pause()
+            passed(float(found[1]) if (found := _SLEEP.fullmatch(text)) else 0)
+        return self._output(text)
+
+    def record(self, what: str | dict[str, Any]) -> None:
+        """Records a command, or what an interface gets, after all that was recorded before at any node."""
+        self.commands.append((next(_ORDER), here(), what))
+
+    def _output(self, text: str) -> str:
+        output: str = unknown("", f"the output of `{text:.60}`")
+        return output
 
     cmdPrint = sendCmd = cmd  # Mininet's names
 
     def pexec(self, *words: Any, **keys: Any) -> tuple[str, str, int]:
-        """Records a command; returns empty output, empty errors and status 0."""
-        self.cmd(*words, **keys)
-        return "", "", 0
+        """Records a command; returns empty output, empty errors and status 0, which are Unknown."""
+        output = self.cmd(*words, **keys)
+        return output, output, unknown(0, f"the status of a command on {self.name}")
 
     def popen(self, *words: Any, **keys: Any) -> Any:
         """Records a command; returns an object like a process that has ended with status 0."""
         from .machine import ended
 
         self.cmd(*words, **keys)
-        return ended({**keys, "piped": True})
+        return ended(words[0] if len(words) == 1 else words, {**keys, "piped": True})
 
     def setIP(self, ip: str, prefixLen: Any = 8, intf: Any = None) -> str:
         """Records a new address of an interface, by default of the first one, as an `ifconfig` command;
         returns "". `prefixLen` counts only if `ip` has no length.
         """
         port = str(intf) if intf else self._first()
-        self.commands.append((here(), f"ifconfig {port} {ip if '/' in str(ip) else f'{ip}/{prefixLen}'}"))
+        self.record(f"ifconfig {port} {ip if '/' in str(ip) else f'{ip}/{prefixLen}'}")
         self.addresses[port] = str(ip)
         return ""
 
@@ -235,13 +262,11 @@ class Node(Recorded):
         `via IP`.
         """
         given = str(intf)
-        self.commands.append(
-            (here(), f"ip route replace default {given if ' ' in given else f'dev {given}'}")
-        )
+        self.record(f"ip route replace default {given if ' ' in given else f'dev {given}'}")
 
     def setHostRoute(self, ip: str, intf: Any) -> None:
         """Records a route to the host `ip` by an interface, as a `route` command."""
-        self.commands.append((here(), f"route add -host {ip} dev {intf}"))
+        self.record(f"route add -host {ip} dev {intf}")
 
     def setMAC(self, mac: str, intf: Any = None) -> None:
         """Reports that the MAC is not kept: the plan sets MACs."""
@@ -339,10 +364,20 @@ class Node(Recorded):
     moveIntf = silent("moveIntf")
     deleteIntfs = silent("deleteIntfs")
     configDefault = quiet()
-    terminate = cleanup = start = stop = sendInt = monitor = quiet("")
-    waitOutput = read = waitReadable = quiet("")
-    intfIsUp = quiet(True)
+    terminate = cleanup = start = stop = sendInt = quiet("")
+    monitor, waitReadable = answered("monitor", ""), answered("waitReadable", [])
+    read = readline = answered("read", "")
     pid = 1
+
+    def waitOutput(self, *_words: Any, **_keys: Any) -> str:
+        """Lets time pass, and returns the output of the last command, which is not known."""
+        pause()
+        return self._output(str(self.commands[-1][2]) if self.commands else "a command")
+
+    def intfIsUp(self, intf: Any = None) -> bool:
+        """Returns whether an interface is up, by default the first."""
+        found = self.intf(intf)
+        return found is not None and bool(found.up)
 
 
 class CPULimitedHost(Node):
@@ -376,10 +411,37 @@ class Switch(Node):
     dpid = "1"
     setup = classmethod(lambda _cls, *_words: None)
 
-    attach = silent("attach")
-    detach = silent("detach")
-    dpctl = silent("dpctl", "")
-    connected = quiet(True)
+    plumbing = "ovs"  # what its ports are on: a bridge of Open vSwitch (ovs), of Linux (linux), or neither
+
+    def vsctl(self, *words: Any, **_keys: Any) -> str:
+        """Records a command of ovs-vsctl."""
+        return self.cmd("ovs-vsctl", *words)
+
+    def attach(self, intf: Any) -> None:
+        """Records that an interface becomes a port of the switch."""
+        later(f"{self}.attach({intf!s:.40})")
+        self.record(f"{self._port('add')} {intf}")
+
+    def detach(self, intf: Any) -> None:
+        """Records that an interface is a port of the switch no more."""
+        later(f"{self}.detach({intf!s:.40})")
+        self.record(f"{self._port('del')} {intf}")
+
+    def _port(self, verb: str) -> str:
+        return f"brctl {verb}if {self}" if self.plumbing == "linux" else f"ovs-vsctl {verb}-port {self}"
+
+    def dpctl(self, *words: Any) -> str:
+        """Reports a command to the switch's flows as left out."""
+        leave(f"{call_text(f'{self}.dpctl', words, {})} is not done")
+        return self._output(f"dpctl {' '.join(map(str, words))}")
+
+    connected = answered("connected", True)
+
+
+class UserSwitch(Switch):
+    """A switch that is a program, on whose ports neither brctl nor ovs-vsctl acts."""
+
+    plumbing = ""
 
 
 class Stp(Switch):
@@ -388,3 +450,9 @@ class Stp(Switch):
 
 class Bridge(Stp):
     """A switch class that learns without a controller."""
+
+
+class LinuxBridge(Bridge):
+    """A bridge of Linux."""
+
+    plumbing = "linux"
