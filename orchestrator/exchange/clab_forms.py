@@ -5,7 +5,11 @@ containerlab, and commands of stages.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+from .files import script
 
 # Keys of a node in which containerlab replaces its own variables (core/config.go).
 MAGIC = frozenset(("startup-config", "binds", "exec", "stages"))
@@ -42,6 +46,46 @@ def with_defaults(content: bytes) -> tuple[bytes, list[str]]:
         if not count:
             break
     return text.replace(_ESCAPED, "$").encode(), sorted(said)
+
+
+class Bound(dict[str, str]):
+    """The texts of the scripts (*.sh) that a node's `binds` mount into it, by their path in the node.
+    Keeps which of them are read.
+    """
+
+    def __init__(self, directory: Path, binds: Sequence[str]) -> None:
+        super().__init__()
+        self._binds, self._read, self._absent = binds, set[str](), set[str]()
+        for bind in binds:
+            outside, to = _ends(bind)
+            file = directory / outside
+            if file.suffix == ".sh" and file.is_file():
+                self[to] = script(file)
+            elif not file.exists():
+                self._absent.add(bind)
+
+    def __getitem__(self, place: str) -> str:
+        self._read.add(place)
+        return super().__getitem__(place)
+
+    def get(self, place: str, default: Any = None) -> Any:
+        """Returns the text of a file in the node, or the default."""
+        self._read.add(place)
+        return super().get(place, default)
+
+    def unused(self) -> list[str]:
+        """Returns a report line for each bind that no command of the node has read."""
+        return [
+            f"{bind:.100}: {'not there' if bind in self._absent else 'no command reads it here'}"
+            for bind in self._binds
+            if _ends(bind)[1] not in self._read or bind in self._absent
+        ]
+
+
+def _ends(bind: str) -> tuple[str, str]:
+    """Returns the path outside of the node, and the one inside, of `OUTSIDE:INSIDE[:MODE]`."""
+    outside, _, to = bind.partition(":")
+    return outside, to.partition(":")[0]
 
 
 def magic(value: Any, lab: str, node: str) -> Any:
@@ -81,7 +125,10 @@ def of_stages(stages: Any) -> tuple[list[tuple[str, str]], list[str]]:
             for run in runs:
                 if run.get("phase", "on-enter") != phase:
                     continue
-                command = str(run.get("command", ""))
+                command = run.get("command", "")
+                if not isinstance(command, str):
+                    said.append(f"{stage}: a command that is no text")
+                    continue
                 if run.get("target", "container") != "container" or stage not in STAGES or stage == "exit":
                     said.append(f"{stage}: `{command[:80]}` is not run")
                 else:

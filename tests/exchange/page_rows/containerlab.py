@@ -145,6 +145,11 @@ ROWS = {
         refused("name: lab", "name: {{ .Name }}"), refused("name: lab", "name: lab{{ if }}"),
     ],
     "other commands, `image`": [
+        said(*key("startup-config: r.conf")), said(*key('binds: ["up.sh:/up.sh"]')), said(*key('binds: ["nosuch.sh:/up.sh"]')),
+        said(*key('binds: ["nosuch.sh:/up.sh"]'), key('binds: ["up.sh:/up.sh"]')[1]), said(*key("group: nosuch")),
+        said('"ip addr add 10.1.0.1/24 dev eth1"', '"ip addr add 10.1.0.1/24 dev eth1", "ethtool -s eth1 speed 10"'),
+        refused('"ip addr add 10.1.0.1/24 dev eth1"', '"ip addr add 10.1.0.1/24 dev eth1", {tc qdisc: netem}'),
+        refused(*key("binds: [{a: b}]")),
         *(said(*key(text)) for text in (
             "image: alpine", 'ports: ["80:80"]', "entrypoint: /x", "cmd: sleep", 'volumes: ["v:/v"]', "env-files: [x.env]",
             "healthcheck: {test: [CMD, true]}", "cpu-set: 0-1", "startup-delay: 5", "runtime: podman", "user: root",
