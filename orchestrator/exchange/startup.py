@@ -23,8 +23,8 @@ RENAMED_REMEDY = "keep the name that the link gives it"
 BRIDGE_REMEDY = "write a network for each VLAN"
 # Options of ethtool that only show, or that set offloads, on which the network does not depend.
 _SHOWS = frozenset((
-    "-k", "-K", "-i", "-S", "-g", "-c", "-a", "-l", "-T", "--offload", "--features", "--show-features", "--driver",
-    "--statistics",
+    "-k", "-K", "-i", "-S", "-g", "-c", "-a", "-l", "-T", "--offload", "--features", "--show-features",
+    "--driver", "--statistics",
 ))  # fmt: skip
 
 

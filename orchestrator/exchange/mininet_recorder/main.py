@@ -4,7 +4,6 @@ built.
 
 from __future__ import annotations
 
-import functools
 import importlib.abc
 import importlib.machinery
 import json
@@ -15,53 +14,36 @@ import types
 from pathlib import Path
 from typing import Any
 
-from . import cli, net, nodes, outside, said, stubs, topologies, unknown, waiting
+from . import (
+    cli,
+    functions,
+    interfaces,
+    net,
+    nodes,
+    outside,
+    said,
+    stubs,
+    switches,
+    topologies,
+    unknown,
+    waiting,
+)
 from .machine import keep_away, refused
 
-
-def _custom_class(classes: dict[str, Any], text: str) -> Any:
-    """Returns the class that a text such as `tc,bw=10` names, with its keywords, as Mininet's customClass."""
-    name, *given = text.split(",")
-    keywords = {key: _number(value) for key, _, value in (one.partition("=") for one in given)}
-    return functools.partial(classes[name], **keywords)
-
-
-def _number(text: Any) -> Any:
-    """Returns a number as int or float, and any other text as it is, as Mininet's makeNumeric."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except (TypeError, ValueError):
-            continue
-    return text
-
-
-def _cores() -> int:
-    said.leave("the script asks for numCores, which is 1 in this import")
-    return 1
-
-
 KNOWN: dict[str, Any] = {
-    "custom": functools.partial, "customClass": _custom_class, "customConstructor": _custom_class,
-    "makeNumeric": _number, "natural": net.natural, "naturalSeq": lambda names: list(map(net.natural, names)),
-
+    **functions.FUNCTIONS,
     "Mininet": net.Net, "MininetWithControlNet": net.Net, "Topo": topologies.Topo,
     "SingleSwitchTopo": topologies.SingleSwitchTopo, "MinimalTopo": topologies.SingleSwitchTopo,
     "SingleSwitchReversedTopo": topologies.SingleSwitchReversedTopo, "LinearTopo": topologies.LinearTopo,
     "TreeTopo": topologies.TreeTopo, "TorusTopo": topologies.TorusTopo,
     "TreeNet": lambda depth=1, fanout=2, **keys: net.Net(topo=topologies.TreeTopo(depth, fanout), **keys),
-    "Node": nodes.Node, "Host": nodes.Node, "CPULimitedHost": nodes.CPULimitedHost, "Switch": nodes.Switch,
-    "OVSSwitch": nodes.Stp, "OVSKernelSwitch": nodes.Stp, "OVSBatch": nodes.Stp,
-    "LinuxBridge": nodes.LinuxBridge, "OVSBridge": nodes.Bridge,
-    "UserSwitch": nodes.UserSwitch, "IVSSwitch": nodes.UserSwitch, "CLI": cli.CLI,
-    "Intf": nodes.Intf, "TCIntf": nodes.TCIntf, "Link": net.PlainLink, "TCLink": net.TCLink,
-    "TCULink": net.TCLink, "OVSLink": net.PlainLink, "OVSIntf": nodes.Intf,
-    "irange": lambda a, b: range(a, b + 1), "numCores": _cores,
-    "ipAdd": lambda i, prefixLen=8, ipBaseNum=0x0A000000: ".".join(
-        str((ipBaseNum + i) >> shift & 255) for shift in (24, 16, 8, 0)
-    ),
-    "ipStr": lambda number: ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0)),
-    "macColonHex": lambda number: ":".join(f"{number >> shift & 255:02x}" for shift in range(40, -8, -8)),
+    "Node": nodes.Node, "Host": nodes.Node, "CPULimitedHost": nodes.CPULimitedHost, "Switch": switches.Switch,
+    "OVSSwitch": switches.Stp, "OVSKernelSwitch": switches.Stp, "OVSBatch": switches.Stp,
+    "LinuxBridge": switches.LinuxBridge, "OVSBridge": switches.Bridge,
+    "UserSwitch": switches.UserSwitch, "IVSSwitch": switches.UserSwitch, "CLI": cli.CLI,
+    "Intf": interfaces.Intf, "TCIntf": interfaces.TCIntf, "Link": interfaces.PlainLink,
+    "TCLink": interfaces.TCLink,
+    "TCULink": interfaces.TCLink, "OVSLink": interfaces.PlainLink, "OVSIntf": interfaces.Intf,
 }  # fmt: skip
 
 
@@ -83,7 +65,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
         module.__getattr__ = known  # type: ignore[method-assign]
         # names that `from mininet.node import *` gives
-        module.__dict__["__all__"] = [*KNOWN, *stubs.SILENT, "quietRun"]
+        module.__dict__["__all__"] = [*KNOWN, *stubs.SILENT, *stubs.NAMED, "quietRun"]
 
 
 def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import copy
 import functools
 import ipaddress
-import re
 from typing import Any
 
 from .cli import CLI
-from .nodes import IMPAIRMENTS, SWITCH_QUIET, Bridge, CPULimitedHost, Intf, Link, Node, Stp, Switch, TCIntf
+from .functions import natural
+from .interfaces import IMPAIRMENTS, Intf, Link, TCIntf, TCLink
+from .named import Named
+from .nodes import CPULimitedHost, Node
 from .said import CHANGED, LEFT, STOPPED, call_text, change, here, later, leave, pause
-from .stubs import LEARNING, Recorded, Stub, controller_name, quiet, silent, tested
+from .stubs import LEARNING, Stub, controller_name, quiet, silent, tested
+from .switches import SWITCH_QUIET, Bridge, Stp, Switch
 from .topologies import Topo
 from .unknown import unknown
 
@@ -30,20 +33,7 @@ class BuiltError(BaseException):
     """
 
 
-def natural(name: Any) -> list[Any]:
-    """Returns a sort key for a name that puts h2 before h10, as Mininet's function of that name."""
-    return [(0, int(one), "") if one.isdigit() else (1, 0, one) for one in re.split(r"(\d+)", str(name))]
-
-
-class PlainLink:
-    """The link class without traffic control: bandwidth, delay and loss have no effect on it."""
-
-
-class TCLink(PlainLink):
-    """The link class with TCIntf at both ends, so that bandwidth, delay and loss have effect."""
-
-
-class Net(Recorded):
+class Net(Named):
     """Records the network of a script, with the methods of Mininet's class Mininet. Methods without effect on
     the network do nothing; tests such as ping and iperf are reported as left out.
     """
@@ -53,7 +43,7 @@ class Net(Recorded):
     def __init__(self, topo: Any = None, switch: Any = None, host: Any = None, controller: Any = ...,
                  link: Any = None, intf: Any = None, build: bool = True, ipBase: str = "10.0.0.0/8",
                  **keys: Any) -> None:  # fmt: skip
-        self.nameToNode: dict[str, Node] = {}
+        self.nameToNode = {}
         self.wires: list[Link] = []
         self.hosts: list[Node] = []
         self.switches: list[Node] = []
@@ -163,7 +153,8 @@ class Net(Recorded):
         counts = isinstance(kind, type) and issubclass(kind, TCLink)
         interfaces = []
         for number, (end, port) in enumerate(zip(ends, (port1, port2), strict=True), 1):
-            own = {**both, **(params.get(f"params{number}") or {})}
+            own = {**(params.get(f"params{number}") or {}), **both}  # those of both ends count, as there
+            port = own.pop("port", None) if port is None else port
             given = params.get(f"cls{number}") or own.pop("intf", None) or self.classes["intf"]
             while isinstance(given, functools.partial):
                 own, given = {**given.keywords, **own}, given.func
@@ -258,41 +249,6 @@ class Net(Recorded):
     def links(self) -> list[Link]:
         """The links of the network."""
         return list(self.wires)
-
-    def getNodeByName(self, *names: Any) -> Any:
-        """Returns the node of one name, or a list of nodes for several names; KeyError for an unknown
-        name.
-        """
-        return self.nameToNode[names[0]] if len(names) == 1 else [self.nameToNode[name] for name in names]
-
-    get = getNodeByName
-
-    def __getitem__(self, name: str) -> Node:
-        return self.nameToNode[name]
-
-    def __delitem__(self, name: str) -> None:
-        self.delNode(name)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.nameToNode
-
-    def __len__(self) -> int:
-        return len(self.nameToNode)
-
-    def __iter__(self) -> Any:
-        return iter(self.nameToNode)
-
-    def keys(self) -> list[str]:
-        """Returns the names of the nodes."""
-        return list(self.nameToNode)
-
-    def values(self) -> list[Node]:
-        """Returns the nodes."""
-        return list(self.nameToNode.values())
-
-    def items(self) -> list[tuple[str, Node]]:
-        """Returns (name, node) pairs."""
-        return list(self.nameToNode.items())
 
     def build(self) -> None:
         """Adds the nodes and links of the topology, if one was given, and calls `config` of each host; does

@@ -31,13 +31,8 @@ SILENT = frozenset(
         "cleanup",
         "Cleanup",
         "ensureRoot",
-        "specialClass",
-        "numCores",
         "fixLimits",
         "isShellBuiltin",
-        "macColonHex",
-        "ipStr",
-        "ipParse",
         "Controller",
         "OVSController",
         "RemoteController",
@@ -53,6 +48,14 @@ SILENT = frozenset(
         "VERSION",
     ]
 )
+
+
+# Other names of Mininet's modules, whose use is reported; `from mininet.util import *` gives them.
+NAMED = (
+    "NAT", "run", "checkRun", "errRun", "errFail", "oldQuietRun", "which", "makeIntfPair", "moveIntf",
+    "moveIntfNoRetry", "pmonitor", "sysctlTestAndSet", "rlimitTestAndSet", "mountCgroups", "waitListening",
+    "sh", "killprocs", "findController", "isReadable", "MultiGraph",
+)  # fmt: skip
 
 
 class Loose(type):
