@@ -106,6 +106,19 @@ def magic(value: Any, lab: str, node: str) -> Any:
     return value
 
 
+def _runs(listed: Any) -> tuple[list[dict[str, Any]], list[Any]]:
+    """Returns the commands of a stage's `exec` as mappings, from a list of mappings or from lists under their
+    phases; and the parts that are neither.
+    """
+    if isinstance(listed, dict):
+        phases = [
+            (key, one) for key, some in listed.items() for one in (some if isinstance(some, list) else [some])
+        ]
+        return [{"command": one, "phase": phase} for phase, one in phases], []
+    some = listed if isinstance(listed, list) else [] if listed is None else [listed]
+    return [one for one in some if isinstance(one, dict)], [one for one in some if not isinstance(one, dict)]
+
+
 def of_stages(stages: Any) -> tuple[list[tuple[str, str]], list[str]]:
     """Returns (stage, command) for the commands that a node's stages run in its container, in the order of
     the stages, those of entering a stage first; and a report line on everything else of the stages.
@@ -118,9 +131,11 @@ def of_stages(stages: Any) -> tuple[list[tuple[str, str]], list[str]]:
     for stage in [*STAGES, *(name for name in given if name not in STAGES)]:
         keys = given.get(stage)
         own = keys if isinstance(keys, dict) else {}
+        if keys is not None and (not isinstance(keys, dict) or stage not in STAGES):
+            said.append(f"{stage}: no counterpart")
         said += [f"{stage}.{key}: no counterpart" for key in own if key != "exec"]
-        listed = own.get("exec")
-        runs = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        runs, wrong = _runs(own.get("exec"))
+        said += [f"{stage}.exec: no command ({one!s:.60})" for one in wrong]
         for phase in ("on-enter", "on-exit"):
             for run in runs:
                 if run.get("phase", "on-enter") != phase:

@@ -13,7 +13,7 @@ from ..language.problem import Problem, TopologyError
 from ..language.source import Document, read_document
 from ..software.registry import KINDS
 from .clab_forms import MAGIC, Bound, magic, of_stages, with_defaults
-from .files import bounded, utf8
+from .files import bounded, readable, utf8
 from .linux.addresses import interface
 from .linux.commands import act
 from .network import End, Lan, Machine, Network, Origin, Wire, insist_few, name_of
@@ -68,7 +68,7 @@ class _Reader:
         self._network = Network("", f"{TOOL}, {path.name}", source=str(path), has_routes=not stand_ins)
 
     def network(self) -> Network:
-        data = self._mapping((), self._document.data)
+        data = self._mapping((), readable(self._document.data))
         topology = self._mapping(("topology",), data.get("topology"))
         nodes = self._mapping(("topology", "nodes"), topology.get("nodes"))
         self._lab = str(data.get("name") or "lab")
@@ -157,7 +157,7 @@ class _Reader:
         if kind in BRIDGES:
             self._network.lans[name] = Lan(name, origin=self._origin(path))
             inside = {"network-mode"} if "|" in theirs else set()  # keys of the node behind the "|"
-            self._left_out(path, keys, {"kind", "group", "image"} | inside)
+            self._left_out(path, keys, {"kind", "group"} | inside)
             return
         known = _kind_of(kind, image)
         if known is None and kind not in LINUX and self._stand_ins:
