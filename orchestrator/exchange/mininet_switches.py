@@ -35,7 +35,10 @@ class Places:
         for name, bridge in root.bridges.items():
             if name in names:
                 network.lans[names[name]].stp = bridge.stp
-        for name in self._changeable - root.bridges.keys():
+        for name in sorted(self._changeable & root.bridges.keys()):
+            if root.bridges[name].state == "down":
+                network.changed.append(f"{name} is off at the end: the links of its ports are down here")
+        for name in sorted(self._changeable - root.bridges.keys()):
             network.changed.append(f"{name} is deleted in the script: the links of its ports are down here")
 
     def linux(self) -> set[str]:
@@ -69,6 +72,7 @@ class Places:
             return self._lans[bridge]
         network = self._network
         name = name_of(bridge, {*network.machines, *network.lans})
+        network.changed.append(f"{bridge}, which the script makes, is a segment here")
         network.lans[name] = Lan(name, stp=made.stp, origin=Origin(network.source))
         if made.state == "new":
             network.changed.append(f"{bridge} is never set up in the script: it forwards here")

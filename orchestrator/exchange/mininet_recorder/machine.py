@@ -34,7 +34,8 @@ class Ended:
         return self.returncode
 
     def poll(self) -> Any:
-        """Returns the status."""
+        """Returns the status, and reports the question: whether the process still runs is not known."""
+        leave(f"the script asks whether `{_shown(self.args):.60}` still runs, which is not known here")
         return self.returncode
 
     def communicate(self, *_words: Any, **_keys: Any) -> tuple[Any, Any]:

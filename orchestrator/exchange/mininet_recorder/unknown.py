@@ -5,6 +5,7 @@ empty ones; a use that decides or computes something by them is reported with th
 from __future__ import annotations
 
 import functools
+import linecache
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -75,6 +76,16 @@ _BARE: dict[type, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+def _shown(value: Unknown, text: Any) -> Any:
+    """Returns the text of a value; a text that a condition of the script makes of it is a use."""
+    frame = sys._getframe(2)
+    if frame.f_code.co_filename == SCRIPT[0]:
+        line = linecache.getline(SCRIPT[0], frame.f_lineno).split()
+        if line[:1] and (line[0] in ("if", "elif", "while", "assert") or "if" in line[1:]):
+            value.look()
+    return text
+
+
 def _seen(kind: type, into: Callable[[Any], Any]) -> Callable[..., Any]:
     def call(self: Any) -> Any:
         self.look()
@@ -90,6 +101,8 @@ def _made(kind: type) -> type:
     methods |= {one: _keeping(kind, one) for one in kept}
     methods["__hash__"] = None if kind is list else kind.__hash__
     methods["__bool__"] = _seen(kind, bool)
+    methods["__str__"] = lambda self: _shown(self, str(_BARE[kind](self)))
+    methods["__format__"] = lambda self, spec: format(_shown(self, _BARE[kind](self)), spec)
     if kind is str:
         methods["__radd__"] = lambda self, left: like(left + str.__str__(self), self)
         methods["encode"] = lambda self, *_w, **_k: like(str.encode(self), self)
