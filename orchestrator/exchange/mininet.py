@@ -210,9 +210,10 @@ def _quantity(item: tuple[str, Any]) -> tuple[str, Any]:
     key, value = item
     match key:
         case "bw":
-            return "rate", f"{float(value):g} Mbit/s"
+            mbps = float(value)
+            return "rate", f"{mbps:.12g} Mbit/s" if mbps >= 0.001 else f"{mbps * 1e6:.12g} bit/s"
         case "loss":
-            return "loss", f"{float(value):g} %"
+            return "loss", f"{float(value):.12g} %"
         case "max_queue_size":
             return "limit", int(value)
     return key, duration(str(value))
