@@ -45,6 +45,12 @@ def here(before: str, new: str) -> Case:
     return network("#here", new, before)
 
 
+def topo(made: str) -> str:
+    """Returns a script whose network is that of a Topo."""
+    head = "from mininet.net import Mininet\nfrom mininet.link import TCLink\nfrom mininet.node import CPULimitedHost\n"
+    return f"{head}{TOPO}net = Mininet(topo={made}, link=TCLink)\nnet.start()\n"
+
+
 def left(text: str) -> Case:
     return said("#here", text)
 
@@ -95,6 +101,21 @@ ROWS = {
             "topos = {'two': Two}", "net = Mininet(topo=Two(lopts={'bw': 4}), link=TCLink)\nnet.start()")),
         network(f"h12 = {LINK}", f"h12 = {SHAPED}\nh12.intf1.config(bw=2)", f"h12 = {SHAPED}\nh12.intf1.config(bw=3)"),
         here("h1.cmd('tc qdisc add dev h1-eth0 root netem delay 3ms')", "h1.cmd('tc qdisc add dev h1-eth0 root netem delay 4ms')"),
+    ],
+    "`hopts`, `sopts`, `lopts` of a `Topo`": [
+        *(network("", topo(f"Two({key}={{{one}}})"), topo(f"Two({key}={{{two}}})")) for key, one, two in (
+            ("lopts", "'bw': 3", "'bw': 4"), ("hopts", "'cls': CPULimitedHost, 'cpu': .3", "'cls': CPULimitedHost, 'cpu': .4"))),
+        said("", topo("Two(sopts={'color': 'red'})").replace(", cls=OVSBridge", ""), topo("Two()").replace(", cls=OVSBridge", "")),
+        network(LINK, "net.addLink(h1, h2, cls=TCLink, params1={'bw': 3}, bw=5)", "net.addLink(h1, h2, cls=TCLink, params1={'bw': 3})"),
+    ],
+    "functions of `mininet.util`": [
+        *(here(f"from mininet.util import *\nh1.setIP({one})", f"from mininet.util import *\nh1.setIP({two})") for one, two in (
+            ("ipAdd(7, 24, 0x0a010000) + '/24'", "ipAdd(8, 24, 0x0a010000) + '/24'"), ("ipStr(ipParse('10.1.7')) + '/24'", "ipStr(ipParse('10.1.8')) + '/24'"))),
+        *(network("net.addHost('h3')", f"net.addHost('h3', cls=__import__('mininet.util').util.{one})", f"net.addHost('h3', cls=__import__('mininet.util').util.{two})")
+          for one, two in (("custom(CPULimitedHost, cpu=.3)", "custom(CPULimitedHost, cpu=.4)"),)),
+        network("net.addHost('h3')", "net.addHost('h3', cls=__import__('mininet.util').util.specialClass(CPULimitedHost, defaults={'cpu': .3}))",
+                "net.addHost('h3', cls=__import__('mininet.util').util.specialClass(CPULimitedHost, defaults={'cpu': .4}))"),
+        here("", "from mininet.util import retry\nretry(3, 1, net.delLink, h12)"),
     ],
     "the same on a link without traffic control": [said(LINK, "net.addLink(h1, h2, bw=10)"), left("h12.intf1.config(delay='5ms')")],
     "`delLink`, `delLinkBetween`": [
