@@ -18,7 +18,7 @@ from .linux.commands import act, bare
 from .linux.tc import duration
 from .mininet_switches import Places, root_of
 from .network import Lan, Machine, Network, Origin, Wire, insist_few, name_of
-from .sandboxed import OUTPUT, UNAVAILABLE
+from .sandboxed import CPU_S, OUTPUT, UNAVAILABLE
 from .startup import Startup
 
 TOOL = "Mininet"
@@ -69,7 +69,7 @@ def _failed(path: Path, error: dict[str, Any], has_network: bool) -> TopologyErr
 def _recorded(path: Path, arguments: Sequence[str], stop_at_start: bool, sandbox: bool) -> dict[str, Any]:
     file = str(path.resolve())
     start = _START.format(place=str(HERE), file=file, stop=stop_at_start, words=list(arguments))
-    argv = [sys.executable, "-s", "-c", start]
+    argv = [sys.executable, "-s", "-P", "-c", start]  # -P: modules beside the script are not the recorder's
     with tempfile.TemporaryDirectory(prefix="vnet-import-") as root, tempfile.TemporaryFile() as out:
         if sandbox:
             shown = [str(HERE / "mininet_recorder"), str(path.resolve().parent), sys.prefix, sys.base_prefix]
@@ -98,9 +98,33 @@ def _answer(path: Path, argv: list[str], out: IO[bytes]) -> dict[str, Any]:
     out.seek(0)
     try:
         found: dict[str, Any] = json.loads(out.read(OUTPUT))
+        if not _whole(found):
+            raise ValueError
     except ValueError:
-        raise _refused(path, 0, f"ended with status {done.returncode} ({said})") from None
+        how, status = f"with status {done.returncode}", done.returncode
+        if 256 - 64 < status < 256:  # sandboxed.py: 256 less the signal
+            how = f"by signal {256 - status}: more than {CPU_S} s of CPU time, or a fault"
+        raise _refused(path, 0, f"ended {how} ({said})") from None
     return found
+
+
+def _whole(found: Any) -> bool:
+    """Returns whether the recorder's answer has its parts; a script may write one of its own, and end."""
+
+    def has(one: Any, *keys: str) -> bool:
+        return isinstance(one, dict) and all(key in one for key in keys)
+
+    if not has(found, "nets", "left", "changed", "error") or not isinstance(found["nets"], list):
+        return False
+    parts = {
+        "hosts": ("name", "addresses", "commands", "line", "cpu"),
+        "switches": ("name", "commands", "line", "plumbing", "stp"),
+        "links": ("ends", "down", "line"),
+    }
+    return all(
+        has(net, *parts) and all(has(one, *keys) for part, keys in parts.items() for one in net[part])
+        for net in found["nets"]
+    )
 
 
 def _refused(
