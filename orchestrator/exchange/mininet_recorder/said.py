@@ -45,6 +45,8 @@ def asked() -> bool:
     own = __name__.rpartition(".")[0]
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
+        if name == "os" and frame.f_code.co_name == "makedirs":
+            return False  # it looks which directories are to be made
         if not name.startswith(own) and name not in _THROUGH:
             return Path(frame.f_code.co_filename).is_relative_to(script_directory())
         if frame.f_back is None:
