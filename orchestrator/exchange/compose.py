@@ -26,7 +26,7 @@ from .compose_forms import (
     sorted_services,
     split,
 )
-from .files import bounded, script
+from .files import bounded, readable, script
 from .linux.addresses import is_a
 from .linux.commands import act
 from .network import Lan, Machine, Network, Origin, insist_few, name_of
@@ -72,7 +72,7 @@ class _Reader:
         self._names: dict[str, list[str]] = {}
 
     def network(self) -> Network:
-        data = mapping(self._document.data)
+        data = mapping(readable(self._document.data))
         services = mapping(data.get("services"))
         for key in sorted(data.keys() - {"services", "networks", "name", "version"}):
             if not key.startswith("x-"):

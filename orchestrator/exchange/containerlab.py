@@ -12,8 +12,8 @@ from typing import Any
 from ..language.problem import Problem, TopologyError
 from ..language.source import Document, read_document
 from ..software.registry import KINDS
-from .clab_forms import MAGIC, magic, of_stages, with_defaults
-from .files import bounded, script, utf8
+from .clab_forms import MAGIC, Bound, magic, of_stages, with_defaults
+from .files import bounded, readable, utf8
 from .linux.addresses import interface
 from .linux.commands import act
 from .network import End, Lan, Machine, Network, Origin, Wire, insist_few, name_of
@@ -68,7 +68,7 @@ class _Reader:
         self._network = Network("", f"{TOOL}, {path.name}", source=str(path), has_routes=not stand_ins)
 
     def network(self) -> Network:
-        data = self._mapping((), self._document.data)
+        data = self._mapping((), readable(self._document.data))
         topology = self._mapping(("topology",), data.get("topology"))
         nodes = self._mapping(("topology", "nodes"), topology.get("nodes"))
         self._lab = str(data.get("name") or "lab")
@@ -139,6 +139,9 @@ class _Reader:
                     both = isinstance(value, dict) and isinstance(old, dict)
                     merged[key] = {**old, **value} if both else value  # type: ignore[dict-item]
         merged["kind"] = kind
+        wanted = node.get("group") or of_kind.get("group") or defaults.get("group")
+        if wanted is not None and str(wanted) not in groups:
+            self._leave(("topology", "nodes", name), f"its group {wanted!s:.60}, which the file has not")
         for key in MAGIC & merged.keys():
             merged[key] = magic(merged[key], self._lab, name)
         return merged
@@ -154,7 +157,7 @@ class _Reader:
         if kind in BRIDGES:
             self._network.lans[name] = Lan(name, origin=self._origin(path))
             inside = {"network-mode"} if "|" in theirs else set()  # keys of the node behind the "|"
-            self._left_out(path, keys, {"kind", "group", "image"} | inside)
+            self._left_out(path, keys, {"kind", "group"} | inside)
             return
         known = _kind_of(kind, image)
         if known is None and kind not in LINUX and self._stand_ins:
@@ -222,12 +225,8 @@ class _Reader:
         """Applies the effects of the node's `exec` commands to the machine, without running programs. Reports
         commands without a counterpart, and addresses of `lo` of a node without software, as left out.
         """
-        listed = keys.get("exec") or []
-        if not isinstance(listed, list):
-            self._refuse((*path, "exec"), "is no list of commands", 'write exec: ["ip addr add ..."]')
-            return
         startup = Startup(machine, theirs, lambda line: f"line {line}")
-        startup.files = self._bound(keys)
+        files = startup.files = Bound(self._directory, self._texts(path, keys, "binds"))
         before, said = of_stages(keys.get("stages"))
         for one in said:
             self._leave((*path, "stages"), one)
@@ -236,25 +235,18 @@ class _Reader:
         }
         for stage, command in before:  # commands of `exec` are run after these
             self._command(startup, (*path, "stages", stage), command)
-        for number, command in enumerate(listed):
-            self._command(startup, (*path, "exec", number), str(command))
+        for number, command in enumerate(self._texts(path, keys, "exec")):
+            self._command(startup, (*path, "exec", number), command)
+        if machine.kind is None:  # another one has reports on its configuration
+            for one in files.unused():
+                self._leave((*path, "binds"), one)
+            if keys.get("startup-config") is not None:
+                self._leave((*path, "startup-config"), f"no program of {theirs} reads it")
         self._network.left += startup.left
         for line, value, rule, remedy in startup.problems:
             self._problems.append(Problem(self._document.file, line, "", value, rule, remedy))
         for address in machine.addresses.pop("lo", []) if machine.kind is None else []:
             self._leave(path, f"the address {address} of lo")
-
-    def _bound(self, keys: dict[str, Any]) -> dict[str, str]:
-        """Returns the text of each script (*.sh) that `binds` mounts into the node, by its path in the node;
-        omits other and absent files.
-        """
-        found: dict[str, str] = {}
-        for bind in keys.get("binds") or []:
-            outside, _, to = str(bind).partition(":")
-            file = self._directory / outside
-            if file.suffix == ".sh" and file.is_file():
-                found[to.partition(":")[0]] = script(file)
-        return found
 
     def _config(self, path: tuple[str, ...], theirs: str, keys: dict[str, Any], inside: str) -> str:
         """Returns the configuration of the node's program, from startup-config or, before it, from the file
@@ -262,7 +254,7 @@ class _Reader:
         refuses it if the file cannot be read. Reports other binds as left out.
         """
         place = keys.get("startup-config")
-        for bind in keys.get("binds") or []:
+        for bind in self._texts(path, keys, "binds"):
             outside, _, to = str(bind).partition(":")
             target = to.partition(":")[0].rstrip("/")
             if target == inside:
@@ -270,7 +262,7 @@ class _Reader:
             elif inside.startswith(f"{target}/"):
                 place = f"{outside}{inside.removeprefix(target)}"
             else:
-                self._leave((*path, "binds"), f"{bind}: not bound into the node")
+                self._leave((*path, "binds"), f"{bind:.100}: not bound into the node")
         if place is None:
             self._leave(
                 path, f"its program has no configuration (no bind to {inside}): a router without protocols"
@@ -283,6 +275,20 @@ class _Reader:
             (problem,) = error.problems
             self._refuse(path, f"its configuration {file} {problem.rule}", problem.remedy)
             return ""
+
+    def _texts(self, path: tuple[str | int, ...], keys: dict[str, Any], key: str) -> list[str]:
+        """Returns the texts of a node's list; refuses a value that is no list, and parts that are no
+        texts.
+        """
+        listed = keys.get(key) or []
+        if not isinstance(listed, list):
+            self._refuse((*path, key), "is no list", f'write {key}: ["..."]')
+            return []
+        for number, one in enumerate(listed):
+            if isinstance(one, dict | list) or one is None:
+                rule = "is no text: YAML reads it as a mapping, a list or nothing"
+                self._refuse((*path, key, number), rule, "put it in quotes")
+        return [str(one) for one in listed if not isinstance(one, dict | list) and one is not None]
 
     def _command(self, startup: Startup, path: tuple[str | int, ...], command: str) -> None:
         """Applies the effects of one command to the machine; splits it by shlex, since containerlab runs it

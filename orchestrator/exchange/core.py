@@ -52,6 +52,14 @@ IFACES = (("iface1", "interface_one"), ("iface2", "interface_two"))
 READ = ("networks", "devices", "links", "session_metadata", "session_origin", "default_services")
 INERT = {"preservedir", "enablerj45", "enablesdt", "sdturl", "link_enabled", "link_timeout"}
 UNKNOWN = ("mer", "burst", "mburst")
+# Attributes that are read or reported elsewhere, and those of drawing.
+_KNOWN = {
+    "network": {"id", "name", "type", "server", "icon", "canvas"},
+    "device": {"id", "name", "type", "class", "image", "compose", "server", "icon", "canvas"},
+    "iface": {"id", "name", "mac", "ip4", "ip4_mask", "ip6", "ip6_mask"},
+    "options": {*OPTIONS, *UNKNOWN, "unidirectional"},
+    "link": {"node1", "node2", "node_one", "node_two"},
+}
 
 
 def read(path: Path) -> Network:
@@ -121,6 +129,11 @@ class _Reader:
     def _leave(self, element: Element, said: str) -> None:
         self._network.left.append(f"line {element.line}: {said}")
 
+    def _unknown(self, kind: str, element: Element) -> None:
+        for key, value in sorted(element.attributes.items()):
+            if key not in _KNOWN[kind] and value not in ("", "0", "0.0"):
+                self._leave(element, f"{key} = {value:.60} of a {element.tag}: no counterpart")
+
     def _named(self, element: Element) -> tuple[str, str]:
         """Returns (name in the file, valid and unused node name) of an element, and stores the node name by
         the element's id. Reports a name that it changes.
@@ -140,6 +153,7 @@ class _Reader:
             self._leave(element, f"{element.attributes.get('name')}: {kind}, which is outside of the lab")
             return
         theirs, name = self._named(element)
+        self._unknown("network", element)
         for option in element.all("wireless", "configuration"):
             given = " = ".join(option.attributes.get(key, "") for key in ("name", "value"))
             self._leave(option, f"{theirs}: {given[:80]}: no counterpart")
@@ -155,6 +169,7 @@ class _Reader:
 
     def _device(self, element: Element) -> None:
         theirs, name = self._named(element)
+        self._unknown("device", element)
         services = {
             service.attributes.get("name", "").removeprefix("FRR")
             for section in ("services", "configservices")
@@ -234,6 +249,7 @@ class _Reader:
             self._refuse(element, rule, REMEDY, " and ".join(str(one) for one in ids))
             return
         ends = [self._end(element, str(one), side) for one, side in zip(ids, IFACES, strict=True)]
+        self._unknown("link", element)
         options = element.first("options")
         quantities = self._quantities(options) if options else {}
         one_way = options is not None and options.attributes.get("unidirectional") == "1"
@@ -248,6 +264,8 @@ class _Reader:
         name = self._names[node_id]
         iface = element.first(sides[0]) or element.first(sides[1])
         given = iface.attributes if iface else {}
+        if iface is not None:
+            self._unknown("iface", iface)
         port = given.get("name") or f"eth{given.get('id', '')}"
         if iface is not None and name in self._network.machines:
             addresses = self._network.machines[name].addresses.setdefault(port, [])
@@ -270,6 +288,7 @@ class _Reader:
             addresses.append(given)
 
     def _quantities(self, options: Element) -> dict[str, Any]:
+        self._unknown("options", options)
         found: dict[str, Any] = {}
         for key, (ours, unit) in OPTIONS.items():
             text = options.attributes.get(key, "0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ..language.problem import Problem, TopologyError
 from ..language.source import LARGEST_FILE
@@ -18,6 +19,27 @@ def bounded(path: Path) -> bytes:
         rule = f"is larger than {LARGEST_FILE} bytes"
         raise TopologyError([Problem(str(path), 0, "", "", rule, "name a smaller file")])
     return content
+
+
+class _Listed(list[Any]):
+    """A list of a file, whose text is that of YAML."""
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self))}]"
+
+
+class Mapped(dict[Any, Any]):
+    """A mapping of a file, whose text is that of YAML."""
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{key}: {value!s}" for key, value in self.items()) + "}"
+
+
+def readable(value: Any) -> Any:
+    """Returns a value of a file with lists and mappings that reports show as YAML shows them."""
+    if isinstance(value, dict):
+        return Mapped({key: readable(one) for key, one in value.items()})
+    return _Listed(map(readable, value)) if isinstance(value, list) else value
 
 
 def utf8(path: Path) -> str:

@@ -14,7 +14,7 @@ from ..language.problem import Problem, TopologyError
 from ..language.source import Document, read_document
 from ..software.registry import KINDS
 from .commands import interfaces_file, virtual_pc
-from .files import bounded, script
+from .files import bounded, readable, script
 from .network import End, Lan, Machine, Network, Origin, Wire, insist_few, name_of
 from .startup import Startup
 
@@ -39,6 +39,27 @@ def read(path: Path, stand_ins: bool = False) -> Network:
     return _Reader(path, read_document(str(path), bounded(path)), stand_ins).network()
 
 
+# Keys that are read, and keys that do not describe the network: drawing, windows, places on the server.
+_WINDOWS = {"console", "console_type", "console_auto_start", "console_host", "aux", "aux_type"}
+_DRAWN = {"x", "y", "z", "width", "height", "label", "symbol", "locked", "tags"}
+_TOP = {
+    "name", "revision", "topology", "type", "version", "project_id", "auto_close", "auto_open", "auto_start",
+    "grid_size", "drawing_grid_size", "scene_height", "scene_width", "show_grid", "show_interface_labels",
+    "show_layers", "snap_to_grid", "supplier", "zoom", "created_at", "updated_at",
+}  # fmt: skip
+_PARTS = {"nodes", "links", "computes", "drawings"}
+_NODE = _WINDOWS | _DRAWN | {
+    "name", "node_type", "node_id", "properties", "compute_id", "first_port_name", "port_name_format",
+    "port_segment_size", "template_id", "template", "ports",
+}  # fmt: skip
+_LINK = {"nodes", "suspend", "filters", "link_id", "link_style", "capturing", "capture_file_name"}
+_CONTAINER = _WINDOWS | {
+    "image", "start_command", "cpus", "memory", "environment", "extra_hosts", "extra_volumes", "mac_address",
+    "custom_adapters", "adapters", "console_http_path", "console_http_port", "console_resolution",
+    "container_id", "usage",
+}  # fmt: skip
+
+
 class _Reader:
     def __init__(self, path: Path, document: Document, stand_ins: bool) -> None:
         self._files, self._document = path.parent / "project-files", document
@@ -56,7 +77,9 @@ class _Reader:
         )
 
     def network(self) -> Network:
-        data = _mapping(self._document.data)
+        data = _mapping(readable(self._document.data))
+        self._unknown((), data, _TOP)
+        self._unknown(("topology",), _mapping(data.get("topology")), _PARTS)
         revision = data.get("revision")
         if not isinstance(revision, int) or not OLDEST <= revision <= NEWEST:
             self._refuse(
@@ -82,6 +105,13 @@ class _Reader:
         line = self._document.problem(path, "", "", "").line
         self._network.left.append(f"line {line}: {said}")
 
+    def _unknown(self, path: Place, keys: dict[str, Any], known: set[str], of: str = "") -> None:
+        for key in sorted(keys.keys() - known):
+            if keys[key] not in (None, "", [], {}, False):
+                self._leave(
+                    (*path, key), f"{of}{key} ({' '.join(str(keys[key]).split()):.60}): no counterpart"
+                )
+
     def _origin(self, path: Place) -> Origin:
         return Origin(self._document.file, self._document.problem(path, "", "", "").line)
 
@@ -89,6 +119,7 @@ class _Reader:
         keys = _mapping(node)
         theirs, kind, ident = (str(keys.get(key, "")) for key in ("name", "node_type", "node_id"))
         properties = _mapping(keys.get("properties"))
+        self._unknown(path, keys, _NODE, f"{theirs}: ")
         if kind in OUTSIDE:
             self._outside.add(ident)
             self._leave(path, f"{theirs}: {kind}, which is outside of the lab")
@@ -151,6 +182,7 @@ class _Reader:
     def _container(
         self, path: Place, theirs: str, machine: Machine, ident: str, properties: dict[str, Any]
     ) -> None:
+        self._unknown((*path, "properties"), properties, _CONTAINER, f"{theirs}: ")
         image, own = str(properties.get("image") or ""), self._files / "docker" / ident
         kind = next((k for k in KINDS.values() if k.foreign and k.foreign.recognises(image)), None)
         if kind is not None and kind.foreign is not None:
@@ -193,6 +225,9 @@ class _Reader:
 
     def _link(self, path: Place, link: Any) -> None:
         keys = _mapping(link)
+        self._unknown(
+            path, keys, _LINK | ({"link_type"} if keys.get("link_type") == "ethernet" else set()), "a link's "
+        )
         nodes = [_mapping(node) for node in _list(keys.get("nodes"))]
         ids = [str(node.get("node_id", "")) for node in nodes]
         if keys.get("suspend") or any(one in self._outside for one in ids):

@@ -14,9 +14,11 @@ from typing import IO, Any
 
 from ..language.problem import Problem, TopologyError
 from .files import utf8
+from .linux.commands import act, bare
 from .linux.tc import duration
+from .mininet_switches import Places, root_of
 from .network import Lan, Machine, Network, Origin, Wire, insist_few, name_of
-from .sandboxed import OUTPUT, UNAVAILABLE
+from .sandboxed import CPU_S, OUTPUT, UNAVAILABLE
 from .startup import Startup
 
 TOOL = "Mininet"
@@ -67,7 +69,7 @@ def _failed(path: Path, error: dict[str, Any], has_network: bool) -> TopologyErr
 def _recorded(path: Path, arguments: Sequence[str], stop_at_start: bool, sandbox: bool) -> dict[str, Any]:
     file = str(path.resolve())
     start = _START.format(place=str(HERE), file=file, stop=stop_at_start, words=list(arguments))
-    argv = [sys.executable, "-s", "-c", start]
+    argv = [sys.executable, "-s", "-P", "-c", start]  # -P: modules beside the script are not the recorder's
     with tempfile.TemporaryDirectory(prefix="vnet-import-") as root, tempfile.TemporaryFile() as out:
         if sandbox:
             shown = [str(HERE / "mininet_recorder"), str(path.resolve().parent), sys.prefix, sys.base_prefix]
@@ -96,9 +98,33 @@ def _answer(path: Path, argv: list[str], out: IO[bytes]) -> dict[str, Any]:
     out.seek(0)
     try:
         found: dict[str, Any] = json.loads(out.read(OUTPUT))
+        if not _whole(found):
+            raise ValueError
     except ValueError:
-        raise _refused(path, 0, f"ended with status {done.returncode} ({said})") from None
+        how, status = f"with status {done.returncode}", done.returncode
+        if 256 - 64 < status < 256:  # sandboxed.py: 256 less the signal
+            how = f"by signal {256 - status}: more than {CPU_S} s of CPU time, or a fault"
+        raise _refused(path, 0, f"ended {how} ({said})") from None
     return found
+
+
+def _whole(found: Any) -> bool:
+    """Returns whether the recorder's answer has its parts; a script may write one of its own, and end."""
+
+    def has(one: Any, *keys: str) -> bool:
+        return isinstance(one, dict) and all(key in one for key in keys)
+
+    if not has(found, "nets", "left", "changed", "error") or not isinstance(found["nets"], list):
+        return False
+    parts = {
+        "hosts": ("name", "addresses", "commands", "line", "cpu"),
+        "switches": ("name", "commands", "line", "plumbing", "stp"),
+        "links": ("ends", "down", "line"),
+    }
+    return all(
+        has(net, *parts) and all(has(one, *keys) for part, keys in parts.items() for one in net[part])
+        for net in found["nets"]
+    )
 
 
 def _refused(
@@ -113,46 +139,52 @@ def _take(network: Network, net: dict[str, Any]) -> None:
         names[name] = name_of(name, set(names.values()))
         if names[name] != name:
             network.changed.append(f"node {name} is {names[name]} here")
-    on_switches = {}
-    ports = {(node, port) for link in net["links"] for node, port in link["ends"]}
-    for switch in net["switches"]:
-        ours = names[switch["name"]]
-        network.lans[ours] = Lan(ours, stp=switch["stp"], origin=Origin(network.source, switch["line"]))
-        on_switches[ours] = _commanded(network, Machine(ours), switch, ports)
+    machines: dict[str, Machine] = {}  # by the name of the node in the script
     for host in net["hosts"]:
         ours = names[host["name"]]
         addresses = {port: [address] for port, address in host["addresses"].items()}
         machine = Machine(ours, addresses=addresses, origin=Origin(network.source, host["line"]))
-        network.machines[ours] = _commanded(network, machine, host, ports)
+        machines[host["name"]] = network.machines[ours] = machine
         if host["cpu"]:
             machine.keys["cpu_limit"] = f"{host['cpu']:g} cores"
             said = f"{host['name']}: {host['cpu']:g} of all CPUs is {host['cpu']:g} of one core here"
             network.changed.append(f"line {host['line']}: {said}")
+    ports = [(node, port) for link in net["links"] for node, port in link["ends"]]
+    root = root_of(net, ports)
+    for switch in net["switches"]:
+        ours, machines[switch["name"]] = names[switch["name"]], root
+        network.lans[ours] = Lan(ours, stp=switch["stp"], origin=Origin(network.source, switch["line"]))
+    _commanded(network, machines, root, net, set(ports))
+    places = Places(network, net, names, root)
     for link in net["links"]:
-        _joined(network, link, names, on_switches)
-    for name, machine in on_switches.items():
-        for port in sorted({*machine.queues, *machine.addresses, *machine.down}):
-            network.left.append(f"{name}: what its commands do at {port}, on no link of the script")
+        _joined(network, link, names, places)
+    for port in sorted({*root.queues, *root.addresses, *root.down} - places.linux()):
+        network.left.append(f"what the switches' commands do at {port}, on no link of the script")
 
 
 def _commanded(
-    network: Network, machine: Machine, node: dict[str, Any], ports: set[tuple[str, str]]
-) -> Machine:
-    """Applies the effects of the node's recorded commands, as its shell would run them, in their order with
-    the impairments that the script gives to interfaces among `ports` (node, interface; those of links).
-    Returns the machine. Reports parts without a counterpart; raises TopologyError for the first problem.
+    network: Network, machines: dict[str, Machine], root: Machine, net: dict[str, Any],
+    ports: set[tuple[str, str]],
+) -> None:  # fmt: skip
+    """Applies the recorded commands of all nodes, as their shells would run them, in the script's order with
+    the impairments that it gives to interfaces among `ports` (node, interface; those of links). ovs-vsctl
+    acts on the switches from every node. Reports parts without a counterpart; raises TopologyError for the
+    first problem.
     """
-    for line, text in node["commands"]:
+    given = [(*one, node["name"]) for node in (*net["hosts"], *net["switches"]) for one in node["commands"]]
+    for _, line, text, name in sorted(given, key=lambda one: int(one[0])):
+        machine = machines[name]
         if isinstance(text, dict):
-            if (node["name"], port := text["port"]) in ports:
+            if (name, port := text["port"]) in ports:
                 _shape(machine, port, text["side"])
             continue
-        startup = Startup(machine, node["name"], lambda _line, line=line: f"line {line}: {node['name']}")  # type: ignore[misc]
+        startup = Startup(machine, name, lambda _line, line=line, name=name: f"line {line}: {name}")  # type: ignore[misc]
+        if machine is not root:
+            startup.own = lambda words, _line: bare(words[0]) == "ovs-vsctl" and act(root, words) is not None
         startup.script(text)
         network.left += [one for one in startup.left if one not in network.left]
         for _, value, rule, remedy in startup.problems:
             raise TopologyError([Problem(network.source, line, "", value, rule, remedy)])
-    return machine
 
 
 def _shape(machine: Machine, port: str, side: dict[str, Any]) -> None:
@@ -167,26 +199,26 @@ def _shape(machine: Machine, port: str, side: dict[str, Any]) -> None:
         machine.shaped.add(port)
 
 
-def _joined(
-    network: Network, link: dict[str, Any], names: dict[str, str], switches: dict[str, Machine]
-) -> None:
+def _joined(network: Network, link: dict[str, Any], names: dict[str, str], places: Places) -> None:
     """Adds a wire for a recorded link, with the impairments that its ends have at the end of the script.
     Reports addresses at switch ports as left out; a link with such a port that is
     down is down.
     """
     sides: list[dict[str, Any]] = [{}, {}]
-    ends, down = [(names[node], port) for node, port in link["ends"]], link["down"]
-    for side, (node, port) in zip(sides, ends, strict=True):
-        machine = switches.get(node)
-        side |= (machine or network.machines[node]).queues.pop(port, {})
-        if machine is not None:
+    down, ends = link["down"], []
+    for side, (node, port) in zip(sides, link["ends"], strict=True):
+        ours = names[node]
+        machine = network.machines.get(ours) or places.root
+        side |= machine.queues.pop(port, {})
+        if machine is places.root:
             for address in machine.addresses.pop(port, []):
-                network.left.append(f"{node}: the address {address} of {port}, a port of a switch")
-            down = down or port in machine.down
+                network.left.append(f"{ours}: the address {address} of {port}, a port of a switch")
+            ours, off = places.of(node, port)
+            down = down or off or port in machine.down
             machine.down.discard(port)
-    first, second = ends
+        ends.append((ours, port))
     origin = Origin(network.source, link["line"])
-    network.join(Wire((first, second), None, _impairments(*sides), down, origin=origin))
+    network.join(Wire((ends[0], ends[1]), None, _impairments(*sides), down, origin=origin))
 
 
 def _impairments(forward: dict[str, Any], reverse: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -202,9 +234,10 @@ def _quantity(item: tuple[str, Any]) -> tuple[str, Any]:
     key, value = item
     match key:
         case "bw":
-            return "rate", f"{float(value):g} Mbit/s"
+            mbps = float(value)
+            return "rate", f"{mbps:.12g} Mbit/s" if mbps >= 0.001 else f"{mbps * 1e6:.12g} bit/s"
         case "loss":
-            return "loss", f"{float(value):g} %"
+            return "loss", f"{float(value):.12g} %"
         case "max_queue_size":
             return "limit", int(value)
     return key, duration(str(value))

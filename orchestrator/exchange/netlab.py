@@ -15,7 +15,7 @@ from ..language.problem import Problem, TopologyError
 from ..language.source import Document, read_document
 from . import netlab_addresses as at
 from .daemons import DAEMONS
-from .files import bounded
+from .files import bounded, readable
 from .netlab_forms import (
     Groups,
     Place,
@@ -44,6 +44,7 @@ NODE, LINK = (
     {"device", "module", "name", "role", "group", "id", "mtu", *MODULES},
     {"prefix", "mtu", "tc", "name", "interfaces", "type", "bridge", "linkindex", "disable", "shutdown"},
 )
+OF_GROUP = NODE - {"group", "name"}  # keys that a group gives its nodes
 FORWARDING = ("router", "gateway")  # roles of nodes that forward
 LINKS = ("lan", "p2p", "stub")  # types of links
 INTERFACE = {"node", "ipv4", "ipv6", "mtu", "tc", "shutdown"}
@@ -65,12 +66,13 @@ def read(path: Path, stand_ins: bool = False) -> Network:
 class _Reader:
     def __init__(self, path: Path, document: Document, stand_ins: bool) -> None:
         self._document, self._stand_ins = document, stand_ins
-        self._data = nested(document.data)
+        self._data = readable(nested(document.data))
         self._problems: list[Problem] = []
         self._names: dict[str, str] = {}  # name in netlab's file -> node name
         self._hosts: set[str] = set()
         self._mtus: dict[str, Any] = {}  # name in netlab's file -> MTU
         self._pools: Pools | None = None
+        self._prefixes = set(map(str, mapping(self._data.get("prefix"))))  # those that no link has
         name = name_of(str(self._data.get("name") or path.stem), set())
         self._network = Network(name, f"{TOOL}, {path.name}", source=str(path))
         if (path.parent / BESIDE).is_file() and path.name != BESIDE:
@@ -123,6 +125,8 @@ class _Reader:
             self._refuse((), "has no nodes", "name a topology of netlab")
         if self._problems:
             raise TopologyError(self._problems)
+        for prefix in sorted(self._prefixes):
+            self._leave(("prefix", prefix), f"prefix.{prefix}: no link has it")
         self._ways_out()
         self._routes()
         self._network.left.sort()
@@ -168,7 +172,7 @@ class _Reader:
         modules. Groups that netlab fills itself (by device and AS number) come below. Reports unknown keys of
         groups as left out.
         """
-        given, unknown = self._groups.data_of(theirs, NODE.__contains__)
+        given, unknown = self._groups.data_of(theirs, OF_GROUP.__contains__)
         for group, key in unknown:
             self._leave(("groups", group), f"group {group}: {key}: no counterpart")
         modules = [*words(own.get("module")), *words(given.get("module"))]
@@ -234,6 +238,10 @@ class _Reader:
         if wanted:
             machine.software = {"router": DAEMONS.software(wanted)}
         for module in MODULES:
+            if (given := keys.get(module)) is not None and not isinstance(given, dict):
+                self._leave(
+                    (*path, module), f"{theirs}: {module}: {given!s:.40}: its modules are as `module` says"
+                )
             for key in sorted(mapping(keys.get(module)).keys() - {"as"}):
                 self._leave((*path, module), f"{theirs}: {module}.{key}: the kind's own setting stands")
 
@@ -338,7 +346,10 @@ class _Reader:
         """
         prefix = keys.get("prefix")
         # a prefix may be stated by its name
+        self._prefixes.discard(str(prefix))
         prefix = mapping(self._data.get("prefix")).get(str(prefix), prefix)
+        if isinstance(prefix, dict) and not {"ipv4", "ipv6", "pool"} & prefix.keys():
+            self._leave(path, f"prefix without a subnet ({prefix!s:.60})")
         kind = at.is_p2p(keys.get("type"), [node for node, _ in ends], self._hosts)
         if prefix is None and self._pools is not None:
             prefix = self._pools.prefix(kind)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .files import Mapped
+
 Place = tuple[str | int, ...]
 Refuse = Callable[[Place, str, str], None]
 Entry = tuple[Place, str, dict[str, Any]]
@@ -19,12 +21,12 @@ def nested(value: Any) -> dict[str, Any]:
     """Turns dotted keys (`a.b: c`) into nested mappings at every level of mappings, as netlab does; empty if
     `value` is no mapping. Ignores a key's words after the first MOST_DEEP.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = Mapped()
     for key, content in mapping(value).items():
         *way, last = str(key).split(".")[:MOST_DEEP]
         inner: Any = nested(content) if isinstance(content, dict) else content
         for word in [last, *reversed(way)]:
-            inner = {word: inner}
+            inner = Mapped({word: inner})
         ((first, content),) = inner.items()
         both = isinstance(content, dict) and isinstance(found.get(first), dict)
         found[first] = merged(found[first], content) if both else content
@@ -41,7 +43,7 @@ def including(data: dict[str, Any], place: Place = ()) -> Iterator[Place]:
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """Merges two mappings at every level; a value of `above` that is no mapping replaces that of `below`."""
-    found = dict(below)
+    found: dict[str, Any] = Mapped(below)
     for key, value in above.items():
         both = isinstance(value, dict) and isinstance(found.get(key), dict)
         found[key] = merged(found[key], value) if both else value
@@ -131,7 +133,9 @@ class Groups:
             self._refuse(("groups", name), rule, "use fewer levels")
             return found
         self._members[name] = found
-        if self.keys[name].get("type", "node") != "node":
+        if (kind := self.keys[name].get("type", "node")) != "node":
+            rule = f"the group {name} is of type {kind!s:.20}, which cannot be taken over"
+            self._refuse(("groups", name), rule, "take it out")
             return found
         for member in words(self.keys[name].get("members")):
             if member in self._names:

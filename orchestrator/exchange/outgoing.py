@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from contract.plan import Direction, Impairment, Link, Node, Plan
 from contract.plan.family import faces
 
+USUAL_MTU = 1500  # bytes, of an interface that nothing sets
 UNITS = ("delay_ns", "jitter_ns", "loss", "rate_bps")  # impairments that every tool can represent
 
 
@@ -26,9 +27,12 @@ class Exported:
 
 
 def node_commands(node: Node, interfaces: dict[str, str]) -> Iterator[str]:
-    """Yields commands that configure a Linux machine as the node: addresses, forwarding, routes;
-    `interfaces` maps vNET's interface names to those of the other tool.
+    """Yields commands that configure a Linux machine as the node: MTUs other than Linux's own, addresses,
+    forwarding, routes; `interfaces` maps vNET's interface names to those of the other tool.
     """
+    for card in node.interfaces:
+        if card.mtu != USUAL_MTU:
+            yield f"ip link set dev {interfaces[card.name]} mtu {card.mtu}"
     for card in faces(node.interfaces):
         yield f"ip addr add {card.address}/{card.prefix} dev {interfaces[card.name]}"
     if node.forward:

@@ -198,7 +198,13 @@ def main(root: str, shown: str, directory: str, *argv: str) -> int:
         os.execve(
             argv[0],
             argv,
-            {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"},
+            {
+                "PATH": "/usr/bin:/bin",
+                "HOME": "/tmp",
+                "LANG": "C.UTF-8",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONHASHSEED": "0",
+            },  # the order of a set decides which node is first
         )
     except OSError as error:
         sys.stderr.write(f"{error}\n")

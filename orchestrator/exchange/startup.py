@@ -21,7 +21,11 @@ TAGGED_BRIDGE = "is a bridge with VLANs, which cannot be taken over"
 RENAMED = "renames an interface, which cannot be taken over"
 RENAMED_REMEDY = "keep the name that the link gives it"
 BRIDGE_REMEDY = "write a network for each VLAN"
-_SILENT = HARMLESS | {"ethtool"}  # the network does not depend on these programs
+# Options of ethtool that only show, or that set offloads, on which the network does not depend.
+_SHOWS = frozenset((
+    "-k", "-K", "-i", "-S", "-g", "-c", "-a", "-l", "-T", "--offload", "--features", "--show-features",
+    "--driver", "--statistics",
+))  # fmt: skip
 
 
 @dataclass
@@ -107,6 +111,8 @@ class Startup:
                 self._leave(line, f"burst and queue of `{shown(words)}`: the link's own here")
             if not status and "bridge" in words and (timers := _TIMERS & set(words)):
                 self._leave(line, f"{', '.join(sorted(timers))} in `{shown(words)}`: the lab's own here")
+            if status and bare(words[0]) in ("brctl", "ovs-vsctl"):
+                self._leave(line, f"`{shown(words)}` fails there, too: no such bridge or port")
             if status and bare(words[0]) == "tc":
                 self._leave(line, f"`{shown(words)}` fails there, too: the interface has a root qdisc")
             if self._shell is not None and self._shell.paused and repr(self.machine) != before:
@@ -114,7 +120,7 @@ class Startup:
                 self._leave(line, f"`{shown(words)}` and what follows, after a `sleep`: at once here")
             listing = not status and repr(self.machine) == before and _lists(words)
             return NOT_KNOWN if listing else Answer(status)
-        if bare(words[0]) not in _SILENT:
+        if not _silent(words):
             self._leave(line, f"`{shown(words)}` is not run")
         return NOT_KNOWN
 
@@ -122,7 +128,7 @@ class Startup:
         self._leave(line, f"`{shown(words)}` is not run: whether it would run is not known")
 
     def _assumed(self, line: int, words: list[str]) -> None:
-        if bare(words[0].split()[0]) not in _SILENT:
+        if not _silent(words[0].split()):
             self._leave(line, f"`{shown(words)}` is taken as successful, for what follows it")
 
     def _leave(self, line: int, said: str) -> None:
@@ -178,6 +184,15 @@ def _singly(words: Sequence[str], stdin: str, files: Mapping[str, str]) -> list[
     return (
         [["sysctl", "-w", one] for one in given] if len(given) > 1 and " = " not in " ".join(rest) else None
     )
+
+
+def _silent(words: Sequence[str]) -> bool:
+    """Returns whether the network does not depend on a command: it is harmless, or one of ethtool that
+    shows, or that sets offloads.
+    """
+    if bare(words[0]) == "ethtool":
+        return len(words) == 2 or words[1] in _SHOWS
+    return bare(words[0]) in HARMLESS
 
 
 def _lists(words: Sequence[str]) -> bool:

@@ -32,6 +32,7 @@ def export(plan: Plan, image: str = IMAGE) -> Exported:
             f"segment {s.name}: make the bridge first: ip link add {s.name} type bridge"
             for s in plan.segments
         ),
+        *(f"segment {s.name}: its spanning tree: stp_state 1" for s in plan.segments if s.stp),
     ]
     comments = "".join(f"#   {line}\n" for line in netem)
     head = f"# After `containerlab deploy`, the impairments:\n{comments}" if netem else ""
@@ -90,9 +91,9 @@ def words(impairment: Impairment) -> str:
     set`.
     """
     given = [
-        (impairment.delay_ns, f"--delay {impairment.delay_ns / 1e6:g}ms"),
-        (impairment.jitter_ns, f"--jitter {impairment.jitter_ns / 1e6:g}ms"),
-        (impairment.loss, f"--loss {impairment.loss * 100:g}"),
-        (impairment.rate_bps, f"--rate {impairment.rate_bps / 1e3:g}"),
+        (impairment.delay_ns, f"--delay {impairment.delay_ns / 1e6:.12g}ms"),
+        (impairment.jitter_ns, f"--jitter {impairment.jitter_ns / 1e6:.12g}ms"),
+        (impairment.loss, f"--loss {impairment.loss * 100:.12g}"),
+        (impairment.rate_bps, f"--rate {impairment.rate_bps / 1e3:.12g}"),
     ]
     return " ".join(word for value, word in given if value)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from contract.plan import Impairment, Link, Plan
 
-from .outgoing import Exported, ExportError, insist_light, left_out, node_commands
+from .outgoing import Exported, ExportError, insist_light, left_out, node_commands, sides
 
+MOST_MBPS = 1000  # TCIntf.bwParamMax, the largest rate that Mininet sets
 LONGEST = 10  # longest node name in characters, because NAME-ethN names an interface
 HEAD = '''\
 #!/usr/bin/env python3
@@ -43,7 +45,7 @@ def export(plan: Plan) -> Exported:
             raise ExportError(
                 f"{name}: has more than {LONGEST} characters, too long for Mininet's interfaces; rename it"
             )
-    body = [*_machines(plan), *_wires(plan)]
+    body = [*_fast(plan), *_machines(plan), *_wires(plan)]
     commands = {
         node.name: list(node_commands(node, {c.name: f"{node.name}-{c.name}" for c in node.interfaces}))
         for node in plan.nodes
@@ -53,9 +55,17 @@ def export(plan: Plan) -> Exported:
     return Exported(text, tuple(left_out(plan)))
 
 
+def _fast(plan: Plan) -> Iterator[str]:
+    """Yields the line without which Mininet ignores the plan's rates above MOST_MBPS."""
+    most = max((way.impairment.rate_bps for link in plan.links for _, way in sides(link)), default=0) / 1e6
+    if most > MOST_MBPS:
+        yield f"TCIntf.bwParamMax = {math.ceil(most)}"
+
+
 def _machines(plan: Plan) -> Iterator[str]:
     for number, segment in enumerate(plan.segments, 1):  # Mininet derives an id only from names such as s1
-        yield f"net.addSwitch({segment.name!r}, dpid={f'{number:x}'!r})"
+        stp = ", stp=True" if segment.stp else ""
+        yield f"net.addSwitch({segment.name!r}, dpid={f'{number:x}'!r}{stp})"
     for node in plan.nodes:
         yield f"net.addHost({node.name!r}, ip=None)"
 
@@ -99,8 +109,8 @@ def _params(impairment: Impairment) -> str:
     """
     given: list[tuple[float, str, object]] = [
         (impairment.rate_bps, "bw", impairment.rate_bps / 1e6),
-        (impairment.delay_ns, "delay", f"{impairment.delay_ns / 1e6:g}ms"),
-        (impairment.jitter_ns, "jitter", f"{impairment.jitter_ns / 1e6:g}ms"),
+        (impairment.delay_ns, "delay", f"{impairment.delay_ns / 1e6:.12g}ms"),
+        (impairment.jitter_ns, "jitter", f"{impairment.jitter_ns / 1e6:.12g}ms"),
         (impairment.loss, "loss", impairment.loss * 100),
         (impairment.limit_packets, "max_queue_size", impairment.limit_packets),
     ]

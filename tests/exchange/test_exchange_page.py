@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from orchestrator.exchange import compose, containerlab, core, gns3, kathara, mahimahi, netlab
-from orchestrator.exchange.mininet_recorder import nodes
+from orchestrator.exchange.mininet_recorder import interfaces
 
 PAGE = Path(__file__).parents[2] / "docs" / "exchange.md"
 CONSTRUCTS: dict[str, Iterable[str]] = {
     "Startup scripts": ("ip link", "ip addr", "ip route", "netem", "tbf"),
     "containerlab's topologies": {*containerlab.LINUX, *containerlab.BRIDGES, *containerlab.READ},
-    "Mininet's scripts": nodes.IMPAIRMENTS,
+    "Mininet's scripts": interfaces.IMPAIRMENTS,
     "CORE's scenarios": {
         *core.SWITCHES, *core.RADIO, *core.OUTSIDE, *(core.OPTIONS.keys() - {"per"}), *core.UNKNOWN,
         *(core.FORWARDING & {"IPForward"}),

@@ -293,7 +293,7 @@ READERS: dict[str, Read] = {
 
 
 @pytest.mark.parametrize("tool", READERS)
-@pytest.mark.parametrize("kind", ["large", "latin", "utf16", "fifo", "directory", "absent"])
+@pytest.mark.parametrize("kind", ["large", "latin", "utf16", "nul", "empty", "fifo", "directory", "absent"])
 def test_bad_files_are_refused(tool: str, kind: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
     if kind == "large":
@@ -301,12 +301,39 @@ def test_bad_files_are_refused(tool: str, kind: str, tmp_path: Path) -> None:
             stream.truncate(50 << 20)
     elif kind in ("latin", "utf16"):
         file.write_bytes("nodes: [\xe4]\n".encode("latin-1" if kind == "latin" else "utf-16"))
+    elif kind in ("nul", "empty"):
+        file.write_bytes(b"name: a\0b\n" if kind == "nul" else b"")
     elif kind == "fifo":
         os.mkfifo(file)
     elif kind == "directory":
         file.mkdir()
     with pytest.raises(TopologyError):
         READERS[tool](file)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import os\nos._exit(0)\n",
+        "import os\nos.write(1, b'{}')\nos._exit(0)\n",
+        "import os\nos.write(1, b'[1]')\nos._exit(0)\n",
+        'import os\nos.write(1, b\'{"nets": [{"hosts": [1], "switches": [], "links": []}], "left": [], "changed": [], "error": null}\')\nos._exit(0)\n',
+    ],
+)
+def test_an_answer_that_a_script_forges_is_refused(script: str, tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text(script)
+    with pytest.raises(TopologyError, match="ended with status 0"):
+        mininet.read(tmp_path / "x.py")
+
+
+def test_a_module_beside_the_script_is_not_the_recorders(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit(1)\n")
+    (tmp_path / "mine.py").write_text("NAME = 'x'\n")
+    (tmp_path / "x.py").write_text(
+        "import mine\nfrom mininet.net import Mininet\nnet = Mininet()\n"
+        "net.addLink(net.addHost(mine.NAME), net.addHost('y'))\n"
+    )
+    assert set(mininet.read(tmp_path / "x.py").machines) == {"x", "y"}
 
 
 def test_cycles_are_refused(tmp_path: Path) -> None:

@@ -237,6 +237,16 @@ def test_what_a_thread_does_later_is_said(tmp_path: Path) -> None:
         "import threading\nfrom mininet.net import Mininet\nnet = Mininet()\nnet.addLink(net.addHost('a'), net.addHost('b'))\n"
         "threading.Timer(2, lambda: net.configLinkStatus('a', 'b', 'down')).start()\n"
     )
+    made = read(tmp_path, "x.py", text, mininet.read)
+    assert made.wires[0].down
+    assert made.changed == [
+        "line 5: configLinkStatus('a', 'b', 'down') after the pause of line 5: from the lab's start on here"
+    ]
+    late = "import time\nwhile True: time.sleep(1)"
+    text = text.replace(
+        "threading.Timer(2, lambda", "x = threading.Thread(target=lambda: exec(LATE)).start()\n#"
+    )
+    text = text.replace("import threading", f"LATE = {late!r}\nimport threading")
     assert "what a thread of the script does after its end" in read(tmp_path, "x.py", text, mininet.read).left
 
 

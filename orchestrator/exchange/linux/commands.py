@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 
 from ..network import Machine
@@ -14,6 +15,8 @@ COMMANDS: dict[str, Command] = {
     "bridge": lambda _machine, words: 0 if "show" in words else None,
     "ifup": lambda _machine, _words: None,
 }  # fmt: skip
+# Programs that do nothing if one of their words is wrong; ovs-vsctl does what stands before it.
+WHOLE = frozenset(("ip", "ifconfig", "route", "tc", "brctl", "sysctl", "vconfig"))
 PLACES = ("/sbin/", "/usr/sbin/", "/bin/", "/usr/bin/", "/usr/local/sbin/", "/usr/local/bin/")
 
 
@@ -30,4 +33,10 @@ def act(machine: Machine, words: Sequence[str]) -> int | None:
     while plain[:1] in (["sudo"], ["busybox"], ["exec"]):
         plain.pop(0)
     command = COMMANDS.get(bare(plain[0])) if plain else None
-    return None if command is None else command(machine, plain[1:])
+    if command is None:
+        return None
+    before = copy.deepcopy(machine.__dict__)
+    status = command(machine, plain[1:])
+    if status is None and bare(plain[0]) in WHOLE:
+        machine.__dict__.update(before)
+    return status

@@ -191,10 +191,15 @@ def _set(machine: Machine, words: list[str]) -> int | None:
             machine.mtus[port] = int(value)
         elif word == "master":
             master = next(given, "")
-            if master not in machine.bridges:
+            if master not in machine.bridges or "always" in (
+                machine.bridges[master].state,
+                _held(machine, port),
+            ):
                 return None
             enslave(machine, port, master)
         elif word == "nomaster":
+            if _held(machine, port) == "always":
+                return None  # Linux takes no port from a bridge of Open vSwitch
             release(machine, port)
         elif word == "arp":
             if next(given, "") == "off":
@@ -218,6 +223,11 @@ def _taken(words: list[str]) -> str | None:
         del words[at : at + 2]
         return port
     return words.pop(0) if words and words[0] not in ("group", "dev") else None
+
+
+def _held(machine: Machine, port: str) -> str:
+    """Returns the state of the bridge that an interface is a port of; "" if it is of none."""
+    return next((one.state for one in machine.bridges.values() if port in one.ports), "")
 
 
 def enslave(machine: Machine, port: str, bridge: str) -> None:

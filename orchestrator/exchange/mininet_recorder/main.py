@@ -4,59 +4,46 @@ built.
 
 from __future__ import annotations
 
-import functools
 import importlib.abc
 import importlib.machinery
 import json
+import os
 import runpy
 import sys
-import threading
 import types
 from pathlib import Path
 from typing import Any
 
-from . import net, nodes, said, stubs, topologies
+from . import (
+    cli,
+    functions,
+    interfaces,
+    net,
+    nodes,
+    outside,
+    said,
+    stubs,
+    switches,
+    topologies,
+    unknown,
+    waiting,
+)
 from .machine import keep_away, refused
 
-
-def _custom_class(classes: dict[str, Any], text: str) -> Any:
-    """Returns the class that a text such as `tc,bw=10` names, with its keywords, as Mininet's customClass."""
-    name, *given = text.split(",")
-    keywords = {key: _number(value) for key, _, value in (one.partition("=") for one in given)}
-    return functools.partial(classes[name], **keywords)
-
-
-def _number(text: Any) -> Any:
-    """Returns a number as int or float, and any other text as it is, as Mininet's makeNumeric."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except (TypeError, ValueError):
-            continue
-    return text
-
-
 KNOWN: dict[str, Any] = {
-    "custom": functools.partial, "customClass": _custom_class, "customConstructor": _custom_class,
-    "makeNumeric": _number, "natural": net.natural, "naturalSeq": lambda names: list(map(net.natural, names)),
-
+    **functions.FUNCTIONS,
     "Mininet": net.Net, "MininetWithControlNet": net.Net, "Topo": topologies.Topo,
     "SingleSwitchTopo": topologies.SingleSwitchTopo, "MinimalTopo": topologies.SingleSwitchTopo,
     "SingleSwitchReversedTopo": topologies.SingleSwitchReversedTopo, "LinearTopo": topologies.LinearTopo,
     "TreeTopo": topologies.TreeTopo, "TorusTopo": topologies.TorusTopo,
     "TreeNet": lambda depth=1, fanout=2, **keys: net.Net(topo=topologies.TreeTopo(depth, fanout), **keys),
-    "Node": nodes.Node, "Host": nodes.Node, "CPULimitedHost": nodes.CPULimitedHost, "Switch": nodes.Switch,
-    "OVSSwitch": nodes.Stp, "OVSKernelSwitch": nodes.Stp, "OVSBatch": nodes.Stp,
-    "LinuxBridge": nodes.Bridge, "OVSBridge": nodes.Bridge,
-    "UserSwitch": nodes.Switch, "IVSSwitch": nodes.Switch,
-    "Intf": nodes.Intf, "TCIntf": nodes.TCIntf, "Link": net.PlainLink, "TCLink": net.TCLink,
-    "TCULink": net.TCLink, "OVSLink": net.PlainLink, "OVSIntf": nodes.Intf,
-    "irange": lambda a, b: range(a, b + 1), "numCores": lambda: 1,
-    "ipAdd": lambda i, prefixLen=8, ipBaseNum=0x0A000000: ".".join(
-        str((ipBaseNum + i) >> shift & 255) for shift in (24, 16, 8, 0)
-    ),
-    "ipStr": lambda number: ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0)),
-    "macColonHex": lambda number: ":".join(f"{number >> shift & 255:02x}" for shift in range(40, -8, -8)),
+    "Node": nodes.Node, "Host": nodes.Node, "CPULimitedHost": nodes.CPULimitedHost, "Switch": switches.Switch,
+    "OVSSwitch": switches.Stp, "OVSKernelSwitch": switches.Stp, "OVSBatch": switches.Stp,
+    "LinuxBridge": switches.LinuxBridge, "OVSBridge": switches.Bridge,
+    "UserSwitch": switches.UserSwitch, "IVSSwitch": switches.UserSwitch, "CLI": cli.CLI,
+    "Intf": interfaces.Intf, "TCIntf": interfaces.TCIntf, "Link": interfaces.PlainLink,
+    "TCLink": interfaces.TCLink,
+    "TCULink": interfaces.TCLink, "OVSLink": interfaces.PlainLink, "OVSIntf": interfaces.Intf,
 }  # fmt: skip
 
 
@@ -73,12 +60,12 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if name.startswith("__"):
                 raise AttributeError(name)
             if name == "quietRun":
-                return lambda *words, **keys: str(refused(*words, **{**keys, "text": True}).stdout or "")
+                return lambda *words, **keys: refused(*words, **{**keys, "text": True}).stdout
             return KNOWN.get(name) or stubs.Loose(name, (stubs.Stub,), {})
 
         module.__getattr__ = known  # type: ignore[method-assign]
         # names that `from mininet.node import *` gives
-        module.__dict__["__all__"] = [*KNOWN, *stubs.SILENT, "quietRun"]
+        module.__dict__["__all__"] = [*KNOWN, *stubs.SILENT, *stubs.NAMED, "quietRun"]
 
 
 def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:
@@ -91,14 +78,18 @@ def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:
     sys.path.insert(0, str(Path(file).parent))
     sys.meta_path.insert(0, Finder())
     keep_away()
+    outside.watch()
+    waiting.keep_time()
+    unknown.watch_patterns()
     error, scope = _run(file)
-    if any(not one.daemon for one in threading.enumerate() if one is not threading.main_thread()):
-        said.LEFT.append("what a thread of the script does after its end")
+    waiting.ended(error is not None)
     topos = scope.get("topos")
     if not net.NETS and isinstance(topos, dict) and topos and error is None:
         error = _custom(file, topos)
     nets = [one.recorded() for one in net.NETS if one.nameToNode]
     json.dump({"nets": nets, "left": said.LEFT, "changed": said.CHANGED, "error": error}, out)
+    out.flush()
+    os._exit(0)  # a thread of the script may run for ever
 
 
 def _run(file: str) -> tuple[dict[str, Any] | None, dict[str, Any]]:

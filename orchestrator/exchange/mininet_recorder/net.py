@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import ipaddress
-import re
 from typing import Any
 
-from .nodes import IMPAIRMENTS, SWITCH_QUIET, Bridge, CPULimitedHost, Intf, Link, Node, Stp, Switch, TCIntf
-from .said import CHANGED, LEFT, call_text, change, here, later, leave
-from .stubs import LEARNING, Recorded, Stub, controller_name, quiet, silent, tested
+from .cli import CLI
+from .functions import natural
+from .interfaces import IMPAIRMENTS, Intf, Link, TCIntf, TCLink
+from .named import Named
+from .nodes import CPULimitedHost, Node
+from .said import CHANGED, LEFT, STOPPED, call_text, change, here, later, leave, pause
+from .stubs import LEARNING, Stub, controller_name, quiet, silent, tested
+from .switches import SWITCH_QUIET, Bridge, Stp, Switch
 from .topologies import Topo
+from .unknown import unknown
 
 NETS: list[Net] = []
 STOP_AT_START = [False]
@@ -27,20 +33,7 @@ class BuiltError(BaseException):
     """
 
 
-def natural(name: Any) -> list[Any]:
-    """Returns a sort key for a name that puts h2 before h10, as Mininet's function of that name."""
-    return [(0, int(one), "") if one.isdigit() else (1, 0, one) for one in re.split(r"(\d+)", str(name))]
-
-
-class PlainLink:
-    """The link class without traffic control: bandwidth, delay and loss have no effect on it."""
-
-
-class TCLink(PlainLink):
-    """The link class with TCIntf at both ends, so that bandwidth, delay and loss have effect."""
-
-
-class Net(Recorded):
+class Net(Named):
     """Records the network of a script, with the methods of Mininet's class Mininet. Methods without effect on
     the network do nothing; tests such as ping and iperf are reported as left out.
     """
@@ -50,7 +43,7 @@ class Net(Recorded):
     def __init__(self, topo: Any = None, switch: Any = None, host: Any = None, controller: Any = ...,
                  link: Any = None, intf: Any = None, build: bool = True, ipBase: str = "10.0.0.0/8",
                  **keys: Any) -> None:  # fmt: skip
-        self.nameToNode: dict[str, Node] = {}
+        self.nameToNode = {}
         self.wires: list[Link] = []
         self.hosts: list[Node] = []
         self.switches: list[Node] = []
@@ -160,7 +153,8 @@ class Net(Recorded):
         counts = isinstance(kind, type) and issubclass(kind, TCLink)
         interfaces = []
         for number, (end, port) in enumerate(zip(ends, (port1, port2), strict=True), 1):
-            own = {**both, **(params.get(f"params{number}") or {})}
+            own = {**(params.get(f"params{number}") or {}), **both}  # those of both ends count, as there
+            port = own.pop("port", None) if port is None else port
             given = params.get(f"cls{number}") or own.pop("intf", None) or self.classes["intf"]
             while isinstance(given, functools.partial):
                 own, given = {**given.keywords, **own}, given.func
@@ -256,41 +250,6 @@ class Net(Recorded):
         """The links of the network."""
         return list(self.wires)
 
-    def getNodeByName(self, *names: Any) -> Any:
-        """Returns the node of one name, or a list of nodes for several names; KeyError for an unknown
-        name.
-        """
-        return self.nameToNode[names[0]] if len(names) == 1 else [self.nameToNode[name] for name in names]
-
-    get = getNodeByName
-
-    def __getitem__(self, name: str) -> Node:
-        return self.nameToNode[name]
-
-    def __delitem__(self, name: str) -> None:
-        self.delNode(name)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.nameToNode
-
-    def __len__(self) -> int:
-        return len(self.nameToNode)
-
-    def __iter__(self) -> Any:
-        return iter(self.nameToNode)
-
-    def keys(self) -> list[str]:
-        """Returns the names of the nodes."""
-        return list(self.nameToNode)
-
-    def values(self) -> list[Node]:
-        """Returns the nodes."""
-        return list(self.nameToNode.values())
-
-    def items(self) -> list[tuple[str, Node]]:
-        """Returns (name, node) pairs."""
-        return list(self.nameToNode.items())
-
     def build(self) -> None:
         """Adds the nodes and links of the topology, if one was given, and calls `config` of each host; does
         nothing the second time. Reports a host's MAC, which the plan sets.
@@ -307,10 +266,14 @@ class Net(Recorded):
                 leave(f"{host.name}: the MAC {host.params['mac']} is the plan's here")
 
     def start(self) -> None:
-        """Builds the network. With --stop-at-start, then ends the script by BuiltError, if the script itself
-        called.
+        """Builds the network, and starts its switches by their `start`, which scripts replace. With
+        --stop-at-start, then ends the script by BuiltError, if the script itself called.
         """
         self.build()
+        self.__dict__["final"] = None
+        STOPPED[0] = False
+        for switch in self.switches:
+            switch.start(self.controllers)
         if STOP_AT_START[0] and here():
             leave("the script is stopped here (--stop-at-start): what comes after is not taken over")
             raise BuiltError
@@ -320,10 +283,25 @@ class Net(Recorded):
         self.start()
         return test(*args, **keys)
 
+    def stop(self) -> None:
+        """Keeps the network as it is now, until it starts again: what follows has no effect."""
+        self.__dict__["final"] = copy.deepcopy(self.recorded())
+        STOPPED[0] = True
+
+    def interact(self) -> Any:
+        """Starts the network, follows Mininet's command line, and stops the network."""
+        self.start()
+        made = CLI(self)
+        self.stop()
+        return made
+
+    def waitConnected(self, *_words: Any, **_keys: Any) -> Any:
+        """Lets time pass; whether the switches are connected is not known: true."""
+        pause()
+        return unknown(True, "waitConnected")
+
     init = staticmethod(lambda: None)
-    stop = stopXterms = startTerms = configHosts = waitConnected = interact = configureControlNetwork = (
-        quiet()
-    )
+    stopXterms = startTerms = configHosts = configureControlNetwork = quiet()
     staticArp = silent("staticArp")
     pingAll = tested("pingAll", 0.0)
     ping = tested("ping", 0.0)
@@ -333,13 +311,16 @@ class Net(Recorded):
     pingPairFull = tested("pingPairFull", [])
     iperf = tested("iperf", ["0 bits/sec", "0 bits/sec"])
     runCpuLimitTest = tested("runCpuLimitTest", [])
-    monitor = quiet(())
+    monitor = tested("monitor", [])
     randMac = quiet("00:00:00:00:00:01")
 
     def recorded(self) -> dict[str, Any]:
         """Returns hosts, switches and links as data for JSON; omits and reports links to nodes outside of the
-        network.
+        network. After `stop`, those of that moment.
         """
+        if self.__dict__.get("final") is not None:
+            done: dict[str, Any] = self.__dict__["final"]
+            return done
         self._uncontrolled()
         # Nodes that the script takes out of these lists run on in Mininet.
         listed = {one.name for one in (*self.hosts, *self.switches)}
@@ -350,7 +331,7 @@ class Net(Recorded):
             "hosts": [self._host(host) for host in self.hosts],
             "switches": [
                 {
-                    "name": one.name, "commands": one.commands, "line": one.line,
+                    "name": one.name, "commands": one.commands, "line": one.line, "plumbing": one.plumbing,
                     "stp": bool(one.params.get("stp")) and isinstance(one, Stp),
                 }
                 for one in self.switches

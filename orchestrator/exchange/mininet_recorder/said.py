@@ -5,6 +5,7 @@ the script's line; omits repetitions, and reports beyond MOST.
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ LEFT: list[str] = []
 CHANGED: list[str] = []
 MOST = 2000  # largest number of lines, so that a loop of unknown calls does not fill the memory
 SCRIPT = [""]  # the script's path, set before it runs
+STOPPED = [False]  # whether the script has stopped its network
 PAUSED = [0]  # line of the last call that waits; 0: there was none
 
 
@@ -25,6 +27,32 @@ def here() -> int:
             break
         frame = frame.f_back
     return 0
+
+
+# Modules through which a script asks for files, its environment, chance and the machine.
+_THROUGH = frozenset((
+    "os", "posixpath", "genericpath", "pathlib", "glob", "shutil", "random", "collections.abc", "getpass",
+    "secrets", "uuid", "socket", "platform", "configparser", "io", "multiprocessing.context", "fnmatch",
+    "datetime", "contextlib", "fileinput",
+))  # fmt: skip
+
+
+def asked() -> bool:
+    """Returns whether the script, or a module beside it, calls the recorder's function, itself or through a
+    module of _THROUGH.
+    """
+    frame = sys._getframe(1)
+    own = __name__.rpartition(".")[0]
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name == "os" and frame.f_code.co_name == "makedirs":
+            return False  # it looks which directories are to be made
+        if not name.startswith(own) and name not in _THROUGH:
+            return Path(frame.f_code.co_filename).is_relative_to(script_directory())
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return False
 
 
 def leave(what: str) -> None:
@@ -43,8 +71,14 @@ def pause() -> None:
 
 
 def later(what: str) -> None:
-    """Reports a change of the network after a pause, since a lab has the last state from its start on."""
-    if PAUSED[0] and here():
+    """Reports a change of the network after a pause or in a thread, since a lab has the last state from its
+    start on; and one after the network's end, which has no effect.
+    """
+    if STOPPED[0] and here():
+        leave(f"{what} after the network's end is without effect")
+    elif threading.current_thread() is not threading.main_thread():
+        change(f"{what} in a thread of the script: from the lab's start on here")
+    elif PAUSED[0] and here():
         change(f"{what} after the pause of line {PAUSED[0]}: from the lab's start on here")
 
 

@@ -8,6 +8,7 @@ import functools
 from typing import Any
 
 from .said import SCRIPT, call_text, here, leave, pause
+from .unknown import unknown
 
 # Controllers whose switches learn addresses, as the bridges of a lab do; "Ellipsis": the default.
 LEARNING = frozenset(["Ellipsis", "Controller", "OVSController", "DefaultController"])
@@ -23,7 +24,6 @@ SILENT = frozenset(
         "warning",
         "lg",
         "MininetLogger",
-        "CLI",
         "dumpNodeConnections",
         "dumpNetConnections",
         "dumpNodes",
@@ -31,13 +31,8 @@ SILENT = frozenset(
         "cleanup",
         "Cleanup",
         "ensureRoot",
-        "specialClass",
-        "numCores",
         "fixLimits",
         "isShellBuiltin",
-        "macColonHex",
-        "ipStr",
-        "ipParse",
         "Controller",
         "OVSController",
         "RemoteController",
@@ -53,6 +48,14 @@ SILENT = frozenset(
         "VERSION",
     ]
 )
+
+
+# Other names of Mininet's modules, whose use is reported; `from mininet.util import *` gives them.
+NAMED = (
+    "NAT", "run", "checkRun", "errRun", "errFail", "oldQuietRun", "which", "makeIntfPair", "moveIntf",
+    "moveIntfNoRetry", "pmonitor", "sysctlTestAndSet", "rlimitTestAndSet", "mountCgroups", "waitListening",
+    "sh", "killprocs", "findController", "isReadable", "MultiGraph",
+)  # fmt: skip
 
 
 class Loose(type):
@@ -94,6 +97,11 @@ class Stub(metaclass=Loose):
         if not self.__dict__.get("_silent", True) and here():
             leave(f"{self._name}.{name} = {value!s:.40} is not done")
         self.__dict__[name] = value
+
+    def __bool__(self) -> bool:
+        if self._name.endswith("()") and here():
+            leave(f"the script depends on {self._name}, which is not known here: one way of it counts")
+        return True
 
     def __iter__(self) -> Any:
         return iter(())
@@ -145,12 +153,26 @@ def silent(name: str, answer: Any = None) -> Any:
 
 
 def tested(name: str, answer: Any = None) -> Any:
-    """Returns a method like that of `silent` for a test of the network, during which time passes."""
-    left_out = silent(name, answer)
+    """Returns a method like that of `silent` for a test of the network, during which time passes; its answer
+    is not known.
+    """
+    left_out = silent(name)
 
     def call(self: Any, *words: Any, **keys: Any) -> Any:
         pause()
-        return left_out(self, *words, **keys)
+        left_out(self, *words, **keys)
+        source = f"the result of {name}"
+        parts = isinstance(answer, list)
+        return unknown([unknown(one, source) for one in answer] if parts else answer, source)
+
+    return call
+
+
+def answered(name: str, answer: Any) -> Any:
+    """Returns a method that only asks the network, and whose answer is not known: like `answer`."""
+
+    def call(self: Any, *_words: Any, **_keys: Any) -> Any:
+        return unknown(answer, f"{self}.{name}")
 
     return call
 

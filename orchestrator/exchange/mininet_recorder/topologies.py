@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .functions import natural
 from .said import here
 from .stubs import Recorded
 
@@ -30,13 +31,13 @@ class Topo(Recorded):
         self.steps.append((name, args, keys, here()))
 
     def addHost(self, name: str, **params: Any) -> str:
-        """Records a host, with the defaults of `hopts`; returns its name."""
-        self._step("addHost", (name,), {**self.hopts, **params})
+        """Records a host, without parameters of its own with those of `hopts`; returns its name."""
+        self._step("addHost", (name,), params or dict(self.hopts))
         return name
 
     def addSwitch(self, name: str, **params: Any) -> str:
-        """Records a switch, with the defaults of `sopts`; returns its name."""
-        self._step("addSwitch", (name,), {**self.sopts, **params})
+        """Records a switch, without parameters of its own with those of `sopts`; returns its name."""
+        self._step("addSwitch", (name,), params or dict(self.sopts))
         return name
 
     def addNode(self, name: str, **params: Any) -> str:
@@ -46,12 +47,30 @@ class Topo(Recorded):
         )
 
     def addLink(self, node1: str, node2: str, port1: Any = None, port2: Any = None, **params: Any) -> Any:
-        """Records a link between two nodes, with the defaults of `lopts`; returns the number of steps so
-        far.
+        """Records a link between two nodes, without parameters of its own with those of `lopts`; returns the
+        number of steps so far. Ports without a number count from the number of the node's links on.
         """
-        keys = {**self.lopts, "port1": port1, "port2": port2, **params}
+        params.pop("key", None)
+        port1, port2 = self.addPort(node1, node2, port1, port2)
+        keys = {**(params or self.lopts), "port1": port1, "port2": port2}
         self._step("addLink", (node1, node2), keys)
         return len(self.steps)
+
+    def addPort(self, src: str, dst: str, sport: Any = None, dport: Any = None) -> tuple[int, int]:
+        """Returns the ports of a link, with the next ones for those without a number."""
+        taken = self.__dict__.setdefault("ports", {})
+        own, far = taken.setdefault(src, {}), taken.setdefault(dst, {})
+        sport = len(own) + self.isSwitch(src) if sport is None else sport
+        dport = len(far) + self.isSwitch(dst) if dport is None else dport
+        own[sport], far[dport] = (dst, dport), (src, sport)
+        return sport, dport
+
+    def port(self, src: str, dst: str) -> Any:
+        """Returns (port, port at the other end) of the link between two nodes, or a list for several."""
+        found = [
+            (sport, far[1]) for sport, far in self.__dict__.get("ports", {})[src].items() if far[0] == dst
+        ]
+        return found[0] if len(found) == 1 else found
 
     def _names(self, *steps: str) -> list[str]:
         return [args[0] for step, args, _, _ in self.steps if step in steps]
@@ -73,10 +92,14 @@ class Topo(Recorded):
 
     def links(self, sort: bool = False, withKeys: bool = False, withInfo: bool = False) -> list[Any]:
         """Returns the ends of each link so far in the order of the script, followed by its parameters if
-        `withInfo` is set. `sort` and `withKeys` have no effect.
+        `withInfo` is set; the key of `withKeys` is 0.
         """
         found = [(args, keys) for step, args, keys, _ in self.steps if step == "addLink"]
-        return [(*args, keys) if withInfo else args for args, keys in found]
+        found = sorted(found, key=lambda one: list(map(natural, one[0]))) if sort else found
+        keyed = [((*args, 0) if withKeys else args, keys) for args, keys in found]
+        return [(*args, keys) if withInfo else args for args, keys in keyed]
+
+    iterLinks = links
 
     def isSwitch(self, name: str) -> bool:
         """Returns whether the name is a switch's."""
@@ -97,6 +120,19 @@ class Topo(Recorded):
             if step == "addLink" and set(args) == {src, dst}:
                 return keys
         raise KeyError((src, dst))
+
+    def setNodeInfo(self, name: str, info: dict[str, Any]) -> None:
+        """Replaces the parameters of a node; KeyError for an unknown node."""
+        own = self.nodeInfo(name)
+        own.clear()
+        own.update(info)
+
+    def setlinkInfo(self, src: str, dst: str, info: dict[str, Any], key: Any = None) -> None:
+        """Replaces the parameters of the first link between two nodes but its ports; KeyError without one."""
+        own = self.linkInfo(src, dst)
+        ports = {key: own[key] for key in ("port1", "port2")}
+        own.clear()
+        own.update(info | ports)
 
 
 class SingleSwitchTopo(Topo):

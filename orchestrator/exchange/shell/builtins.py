@@ -17,13 +17,13 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 def _leave(shell: Interpreter, words: list[str], line: int, _stdin: str) -> Answer | None:
     """Follows `exit`, `return`, `break` and `continue`. `return` outside of a function and of a file that
-    another script reads is an error after which bash continues, and ends any other shell. In doubt, `exit`
-    and `return` are reported.
+    another script reads is an error after which bash continues, and ends any other shell. In doubt, they
+    are reported.
     """
     name, *rest = words
     if name == "return" and not shell.returnable and not shell.plain:
         return Answer(2)
-    if shell.doubtful and name in ("exit", "return"):
+    if shell.doubtful:
         shell.doubt(line, words)
     number = int(rest[0]) if rest and rest[0].isdigit() else None
     if name in ("break", "continue"):
@@ -31,7 +31,7 @@ def _leave(shell: Interpreter, words: list[str], line: int, _stdin: str) -> Answ
     raise LeaveError(name, Answer(shell.status if number is None else number))
 
 
-def _set(shell: Interpreter, words: list[str], _line: int, _stdin: str) -> Answer:
+def _set(shell: Interpreter, words: list[str], line: int, _stdin: str) -> Answer:
     """Follows `set`: `-e` and its long form, and new arguments; other options have no effect here."""
     rest = words[1:]
     while rest and rest[0][:1] in ("-", "+") and len(rest[0]) > 1:
@@ -39,7 +39,9 @@ def _set(shell: Interpreter, words: list[str], _line: int, _stdin: str) -> Answe
         if word == "--":
             break
         named = rest.pop(0) if word[1:].endswith("o") and rest else ""
-        if "e" in word[1:] or named == "errexit":
+        if ("e" in word[1:] or named == "errexit") and shell.doubtful:
+            shell.doubt(line, words)
+        elif "e" in word[1:] or named == "errexit":
             shell.stops_at_errors = word[0] == "-"
     if rest or "--" in words[1:]:
         shell.words.arguments[1:] = rest
@@ -58,7 +60,9 @@ def _trap(shell: Interpreter, words: list[str], line: int, _stdin: str) -> Answe
     """Keeps the text of a trap for the script's end, and reports traps of errors and of every command; other
     signals do not come.
     """
-    if len(words) > 2 and {"EXIT", "0"} & set(words[2:]):
+    if len(words) > 2 and {"EXIT", "0"} & set(words[2:]) and shell.doubtful:
+        shell.doubt(line, words)
+    elif len(words) > 2 and {"EXIT", "0"} & set(words[2:]):
         shell.at_exit = "" if words[1] == "-" else words[1]
     if len(words) > 2 and words[1] not in ("-", "") and {"ERR", "DEBUG", "RETURN"} & set(words[2:]):
         shell.doubt(line, words)
@@ -106,6 +110,25 @@ def _printf(shell: Interpreter, words: list[str], _line: int, stdin: str) -> Ans
     return Answer()
 
 
+def _hostname(shell: Interpreter, words: list[str], line: int, _stdin: str) -> Answer | None:
+    """Follows `hostname NAME`, which later calls of `hostname` print; None without a name."""
+    if len(words) != 2 or words[1].startswith("-"):
+        return None
+    if shell.doubtful:
+        shell.doubt(line, words)
+    shell.variables["HOSTNAME"] = words[1]
+    return Answer()
+
+
+def _expr(_shell: Interpreter, words: list[str], line: int, _stdin: str) -> Answer | None:
+    """Follows `expr A + B` of numbers, with `+`, `-`, `*`, `/` and `%`; None for other words."""
+    numbers = all(re.fullmatch(r"-?\d+", word) for word in words[1::2])
+    if len(words) != 4 or not numbers or words[2] not in ("+", "-", "*", "/", "%"):
+        return None
+    value = arithmetic(" ".join(words[1:]), {}, line)
+    return Answer(int(value == "0"), f"{value}\n") if known(value) else None
+
+
 def _unknown(shell: Interpreter, words: list[str], line: int, _stdin: str) -> Answer:
     """Makes the variables that `mapfile`, `readarray` and `getopts` set unknown, and reports the command."""
     for word in words[1:]:
@@ -117,6 +140,6 @@ def _unknown(shell: Interpreter, words: list[str], line: int, _stdin: str) -> An
 
 BUILTINS: dict[str, Builtin] = {
     "exit": _leave, "return": _leave, "break": _leave, "continue": _leave, "set": _set, "shift": _shift,
-    "trap": _trap, "let": _let, "read": _read, "printf": _printf, "mapfile": _unknown, "readarray": _unknown,
-    "getopts": _unknown,
+    "hostname": _hostname, "expr": _expr, "trap": _trap, "let": _let, "read": _read, "printf": _printf,
+    "mapfile": _unknown, "readarray": _unknown, "getopts": _unknown,
 }  # fmt: skip

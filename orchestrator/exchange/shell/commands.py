@@ -66,6 +66,11 @@ def call(shell: Interpreter, words: list[str], line: int, stdin: str) -> Answer:
         if name == "exec":
             raise LeaveError("exit", done)
         return done
+    if name in shell.functions and name in shell.uncertain:
+        shell.doubt(line, words)
+        with shell.in_doubt():
+            _function(shell, name, words)
+        return NOT_KNOWN
     if name in shell.functions:
         return _function(shell, name, words)
     if name in SHELLS and (rest or stdin) and (answer := _shell(shell, name, rest, line, stdin)) is not None:
@@ -81,6 +86,10 @@ def call(shell: Interpreter, words: list[str], line: int, stdin: str) -> Answer:
     if name in ("test", "[", "[["):
         inner = rest[:-1] if name != "test" and rest[-1:] in (["]"], ["]]"]) else rest
         return status_of(file_test(shell, inner) if inner[:1] and inner[0] in FILE_TESTS else test(inner))
+    if shell.doubtful and name == "tee":
+        for place in (one for one in rest if not one.startswith("-")):
+            write(shell, place, ">", Answer(0, stdin), line)
+        return NOT_KNOWN
     if (answer := program(words, stdin, shell.variables, shell.files)) is not None:
         shell.paused = shell.paused or (name.rpartition("/")[2] == "sleep" and not shell.doubtful)
         return answer
@@ -254,6 +263,7 @@ def define(shell: Interpreter, node: Node) -> Answer:
     name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
     if name is not None and body is not None:
         shell.functions[text_of(name)] = body
+        shell.uncertain.discard(text_of(name))
     return Answer()
 
 

@@ -48,6 +48,7 @@ class Interpreter:
         self.words = Expansion(self.variables, self._output)
         self.words.plain = lambda: self.plain
         self.functions: dict[str, Node] = {}
+        self.uncertain: set[str] = set()  # names of functions whose body is not known
         self.status: int | None = 0
         self.variables.setdefault("?", "0")
         self._steps = self._depth = 0
@@ -168,10 +169,12 @@ class Interpreter:
 
     @contextmanager
     def in_doubt(self) -> Iterator[None]:
-        """Marks commands in the block as possibly not run: they have no effect, and variables that they set
-        become unknown. Suppresses a LeaveError, which ends the block.
+        """Marks commands in the block as possibly not run: they have no effect, and variables and arguments
+        that they set become unknown, and functions that they define uncertain. Suppresses a LeaveError, which
+        ends the block.
         """
         was, before = self.doubtful, dict(self.variables)
+        arguments, functions = list(self.words.arguments), dict(self.functions)
         self.doubtful = True
         try:
             yield
@@ -179,6 +182,11 @@ class Interpreter:
             pass  # skips the rest of this branch; the commands behind it count as run
         finally:
             self.doubtful = was
+            if self.words.arguments != arguments:
+                self.words.arguments[:] = [arguments[0], *[UNKNOWN] * len(arguments[1:])]
+            self.uncertain |= {
+                name for name, body in self.functions.items() if functions.get(name) is not body
+            }
             for name in self.variables.keys() | before.keys():
                 if self.variables.get(name) != before.get(name):
                     self.variables[name] = UNKNOWN

@@ -110,6 +110,7 @@ ROWS = {
         said('"ip addr add 10.1.0.1/24 dev eth1"', '"ip addr add 10.1.0.1/24 dev eth1 && touch /x"'),
     ],
     "`stages` otherwise": [
+        said(*key("stages: {configure: {exec: {on-exit: [touch /x]}}}")), said(*key("stages: {configure: {exec: [touch]}}")), said(*key("stages: [x]")),
         said(*key("stages: {create: {wait-for: [{node: a, stage: create}]}}")),
         said(*key("stages: {create: {exec: [{command: touch /x, target: host}]}}")),
         said(*key("stages: {exit: {exec: [{command: ip link set eth1 down}]}}")),
@@ -144,7 +145,17 @@ ROWS = {
         refused(*key('network-mode: "container:a"')), refused(*key("network-mode: host")),
         refused("name: lab", "name: {{ .Name }}"), refused("name: lab", "name: lab{{ if }}"),
     ],
+    "`startup-config` and `binds` of a node": [
+        said(*key("startup-config: r.conf")), said(*key('binds: ["up.sh:/up.sh"]')), said(*key('binds: ["nosuch.sh:/up.sh"]')),
+        said(*key('binds: ["nosuch.sh:/up.sh"]'), key('binds: ["up.sh:/up.sh"]')[1]), said(*key("group: nosuch")),
+    ],
+    "items of `exec` and `binds`": [
+        refused('"ip addr add 10.1.0.1/24 dev eth1"', '"ip addr add 10.1.0.1/24 dev eth1", {tc qdisc: netem}'),
+        refused('d: {exec: ["ip link set eth1 up"]}', 'd: {exec: [{ip link: up}]}'),
+        refused(*key("binds: [{a: b}]")),
+    ],
     "other commands, `image`": [
+        said('"ip addr add 10.1.0.1/24 dev eth1"', '"ip addr add 10.1.0.1/24 dev eth1", "ethtool -s eth1 speed 10"'),
         *(said(*key(text)) for text in (
             "image: alpine", 'ports: ["80:80"]', "entrypoint: /x", "cmd: sleep", 'volumes: ["v:/v"]', "env-files: [x.env]",
             "healthcheck: {test: [CMD, true]}", "cpu-set: 0-1", "startup-delay: 5", "runtime: podman", "user: root",

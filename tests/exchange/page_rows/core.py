@@ -76,6 +76,8 @@ ROWS = {
     "`wireless` options, `server`": [
         said('type="HUB"></network>', 'type="HUB"><wireless><configuration name="bandwidth" value="5"/></wireless></network>'),
         *(said('name="n5" type', f'name="n5" {key}="x" type') for key in ("server", "compose")), said('name="hub" type', 'name="hub" server="x" type'),
+        *(said('name="hub" type', f'name="hub" {key}="x" type') for key in ("model", "mobility", "grekey")), said('ip4="10.0.1.21"', 'nem="3" ip4="10.0.1.21"'),
+        said('<link node1="4" node2="5">', '<link x="4" node1="4" node2="5">'), said('name="n5" type', 'name="n5" x="y" type'),
     ],
     "other services, hooks, images": [
         said("<!--n1-->", '<service name="DHCP"/>'), said("<!--n1-->", '<service name="SSH"/>'), said(MORE, '<session_hooks><hook name="a.sh" state="4">x</hook></session_hooks>'),

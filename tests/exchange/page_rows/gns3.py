@@ -80,7 +80,8 @@ ROWS = {
         *(said(CARDS, f'{CARDS}, "{key}": {value}') for key, value in (
             ("environment", '"A=1"'), ("extra_hosts", '"www:10.5.0.7"'), ("extra_volumes", '["/data"]'), ("mac_address", '"02:00:00:00:00:09"'),
             ("custom_adapters", '[{"x": 1}]'))),
-        said(FILTERS, f'{FILTERS}, "bpf": ["icmp"]'), said(FILTERS, f'{FILTERS}, "frequency_drop": [9]'), silent(MORE, '"drawings": [{"svg": "x"}]'),
+        said('"revision": 9', '"revision": 9, "variables": [{"name": "A", "value": "1"}]'), said('"suspend": false', '"suspend": false, "x": 1'),
+        said('"node_id": "pc1",', '"node_id": "pc1", "zz": 1,'), said(FILTERS, f'{FILTERS}, "bpf": ["icmp"]'), said(FILTERS, f'{FILTERS}, "frequency_drop": [9]'), silent(MORE, '"drawings": [{"svg": "x"}]'),
         network('"suspend": false', '"suspend": true'), network(PC1, PC1.replace("vpcs", "cloud")), network(PC1, PC1.replace("vpcs", "nat")),
     ],
     "`dynamips`, `iou`": [

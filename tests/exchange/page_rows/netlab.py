@@ -110,6 +110,7 @@ ROWS = {
     ],
     "`prefix` as `false` or `true`": [
         both("prefix: 10.3.0.0/24", "prefix: false"), both("prefix: 10.3.0.0/24", "prefix: {ipv4: true}"), both("prefix: 10.3.0.0/24", "prefix: true"),
+        both("prefix: 10.3.0.0/24", "prefix: {allocation: id_based}"), said("#file", "prefix: {x: {ipv4: 10.5.0.0/16}}"),
         said(*of_interface("ipv4: true")), said(*of_interface("ipv4: false")),
     ],
     "`mtu` of an interface, link, node": [
@@ -143,7 +144,7 @@ ROWS = {
         silent("message: hello", "message: bye"), silent("#file", "provider: clab"), silent("#file", 'version: ">1"'), silent(*link("name: core")), silent(*link("linkindex: 9")),
     ],
     "links of type `loopback`": [
-        *(refused(*link(f"type: {word}")) for word in ("loopback", "tunnel", "lag")), refused("[ospf, bgp]", "[isis]"), refused("#file", "vlans: {red: }"), refused("#file", "vrfs: {red: }"),
+        *(refused("#groups", f"g: {{type: {word}, members: [red]}}") for word in ("vlan", "vrf")), *(refused(*link(f"type: {word}")) for word in ("loopback", "tunnel", "lag")), refused("[ospf, bgp]", "[isis]"), refused("#file", "vlans: {red: }"), refused("#file", "vrfs: {red: }"),
         refused("#file", "plugin: [fabric]"), refused("#file", "_include: [x]"), refused("#file", "components: {x: {}}"), refused(*link("type: vlan_member")), refused("#groups", "g: {members: [g]}"), refused(*link("vlan.access: red")), refused("device: linux", "device: eos"), refused("- r1-r2", "- r1-r9"),
     ],
 }  # fmt: skip

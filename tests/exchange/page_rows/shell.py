@@ -72,7 +72,8 @@ ROWS = {
         run(f"for i in {{1..3}}; do {ADDRESS.format('$i')}; done", f"for i in {{2..3}}; do {ADDRESS.format('$i')}; done"),
         run(f"sh <<E\n{ONE}\nE", f"sh <<E\n{THREE}\nE"), run(f"echo '{ONE}' | sh", f"echo '{THREE}' | sh"),
     ],
-    "`hostname`, `echo`": [
+    "`hostname`, also with a new name": [
+        run(f"hostname x\n[ $(hostname) = x ] && {ONE}", f"hostname y\n[ $(hostname) = x ] && {ONE}"), value("true => $(expr 0 + @)", "1", "3"),
         run(f'[ "$(hostname)" = a ] && {ONE}', f'[ "$(hostname)" = b ] && {ONE}'),
         value("true => $(echo @)", "1", "3"), value("true => $(printf %d @)", "1", "3"),
         value("for i in $(seq 1 @); do :; done => $i", "1", "3"),
@@ -81,7 +82,12 @@ ROWS = {
         run(f"test 1 = 1 && {ONE}", f"test 1 = 2 && {ONE}"), run(f"[ 1 -lt 2 ] && {ONE}", f"[ 2 -lt 1 ] && {ONE}"),
         run(f"[[ ab == a* ]] && {ONE}", f"[[ ab == b* ]] && {ONE}"),
     ],
+    "`ethtool` that sets more": [
+        left("ethtool -s eth0 speed 10"), left("ip link set dev eth0 mtu 1400 nosuch"), left("ifconfig eth0 mtu 1400 nosuch"),
+    ],
     "a condition that needs a running machine": [
+        left("f() { :; }; [ -f FILE ] && f() { ip link set eth0 down; }; f"), left("[ -f FILE ] && trap 'ip link set eth0 down' EXIT"),
+        left("[ -f FILE ] && echo ip link set eth0 down | tee /x.sh; sh /x.sh"),
         left(f"if ping -c 1 10.1.0.2; then {ONE}; else {THREE}; fi"), left(f"if ip link show eth1; then {ONE}; fi"),
         left(f"if [ -f /etc/x ]; then {ONE}; fi"), left(f"for f in /etc/*; do {ONE}; done"),
     ],
