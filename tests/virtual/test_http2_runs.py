@@ -69,7 +69,7 @@ run: {hold: 3 s}
 
 def test_every_request_is_accounted_for_and_captures_show_the_same(place: Place) -> None:
     (place.cwd / "second.yaml").write_text(FILE)
-    run = place.run("--lab", "second", file="second.yaml")
+    run = place.run("--lab", "second", seed=1, file="second.yaml")
     table = pl.read_parquet(run.run_dir / "messages.parquet")
     of = {str(name[0]): group for name, group in table.group_by("class")}
     assert {name: group.height > 20 for name, group in of.items()} == {
@@ -92,6 +92,8 @@ def test_every_request_is_accounted_for_and_captures_show_the_same(place: Place)
     done = place.vnet("report", str(run.run_dir))
     assert done.returncode == 0, done.stderr
     rows = json.loads((run.run_dir / "summary.json").read_text())
+    unfollowed = [row["value"] for row in rows if row["name"] == "app_unfollowed"]
+    assert set(unfollowed) == {0}, "also where the connection's first packet was sent again"
     (answered,) = (row for row in rows if row["name"] == "app_status_2xx" and row["protocol"] == "http2")
     assert clear - 10 <= answered["value"] <= clear, "all but those of the ramp, before the hold"
 
