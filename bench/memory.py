@@ -3,7 +3,8 @@ orchestrator/plan/predict.py.
 
 Idle nodes: PSS of their agents, and the kernel's memory for them (namespaces, interfaces, stacks, page
 tables), taken as the growth of the machine's unreclaimable memory, which other work also changes. Under load:
-PSS of client nodes, broker, tcpdump, lab process, launcher and `vnet run` in the hold of `mqtt.yaml`.
+PSS of client nodes, broker, tcpdump, lab process, launcher and `vnet run` in the hold of `mqtt.yaml`, and of
+client nodes in that of `http.yaml`, with HTTP/1.1 and HTTP/2.
 """
 
 from __future__ import annotations
@@ -100,6 +101,21 @@ def loaded(clients: int) -> Sizes:
     return found
 
 
+def http_client(clients: int, version: str) -> float:
+    """Returns the mean PSS in bytes of the agents of HTTP clients in the hold, after several requests."""
+    lab = f"memory-{os.getpid()}"
+    run = [str(VNET), "run", str(BENCH / "http.yaml"), "--kernel", "host", "--lab", lab, "--json", "--raw"]
+    run += ["-p", f"clients={clients}", "-p", f"version={version}"]
+    with tempfile.TemporaryDirectory() as out:
+        process = subprocess.Popen([*run, "--results", out], stdout=subprocess.DEVNULL)
+        wait_for_hold(process, Path(out))
+        time.sleep(5)
+        found = mean(pss_bytes(pid for name, pid in agents(lab).items() if name.startswith("client")))
+        if process.wait():
+            raise SystemExit(f"memory.py: vnet run ended with status {process.returncode}")
+    return found
+
+
 def consumer(model: str) -> float:
     """Returns the mean PSS in bytes of the agents that have loaded libzmq and received two updates."""
     lab = f"memory-{os.getpid()}"
@@ -128,12 +144,17 @@ def main() -> None:
     from orchestrator.software.mqtt.kind import MEMORY_AT_BROKER_BYTES
 
     empty, many = idle(IDLE), loaded(MANY)
+    web = {version: http_client(MANY, version) for version in ("1.1", "2")}
     print(f"memory.py: {IDLE} idle: {empty}; {MANY} clients: {many}", file=sys.stderr)
     reckoned = MEMORY_BYTES + MANY * MEMORY_AT_BROKER_BYTES
     libzmq = {model: consumer(model) for model in MODELS}
     node = empty["kernel"] + many["client"]
     rows = [
         row("PSS of a client's agent", many["client"], "0.3 MB allowed", 300_000),
+        *(
+            row(f"PSS of an HTTP/{version} client's agent", pss, "0.3 MB allowed", 300_000)
+            for version, pss in web.items()
+        ),
         *(
             row(f"PSS of a consumer's agent with libzmq ({model})", pss, "6 MB allowed", 6e6)
             for model, pss in libzmq.items()

@@ -20,7 +20,7 @@ declare -A sets=(
   [middleware]="maven openjdk-17-jdk-headless openjdk-17-jre-headless mosquitto nats-server prosody"
   [brokers]="nodejs npm python3 python3-pip maven openjdk-17-jre-headless dpkg-dev gcc libc6-dev make libssl-dev" # beside go and cargo, which Debian 12 has too old
   [slurm]="munge slurmctld slurmd slurm-client iproute2 util-linux"
-  [services]="nginx-light postgresql redis-server wrk" # docs/how-to/nginx-postgresql-redis.md
+  [services]="nginx-light postgresql redis-server wrk python3-grpcio wireguard-go wireguard-tools nghttp2-client apache2-utils hey fio" # docs/how-to: nginx-postgresql-redis, grpc, wireguard
   [kernel]="gcc-12 libc6-dev libelf-dev make flex bison bc xz-utils patch"
 )
 

@@ -25,6 +25,7 @@ from orchestrator.plan.graph import GraphError, graph
 from orchestrator.run.directories import RunError
 from orchestrator.run.follow import Followed, follow
 from orchestrator.run.identity import complete_manifest, record_hashes
+from orchestrator.run.located import Places
 from orchestrator.run.prepare import Prepared, with_images
 from orchestrator.run.teardown import take_down, tear_down
 
@@ -69,7 +70,8 @@ def execute(
         drawing.start()  # started only now: the kernel may fork, and a thread could hold a lock then
         return handle
 
-    followed = follow(start, observe, until, beside)
+    places = Places(prepared)
+    followed = follow(start, places.observing(observe), until, beside)
     tear_down(prepared.state_dir, run_dir, followed, observe, ended=_has_ended(run_dir))
     drawing.join()
     found = close(prepared, run_dir, settle(run_dir, manifest.load(run_dir), followed))
@@ -78,7 +80,7 @@ def execute(
         written = _evaluated(run_dir, found, followed.failure, observe, page=page)
     if prepared.time == "virtual":
         record_hashes(run_dir)
-    return outcome(run_dir, manifest.load(run_dir), written)
+    return outcome(run_dir, manifest.load(run_dir), written, places)
 
 
 def _has_ended(run_dir: Path) -> bool:
@@ -126,7 +128,9 @@ def bring_up(prepared: Prepared, run_dir: Path, observe: Observe) -> Followed:
     """
     launch = _launch(prepared, run_dir, scenario=False)
     _drawing(prepared.plan, run_dir).start()
-    followed = follow(partial(prepared.kernel.start, launch), observe, scenario_over)
+    places = Places(prepared)
+    followed = follow(partial(prepared.kernel.start, launch), places.observing(observe), scenario_over)
+    followed.errors = tuple(map(places.text, followed.errors))
     if followed.killed:
         take_down(prepared.state_dir.name, politely=False)
     if followed.last is None and not followed.errors:
@@ -222,14 +226,14 @@ def measured(run_dir: Path, found: Manifest) -> bool:
     return bool(found.t0_ns) and (run_dir / "plan.json").exists()
 
 
-def outcome(run_dir: Path, found: Manifest, page: Path | None) -> Outcome:
+def outcome(run_dir: Path, found: Manifest, page: Path | None, places: Places) -> Outcome:
     """Reads the outcome of a run from its manifest, with the warnings that the reduction added."""
     return Outcome(
         run_dir,
         found.state,
         found.suspect,
-        found.error,
-        tuple(found.warnings),
+        places.text(found.error) if found.error else found.error,
+        tuple({**one, "text": places.text(str(one.get("text", "")))} for one in found.warnings),
         page,
         found.ended_by == "watchdog",
     )

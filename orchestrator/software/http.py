@@ -1,5 +1,5 @@
-"""Defines the keys of the agent's HTTP/1.1, and checks and plans it: requests on kept connections or on a
-connection each, in the clear or by TLS, and a server that answers them.
+"""Defines the keys of the agent's HTTP/1.1 and HTTP/2, and checks and plans it: requests on kept connections
+or on a connection each, in the clear or by TLS, and a server that answers them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from .tls.lab import server_identity, trusted
 PATTERNS = ("request",)
 LARGEST_BYTES = 1 << 20
 MOST_CONNECTIONS = 1000
+MOST_STREAMS = 1000  # the agent's server takes as many
 GUARANTEE = Guarantee(
     "HTTP",
     "HTTP: a request that has left is not sent again, so no request arrives twice",
@@ -32,6 +33,7 @@ GUARANTEE = Guarantee(
     while_session=True,
 )
 _CONNECTION_PACKETS = 8  # packets of the TCP handshake and end, with their acknowledgements
+_HTTP2_PACKETS = 6  # packets more, with both sides' settings and windows
 # bytes of the heads, without path and host, which are counted separately
 _REQUEST_BYTES, _ANSWER_BYTES = 130, 90
 # packets and bytes of the TLS handshake, for a chain of one certificate with an Ed25519 key
@@ -64,19 +66,38 @@ HttpTlsKey = Annotated[
 ]
 
 
+HttpVersion = Annotated[
+    Literal["1.1", "2"],
+    BeforeValidator(
+        lambda value: str(value) if type(value) in (int, float) else value,
+        json_schema_input_type=Literal["1.1", "2", 2] | float,
+    ),
+]
+
+
 class HttpOptions(peers.MarkedPeer):
-    """HTTP/1.1, spoken by the node's agent, every request accounted for."""
+    """HTTP/1.1 or HTTP/2, spoken by the node's agent, every request accounted for."""
 
     tls: HttpTlsKey = None
     request: Request | None = Field(None, description="Requests that each server answers.")
     path: str = Field(
         "/", pattern=r"^/[!-~]*$", max_length=1000, description="Path of the requests, with its query."
     )
+    version: HttpVersion = Field(
+        "1.1",
+        description="Sending side: version of HTTP; 2 in the clear begins without an upgrade (prior "
+        "knowledge), with TLS by ALPN. A server speaks both.",
+    )
     connections: Positive = Field(
         1,
         le=MOST_CONNECTIONS,
-        description="Connections to each server, each with one request at a time; a further one opens when "
-        "all others wait for answers.",
+        description="Connections to each server, each with one request at a time, with HTTP/2 `streams`; a "
+        "further one opens when all others wait for answers.",
+    )
+    streams: Positive = Field(
+        100,
+        le=MOST_STREAMS,
+        description="HTTP/2: requests on a connection that may wait for their answers at once.",
     )
     keep_alive: bool = Field(
         True, description="Keep a connection for further requests; no: one request each."
@@ -95,7 +116,7 @@ class Http(Base):
     http: HttpOptions = Field(description="The side.")
 
 
-_OF_SENDER = ("path", "connections", "keep_alive", "reconnect", "queue")
+_OF_SENDER = ("path", "version", "connections", "streams", "keep_alive", "reconnect", "queue")
 
 
 def _check(report: Checks, here: Here, model: Http) -> None:
@@ -111,6 +132,9 @@ def _check(report: Checks, here: Here, model: Http) -> None:
         _check_tls(report, options, options.tls, (*path, "tls"))
     if options.to is not None:
         _check_both_ends(report, options, path)
+        if "streams" in options.model_fields_set and options.version != "2":
+            rule = "belongs to HTTP/2; a connection of HTTP/1.1 carries one request at a time"
+            report.add((*path, "streams"), None, rule, 'write `version: "2"`, or more `connections`')
 
 
 def _check_tls(report: Checks, options: HttpOptions, tls: HttpTls, path: tuple[str | int, ...]) -> None:
@@ -170,6 +194,9 @@ def _spec(scene: Scene, placed: Placed, to: Sequence[peers.Target]) -> dict[str,
             "inflight": 1,
             "connections": options.connections,
         }
+        if options.version == "2":
+            spec["http"]["version"] = 2
+            spec["inflight"] = options.streams
     if options.tls is not None and options.listen is not None:
         own = server_identity(scene, placed.node, options.tls)
         spec["accept_tls"] = {"cert": own.certificate, "key": own.key}
@@ -198,7 +225,10 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
     count = spec["connections"]
     many = f", {count} connections" if count > 1 else ""
     each = "" if spec["http"]["keep_alive"] else ", a connection a request"
-    return "; ".join([f"HTTP{tls}{many}{each}", *(flow_words(flow, rate_words(flow)) for flow in sent)])
+    version = "/2" * (spec["http"].get("version") == 2)
+    return "; ".join(
+        [f"HTTP{version}{tls}{many}{each}", *(flow_words(flow, rate_words(flow)) for flow in sent)]
+    )
 
 
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
@@ -221,7 +251,8 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
             count = each * -(-whole // TCP_SEGMENT_BYTES)
             length = TCP_HEADERS_BYTES + min(whole, TCP_SEGMENT_BYTES)
             packets += [(count, length), (count, TCP_HEADERS_BYTES)]
-    packets.append((opened * _CONNECTION_PACKETS, TCP_HEADERS_BYTES))
+    more = _HTTP2_PACKETS if spec["http"].get("version") == 2 else 0
+    packets.append((opened * (_CONNECTION_PACKETS + more), TCP_HEADERS_BYTES))
     if tls:
         packets.append((opened * _TLS_PACKETS, TCP_HEADERS_BYTES + _TLS_BYTES // _TLS_PACKETS))
     files = {"server": spec["connections"]}

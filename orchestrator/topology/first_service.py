@@ -28,6 +28,7 @@ class Service:
 
 def service_topology(asked: Service) -> str:
     """Returns the text of the topology file, unchecked."""
+    network = network_words(asked.network)
     lines = [
         f"# vnet run {asked.name}.yaml --time virtual; vnet explain KEY says what a key means.",
         f"name: {asked.name}",
@@ -47,7 +48,7 @@ def service_topology(asked: Service) -> str:
         "nodes:",
         "  server:",
         "    segment: centre",
-        "    mounts: {copy: [/etc, /var]}  # writable for the service, dropped at the end",
+        "    mounts: {copy: [/etc, /var, /run]}  # writable for the service, dropped at the end",
         "    software:",
         "      service:",
         f"        command: {json.dumps(asked.command, ensure_ascii=False)}",
@@ -70,19 +71,23 @@ def service_topology(asked: Service) -> str:
         *_indented(CLIENT.read_text(encoding="utf-8"), 12),
         "",
         "links:  # what the network does to packets, one way; vnet profiles lists named ones",
-        f"  way: {{between: [field, centre], both: {{{network_words(asked.network)}}}}}",
+        f"  way: {{between: [field, centre], both: {{{network}}}}}",
         "",
         "captures:",
         "  server: {at: node server}",
         "",
-        "timeline:",
-        "  - {at: hold + 5 s, impair: way, both: {loss: 5 %}, for: 5 s, label: worse}",
+        "timeline:  # an event replaces the whole impairment, so it names the network again",
+        f"  - {{at: hold + 5 s, impair: way, both: {{{network}, loss: 5 %}}, for: 5 s, label: worse}}",
         "",
         "expect:  # of each client; change the bounds to yours",
         '  - "program_latency_p99 < 3 s"',
         '  - "program_status_5xx < 1"  # 504: no answer came',
         "",
-        'run: {connect_interval: 100 ms, hold: "${hold}", drain: 5 s}',
+        "run:",
+        "  connect_interval: 100 ms",
+        '  hold: "${hold}"',
+        "  drain: 5 s",
+        "  on_node_failure: continue  # other figures stay if the service never listens, or crashes",
     ]
     return "\n".join(lines) + "\n"
 

@@ -46,7 +46,8 @@ class Mounts(Base):
         default_factory=list,
         alias="copy",
         description="/etc, /var or directories below them, of which each node has a writable copy, dropped "
-        "at the end.",
+        "at the end. With /run, the node's own /run, which is writable anyway, has the empty directories "
+        "that the machine's packages declare there (tmpfiles.d, RuntimeDirectory).",
     )
 
     @property

@@ -135,6 +135,8 @@ def test_a_service_of_ones_own_needs_no_questions(vnet: CommandLine) -> None:
     planned = json.loads(vnet("plan", "mine.yaml", "--json").stdout)
     server = next(node for node in planned["nodes"] if node["name"] == "server")
     assert server["software"][0]["process"]["argv"] == ["sh", "-c", command]
+    assert server["mounts_copy"] == ["/etc", "/var", "/run"] and planned["on_node_failure"] == "continue"
+    assert "impair: way, both: {profile: lte, loss: 5 %}" in (vnet.cwd / "mine.yaml").read_text()
     client = next(node for node in planned["nodes"] if node["name"] == "client1")
     assert 'http_client.py "http://10.50.0.1:8000/"' in client["software"][0]["process"]["argv"][-1]
     assert "exists already" in vnet("new", "--service", "x", "--name", "mine", status=2).stderr

@@ -25,7 +25,13 @@ STEPS = sorted((ROOT / "docs/tutorial").glob("[1-9]-*.md"))
 GUIDES = [page for page in sorted((ROOT / "docs/how-to").glob("*.md")) if "```console\n" in page.read_text()]
 LONG = {"regression-in-ci"}  # minutes
 # Programs that a page needs beside vNET: `make test` installs them where it may (images/packages.sh).
-NEEDED = {"nginx-postgresql-redis": ("nginx", "wrk", "redis-server", "/usr/lib/postgresql/15/bin/postgres")}
+NEEDED = {
+    "nginx-postgresql-redis": ("nginx", "wrk", "redis-server", "/usr/lib/postgresql/15/bin/postgres"),
+    "go-rust-node-java-python": ("go", "rustc", "node", "javac", "jar"),
+    "grpc": ("/usr/share/doc/python3-grpcio",),
+    "wireguard": ("wireguard-go", "wg", "iperf3"),
+}
+AIOQUIC = "aioquic==1.2.0"  # what the page `quic` installs from PyPI
 PAGES = [
     pytest.param(page, marks=pytest.mark.sweep if page.stem in LONG else (), id=page.stem)
     for page in [*STEPS, *GUIDES]
@@ -64,12 +70,24 @@ def typed(command: str, wanted: str, place: Path, environment: dict[str, str]) -
     assert same or not wanted, f"$ {command}\nthe page:\n{wanted}\nsaid:\n{said}"
 
 
+def _is_there(name: str) -> bool:
+    return Path(name).exists() if name.startswith("/") else shutil.which(name) is not None
+
+
+def _fetched(package: str, place: Path) -> bool:
+    """Returns whether the package's wheel could be fetched, by the Python that the page uses."""
+    fetch = ("-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(place), package)
+    return subprocess.run([sys.executable, *fetch], capture_output=True, check=False).returncode == 0
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, reader: dict[str, str]) -> None:
     if why := kernel_missing():
         pytest.skip(why)
-    if missing := [program for program in NEEDED.get(page.stem, ()) if shutil.which(program) is None]:
+    if missing := [name for name in NEEDED.get(page.stem, ()) if not _is_there(name)]:
         pytest.skip(f"{missing[0]} is not installed; images/packages.sh services")
+    if page.stem == "quic" and not _fetched(AIOQUIC, tmp_path / "wheels"):
+        pytest.skip("PyPI is not reached")
     for language, title, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         if title:
             (tmp_path / title).write_text(text)

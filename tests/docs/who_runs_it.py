@@ -46,6 +46,7 @@ NOT_RUN: dict[str, str] = {
     r"^doctor$": "judges the machine, and fails where something is missing: tests/doctor",
     r"^calibrate": "two minutes of an idle machine: tests/calibrate",
     r"results/control$": "runs of the reader's: tests/cli/test_control_run.py",
+    r"^run mine\.yaml": "test_tutorial.py runs pages of services, bench/first_page.py this line",
     r"^run meters\.yaml": "test_readme.py runs it, with README's file",
 }
 

@@ -141,3 +141,14 @@ def test_it_is_refused_before_anything_is_made(
     with pytest.raises(TopologyError, match=r"nodes\.a\.mounts\.write: .*a lab kernel has a /tmp of its own"):
         prepare.prepare(Request(file, {}), below_tmp / "results")
     assert sorted(path.name for path in below_tmp.iterdir()) == ["x"]
+
+
+@pytest.mark.parametrize("kernel", ["host", "uml"])
+def test_a_node_may_copy_run_itself_and_nothing_below_it(tmp_path: Path, kernel: str) -> None:
+    assert found(tmp_path, ", mounts: {copy: [/etc, /var, /run]}", kernel) == []
+    with pytest.raises(
+        TopologyError, match=r'mounts\.copy\[0\]: "/run/lock": is neither /run nor below /etc or'
+    ):
+        found(tmp_path, ", mounts: {copy: [/run/lock]}", kernel)
+    with pytest.raises(TopologyError, match="is made anew for each node"):
+        found(tmp_path, ", mounts: {read: [/run]}", kernel)

@@ -48,6 +48,15 @@ def test_the_agent_gets_the_settings_of_the_requests() -> None:
     assert (client.role, server.role) == ("client", "server") and "tls" not in client.spec
 
 
+def test_http2_has_streams_and_its_version_in_the_specification() -> None:
+    server, client = sides(planned(ASK.replace("server,", "server, version: 2, streams: 7, connections: 2,")))
+    assert client.spec["http"] == {"path": "/", "keep_alive": True, "version": 2}
+    assert (client.spec["connections"], client.spec["inflight"]) == (2, 7)
+    assert server.spec["http"] == {"path": "/", "keep_alive": True}
+    first = sides(planned(ASK.replace("server,", "server, version: 1.1,")))[1]
+    assert "version" not in first.spec["http"] and first.spec["inflight"] == 1
+
+
 def test_a_request_arrives_once_and_may_be_lost() -> None:
     (flow,) = planned().flows
     guarantee = flow.deliveries[0].guarantee
@@ -68,6 +77,10 @@ def test_both_sides_get_certificates_of_the_lab() -> None:
     [
         ("http: {listen: 80, path: /a}", ".path", "does not belong to the side that listens"),
         ("http: {listen: 80, tls: {server_name: a}}", ".tls.server_name", "to the side that listens"),
+        (ASK.replace("server,", "server, version: 3,"), ".version", "1.1"),
+        (ASK.replace("server,", "server, streams: 7,"), ".streams", "belongs to HTTP/2"),
+        (ASK.replace("server,", "server, version: 2, streams: 1001,"), ".streams", "at most 1000"),
+        ("http: {listen: 80, version: 2}", ".version", "does not belong to the side that listens"),
         ("http: {to: server}", "", "says to whom, but not what it sends"),
         ("http: {to: server, push: {size: 100 B, rate: 1 /s}}", ".push", "is not a key here"),
         (ASK.replace("server,", "server, path: a b,"), ".path", "/"),

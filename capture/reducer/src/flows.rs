@@ -289,7 +289,10 @@ impl Flow {
             return;
         };
         let syn = packet.flags & SYN != 0;
-        if !self.begun && packet.payload_len > 0 {
+        // The first bytes show the protocol, and may come after later ones that overtook them.
+        let begins = |base: u32| packet.seq.wrapping_add(u32::from(syn)) == base.wrapping_add(1);
+        let first = self.sides[side].base_seq.is_none_or(begins);
+        if !self.begun && packet.payload_len > 0 && first {
             self.begun = true;
             let shown = self.app.map(|app| dissect::shown_by(app, packet.payload));
             if shown != self.app

@@ -11,6 +11,7 @@ ONLY_VM = ("memory", "disk", "vcpus", "boot_within", "cloud_init")
 TINY = "builtin-tiny"
 FRESH = ("/dev", "/run", "/tmp", "/var/tmp")
 COPIED = ("/etc", "/var")
+RUN = "/run"  # every node has its own; a copy has the directories that packages declare there
 NEVER_WRITTEN = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/sbin", "/usr")
 OF_LIGHT = {
     "process_limit": "leave it out",
@@ -103,10 +104,12 @@ def _unusable(mode: str, path: str) -> str:
     parts = path.split("/")
     if not path.startswith("/") or "\0" in path or {"", ".", ".."} & set(parts[1:]):
         return "is not an absolute path without . and .. in it"
+    if mode == "copy" and path == RUN:
+        return ""
     if f"/{parts[1]}" in ("/proc", "/sys") or path in FRESH:
         return "is made anew for each node"
     if mode == "copy" and f"/{parts[1]}" not in COPIED:
-        return f"is not below {' or '.join(COPIED)}, of which nodes can have copies"
+        return f"is neither {RUN} nor below {' or '.join(COPIED)}, of which nodes can have copies"
     if mode == "write" and (len(parts) == 2 or f"/{parts[1]}" in NEVER_WRITTEN):
         return "belongs to the machine's system, which no node writes"
     return ""

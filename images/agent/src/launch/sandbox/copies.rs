@@ -4,6 +4,7 @@
 //! An overlay shows the files of its lower layer, and not what is mounted on them. So the mounts below the
 //! directory, among them the covers of secret files, are attached again on the overlay.
 
+use super::run_directories::RUN;
 use super::{hidden, paths, tree};
 use crate::os::Res;
 use crate::proto::Mounts;
@@ -30,7 +31,7 @@ pub struct Taken<'a> {
 /// Checks the directories of `mounts.copy`: an error for one that is no directory of the host, or if the
 /// kernel has no seccomp filters, without which a node's root could unmount the covers of secret files.
 pub fn check(mounts: &Mounts) -> Res<()> {
-    for path in &mounts.copy {
+    for path in overlaid(mounts) {
         if !Path::new(path).is_dir() {
             return Err(format!(
                 "mounts.copy: {path} is no directory of this machine; make it, or correct the path"
@@ -44,6 +45,12 @@ pub fn check(mounts: &Mounts) -> Res<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the directories of which nodes have an overlay: all of `mounts.copy` except /run, which each node has
+/// of its own.
+fn overlaid(mounts: &Mounts) -> impl Iterator<Item = &String> {
+    mounts.copy.iter().filter(|path| *path != RUN)
 }
 
 /// Whether the kernel has seccomp filters that refuse system calls.
@@ -64,7 +71,7 @@ fn filters() -> bool {
 /// Bind-mounts each directory of `mounts.copy`, without the mounts below it, in the root template at
 /// `paths::copied`. Returns an error for a directory that is hidden from nodes.
 pub fn stage(mounts: &Mounts, hidden: &[PathBuf]) -> Res<()> {
-    for (i, path) in mounts.copy.iter().map(Path::new).enumerate() {
+    for (i, path) in overlaid(mounts).map(Path::new).enumerate() {
         let fail = |e: io::Error| format!("mounts.copy: {}: {e}", path.display());
         if hidden.iter().any(|top| path.starts_with(top)) {
             return Err(format!(
@@ -91,9 +98,7 @@ pub fn with_mounts(mounts: &Mounts, points: &[PathBuf]) -> Vec<Copied> {
         kept.sort();
         hidden::outermost(kept)
     };
-    mounts
-        .copy
-        .iter()
+    overlaid(mounts)
         .map(|path| Copied {
             kept: below(Path::new(path)),
             path: path.into(),

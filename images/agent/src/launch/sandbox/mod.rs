@@ -13,6 +13,7 @@ mod paths;
 mod private;
 mod privileges;
 mod root_template;
+mod run_directories;
 mod seccomp;
 mod space;
 mod tree;

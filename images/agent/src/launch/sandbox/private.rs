@@ -5,7 +5,7 @@
 use super::host_files::HostFiles;
 use super::paths::{self, make};
 use super::root_template::RootTemplate;
-use super::{copies, image, tree};
+use super::{copies, image, run_directories, tree};
 use crate::os::Res;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -68,6 +68,9 @@ pub fn populate(template: &RootTemplate, host: &HostFiles, name: &str, disk_byte
     let copied = copies::take(&template.copies).map_err(place("copied directories"))?;
     let root =
         disk(nodes, disk_bytes, &copied, image.as_ref()).map_err(place("the node's own files"))?;
+    if template.run {
+        run_directories::make_in_node(Path::new("/"))?;
+    }
     for (path, shared) in template.staged.iter().zip(&staged) {
         is_directory(shared)
             .and_then(|directory| paths::make_mount_point(path, directory))

@@ -5,6 +5,7 @@ use super::copies::{self, Copied};
 use super::hidden::{self, FRESH};
 use super::host_files::HostFiles;
 use super::paths::{self, IMAGE, SMALL, make_mount_point};
+use super::run_directories::RUN;
 use super::{devices, image, tree};
 use crate::os::{self, Res};
 use crate::proto::Mounts;
@@ -30,6 +31,8 @@ pub struct RootTemplate {
     pub image: bool,
     /// Directories of which each node has a writable copy, in the order of `paths::copied`.
     pub copies: Vec<Copied>,
+    /// Whether a node's /run has the directories that packages declare there.
+    pub run: bool,
 }
 
 /// A path of the host that the nodes share, a detached mount of it, and whether it is a directory.
@@ -77,6 +80,7 @@ pub fn build(host: &HostFiles, mounts: &Mounts) -> Res<RootTemplate> {
         copies: copies::with_mounts(mounts, &points),
         staged,
         image: mounts.root.is_some(),
+        run: mounts.copy.iter().any(|path| path == RUN),
     })
 }
 

@@ -95,11 +95,12 @@ impl Supervised {
     fn fail(&mut self, why: &str) {
         self.state = State::Failed;
         if let Some(id) = self.start_id.take() {
-            let text = format!(
-                "software {}: {why}; its last lines:\n{}",
-                self.name,
-                self.tail().join("\n")
-            );
+            let last = self.tail().join("\n");
+            let printed = match last.as_str() {
+                "" => "it has printed nothing".to_owned(),
+                _ => format!("its last lines:\n{last}"),
+            };
+            let text = format!("software {}: {why}; {printed}", self.name);
             self.messages
                 .push(json!({"id": id, "ok": false, "error": text}));
         }

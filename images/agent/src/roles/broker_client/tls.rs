@@ -56,6 +56,14 @@ impl Acceptor {
         })
     }
 
+    /// Returns the same settings with these protocols, the preferred one first (ALPN).
+    pub fn offering(mut self, protocols: &[&[u8]]) -> Self {
+        if let Some(config) = Arc::get_mut(&mut self.config) {
+            config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        }
+        self
+    }
+
     /// Creates the TLS of an accepted connection.
     pub fn begin(&self) -> Res<Channel> {
         let conn = ServerConnection::new(self.config.clone()).map_err(words)?;
@@ -118,6 +126,14 @@ impl Tls {
             config: Arc::new(config),
             name,
         })
+    }
+
+    /// Returns the same settings with these protocols, the preferred one first (ALPN).
+    pub fn offering(mut self, protocols: &[&[u8]]) -> Self {
+        if let Some(config) = Arc::get_mut(&mut self.config) {
+            config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        }
+        self
     }
 
     /// Creates the TLS of a new connection, which begins with a handshake.
@@ -213,6 +229,11 @@ impl Channel {
     pub fn close(&mut self, fd: RawFd) {
         self.conn.send_close_notify();
         self.flush(fd);
+    }
+
+    /// Returns whether both sides have agreed on this protocol (ALPN).
+    pub fn speaks(&self, protocol: &[u8]) -> bool {
+        self.conn.alpn_protocol() == Some(protocol)
     }
 
     /// Returns version, cipher suite and kind of the handshake, once after its end; None before and after

@@ -7,6 +7,8 @@ use serde::Deserialize;
 /// The longest head in bytes, and the longest body.
 const LONGEST_HEAD: usize = 16 << 10;
 const LONGEST: usize = super::frames::LONGEST;
+/// The protocol's name in TLS (ALPN).
+pub const ALPN: &[u8] = b"http/1.1";
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 const REFUSAL: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
 
@@ -16,6 +18,13 @@ pub struct Settings {
     pub path: String,
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
+    /// The version, 1 or 2; a server speaks both.
+    #[serde(default = "first_version")]
+    pub version: u8,
+}
+
+fn first_version() -> u8 {
+    1
 }
 
 /// Appends a request with this body to the server `host`.
@@ -180,6 +189,7 @@ mod tests {
         let mut settings = Settings {
             path: "/a".to_owned(),
             keep_alive: true,
+            version: 1,
         };
         let mut stream = Vec::new();
         request(&settings, "h", b"one", &mut stream);

@@ -137,6 +137,81 @@ fn tls_encrypts_both_ways_and_refuses_a_foreign_authority() {
     }
 }
 
+fn second(keep_alive: bool) -> Value {
+    json!({"inflight": 100, "http": {"path": "/x", "keep_alive": keep_alive, "version": 2}})
+}
+
+#[test]
+fn every_request_of_http2_is_answered_in_the_clear_and_by_tls() {
+    for (keep_alive, connections, encrypted) in [
+        (true, 1, false),
+        (true, 3, true),
+        (false, 2, false),
+        (false, 2, true),
+    ] {
+        let (identity, trust) = if encrypted {
+            let tls = json!({"ca": CA, "server_name": "server", "versions": ["1.3"]});
+            (
+                json!({"accept_tls": {"cert": CERT, "key": KEY}}),
+                json!({"tls": tls}),
+            )
+        } else {
+            (json!({}), json!({}))
+        };
+        let (mut server, peer) = server(identity);
+        let mut more = second(keep_alive);
+        let trust = trust.as_object().unwrap().clone();
+        more.as_object_mut().unwrap().extend(trust);
+        let mut client = client(&peer, keep_alive, connections, more);
+        let (sent, got, sessions) = drive(Some(&mut server), &mut client);
+        assert_eq!(
+            (sent.len(), settled(&sent)),
+            (20, 20),
+            "{sessions:?} {sent:?}"
+        );
+        for leg in [",s,0,", ",s,1,"] {
+            let lines = got.iter().filter(|line| line.contains(leg)).count();
+            assert_eq!(lines, 20, "{leg} {got:?}");
+        }
+        assert_eq!(client.totals().foreign + server.totals().foreign, 0);
+        let wanted: &[&str] = if encrypted {
+            &["connecting", "tls", "connected", "disconnected"]
+        } else {
+            &["connecting", "connected", "disconnected"]
+        };
+        assert_eq!(steps(&sessions), wanted);
+    }
+}
+
+#[test]
+fn http2_names_a_server_that_does_not_speak_it() {
+    let (peer, thread) = scripted(b"HTTP/1.1 400 Bad\r\n\r\n", Duration::from_secs(1));
+    let mut client = client(&peer, true, 1, second(true));
+    let (sent, _, sessions) = drive(None, &mut client);
+    assert_eq!((sent.len(), settled(&sent)), (20, 0));
+    assert!(
+        sessions.iter().any(|line| line.contains("HTTP/2: ")),
+        "{sessions:?}"
+    );
+    thread.join().unwrap();
+}
+
+#[test]
+fn requests_of_http2_that_a_silent_server_leaves_are_unanswered_and_end_their_streams_alone() {
+    let (peer, thread) = scripted(b"", Duration::from_secs(2));
+    let mut client = client(&peer, true, 1, second(true));
+    let (sent, _, sessions) = drive(None, &mut client);
+    assert_eq!(sent.len(), 20);
+    let unsettled = |line: &&String| line.ends_with(",unsettled");
+    assert_eq!(sent.iter().filter(unsettled).count(), 20, "{sent:?}");
+    let begun = steps(&sessions)
+        .iter()
+        .filter(|step| **step == "connecting")
+        .count();
+    assert_eq!(begun, 1, "{sessions:?}");
+    thread.join().unwrap();
+}
+
 /// Answers the first request of each of the connections by `reply`, and closes them after `wait`.
 fn scripted(reply: &'static [u8], wait: Duration) -> (Value, JoinHandle<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -53,6 +53,9 @@ enum State {
     Over,
 }
 
+/// The position after a message that has not come out of HTTP/2 whole.
+const UNKNOWN: u64 = u64::MAX;
+
 /// A message in the output: the positions, in the connection's stream, of its first byte and after its last.
 struct Leaving {
     from: u64,
@@ -177,10 +180,11 @@ impl Link {
         let (address, port) = (self.peer.address, self.peer.port);
         let tls = settings.tls.as_ref().map(Tls::begin).transpose();
         let socket = socket::connect(address, port, settings.nodelay, settings.marks);
-        match tls.and_then(|tls| Ok((tls, socket.map_err(|e| e.to_string())?))) {
-            Ok((tls, socket)) => {
+        let wire = Wire::begin(settings.http.as_ref());
+        match tls.and_then(|tls| Ok((tls, wire?, socket.map_err(|e| e.to_string())?))) {
+            Ok((tls, wire, socket)) => {
                 (self.socket, self.tls, self.established) = (Some(socket), tls, false);
-                self.wire = Wire::new(settings.http.is_some());
+                self.wire = wire;
                 self.state = State::Connecting(now + CONNECT_LIMIT_NS);
             }
             Err(text) => self.lost(&text, now, settings, ledger, out),
@@ -200,7 +204,8 @@ impl Link {
     }
 
     /// Removes messages that the ledger has closed, such as expired requests, from the queue and from the
-    /// unanswered requests. With HTTP, ends the connection on which the answer to such a request would come.
+    /// unanswered requests. With HTTP/1.1, ends the connection on which the answer to such a request would
+    /// come; with HTTP/2, only its stream.
     pub fn forget_closed(&mut self, settings: &Settings, ledger: &mut Ledger) {
         self.queue.retain(|key| ledger.is_open(key));
         let before = self.unanswered.len();
@@ -210,9 +215,16 @@ impl Link {
                 .leaving
                 .iter()
                 .any(|leaving| !ledger.is_open(&leaving.key));
-        if settings.http.is_some() && left && self.up() {
-            self.hang_up(ledger);
+        if settings.http.is_none() || !left || !self.up() {
+            return;
         }
+        let Wire::Http2(client) = &mut self.wire else {
+            return self.hang_up(ledger);
+        };
+        // If the connection has failed, the next read returns the reason.
+        _ = client.forget(|key| ledger.is_open(key));
+        self.leaving.retain(|one| one.to != UNKNOWN || ledger.is_open(&one.key));
+        self.collect();
     }
 
     /// Ends the connection as planned, and waits for the next message. Requeues messages that the socket has

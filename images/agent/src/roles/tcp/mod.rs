@@ -1,11 +1,12 @@
 //! Implements messages over TCP: a client sends requests and pushes, a server receives them and replies. With
-//! settings of HTTP each message is a request of HTTP/1.1; with those of TLS its bytes are encrypted.
+//! settings of HTTP each message is a request of HTTP/1.1 or HTTP/2; with those of TLS its bytes are encrypted.
 //!
 //! TCP does not report what the peer's application has read. So a push is `sent`, with the time at which the
 //! socket accepted it, once the peer's kernel has acknowledged it or the connection has ended.
 
 mod frames;
 mod http;
+mod http2;
 mod link;
 mod server;
 mod wire;
@@ -100,7 +101,14 @@ impl Tcp {
             .try_for_each(|flow| flow.fits(frames::LONGEST))?;
         let ledger =
             Ledger::new(item, &session, spec.to.len(), spec.timeout_ns)?.with_confirmation();
-        let acceptor = spec.accept_tls.as_ref().map(Acceptor::new).transpose()?;
+        let mut acceptor = spec.accept_tls.as_ref().map(Acceptor::new).transpose()?;
+        let mut tls = spec.tls.as_ref().map(Tls::new).transpose()?;
+        if let Some(http) = &spec.http {
+            acceptor = acceptor.map(|one| one.offering(&[http2::ALPN, http::ALPN]));
+            if http.version == 2 {
+                tls = tls.map(|one| one.offering(&[http2::ALPN]));
+            }
+        }
         let settings = server::Settings {
             nodelay: spec.nodelay,
             http: spec.http.is_some(),
@@ -123,7 +131,7 @@ impl Tcp {
                 queue: spec.queue,
                 inflight: spec.inflight.unwrap_or(usize::MAX),
                 http: spec.http,
-                tls: spec.tls.as_ref().map(Tls::new).transpose()?,
+                tls,
             },
             server: server.transpose()?,
             bound_ns: clock::lab_ns(),

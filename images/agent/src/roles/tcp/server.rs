@@ -3,6 +3,7 @@
 
 use super::frames;
 use super::http;
+use super::http2;
 use super::wire::{self, Wire};
 use crate::clock;
 use crate::os::{self, Res};
@@ -32,10 +33,18 @@ pub struct Settings {
     pub tls: Option<Acceptor>,
 }
 
+/// The protocol of a connection.
+enum Spoken {
+    /// HTTP, and these first bytes do not yet tell its version.
+    Unknown(Vec<u8>),
+    Messages(Wire),
+    Http2(Box<http2::Server>),
+}
+
 struct Connection {
     socket: TcpStream,
     tls: Option<Channel>,
-    wire: Wire,
+    spoken: Spoken,
     output: Vec<u8>,
     /// Whether `wire` may hold messages that wait for space in the output.
     held: bool,
@@ -154,7 +163,7 @@ impl Server {
             Connection {
                 socket,
                 tls: tls.map_err(io::Error::other)?,
-                wire: Wire::new(self.settings.http),
+                spoken: Spoken::new(self.settings.http),
                 output: Vec::new(),
                 held: false,
                 interest,
@@ -186,20 +195,21 @@ impl Server {
                 self.counts.foreign += 1;
                 return false;
             };
-            let http = self.settings.http;
-            let Connection { wire, output, .. } = connection;
-            let fed = wire.feed_while(&plain, |message| {
-                take(message, endpoint, now, &mut self.counts, http, output, out);
-                output.len() < BACKLOG_BYTES
-            });
-            if fed.is_err() {
+            let Connection { spoken, output, .. } = connection;
+            let mut taker = Taker {
+                endpoint,
+                now,
+                counts: &mut self.counts,
+                out,
+            };
+            if spoken.feed(&plain, output, &mut taker).is_err() {
                 self.counts.foreign += 1;
                 return false;
             }
             connection.held = connection.output.len() >= BACKLOG_BYTES;
         }
         connection.write();
-        if connection.wire.closes() && !connection.held && connection.all_left() {
+        if connection.spoken.closes() && !connection.held && connection.all_left() {
             connection.close();
             return false;
         }
@@ -212,35 +222,103 @@ impl Server {
     }
 }
 
-fn take(
-    message: &[u8],
-    endpoint: &str,
+/// What taking a message needs: the server's endpoint, the time, its counts, and its records.
+struct Taker<'a> {
+    endpoint: &'a str,
     now: i64,
-    counts: &mut Totals,
-    http: bool,
-    output: &mut Vec<u8>,
-    out: &mut Vec<u8>,
-) {
-    let ours =
-        |m: &Identity| m.purpose != Purpose::Reply && m.reply_bytes as usize <= frames::LONGEST;
-    let Some(identity) = payload::read(message).filter(ours) else {
-        counts.foreign += 1;
+    counts: &'a mut Totals,
+    out: &'a mut Vec<u8>,
+}
+
+impl Taker<'_> {
+    /// Counts and records a message; returns its identity, None for one that is foreign.
+    fn take(&mut self, message: &[u8]) -> Option<Identity> {
+        let ours =
+            |m: &Identity| m.purpose != Purpose::Reply && m.reply_bytes as usize <= frames::LONGEST;
+        let Some(identity) = payload::read(message).filter(ours) else {
+            self.counts.foreign += 1;
+            return None;
+        };
+        self.counts.received += 1;
+        let (flow, seq) = (identity.flow, identity.seq);
+        records::received(self.out, flow, seq, self.endpoint, 0, self.now, false);
+        Some(identity)
+    }
+}
+
+/// Returns the reply to a message; an empty one for a message that wants none.
+fn reply(identity: &Identity) -> Vec<u8> {
+    let mut body = Vec::new();
+    if identity.purpose == Purpose::Request {
+        peers::reply(identity, &mut body);
+    }
+    body
+}
+
+impl Spoken {
+    fn new(http: bool) -> Self {
         if http {
-            http::refuse(output);
+            Self::Unknown(Vec::new())
+        } else {
+            Self::Messages(Wire::new(false))
         }
-        return;
-    };
-    counts.received += 1;
-    records::received(out, identity.flow, identity.seq, endpoint, 0, now, false);
-    match identity.purpose {
-        Purpose::Request if http => {
-            let mut body = Vec::new();
-            peers::reply(&identity, &mut body);
-            http::answer(&body, output);
+    }
+
+    fn closes(&self) -> bool {
+        match self {
+            Self::Unknown(_) => false,
+            Self::Messages(wire) => wire.closes(),
+            Self::Http2(server) => server.closes,
         }
-        Purpose::Request => frames::append(output, |out| peers::reply(&identity, out)),
-        _ if http => http::answer(b"", output),
-        _ => {}
+    }
+
+    /// Takes the messages that the bytes complete and answers them, until the output is full; the others
+    /// wait for the next call. Returns an error for bytes that are not of the protocol.
+    fn feed(&mut self, bytes: &[u8], output: &mut Vec<u8>, taker: &mut Taker<'_>) -> Res<()> {
+        match self {
+            Self::Unknown(first) => {
+                first.extend_from_slice(bytes);
+                let compared = first.len().min(http2::PREFACE.len());
+                if first[..compared] != http2::PREFACE[..compared] {
+                    let first = std::mem::take(first);
+                    *self = Self::Messages(Wire::new(true));
+                    self.feed(&first, output, taker)
+                } else if compared == http2::PREFACE.len() {
+                    let first = std::mem::take(first);
+                    *self = Self::Http2(Box::new(http2::Server::new()));
+                    self.feed(&first, output, taker)
+                } else {
+                    Ok(())
+                }
+            }
+            Self::Messages(wire) => {
+                let http = matches!(wire, Wire::Http(_));
+                wire.feed_while(bytes, |message| {
+                    match taker.take(message) {
+                        Some(identity) if http => http::answer(&reply(&identity), output),
+                        Some(identity) if identity.purpose == Purpose::Request => {
+                            frames::append(output, |out| peers::reply(&identity, out));
+                        }
+                        None if http => http::refuse(output),
+                        _ => {}
+                    }
+                    output.len() < BACKLOG_BYTES
+                })
+            }
+            Self::Http2(server) => {
+                server.feed(bytes)?;
+                server.drain(output);
+                while output.len() < BACKLOG_BYTES
+                    && let Some(request) = server.next()?
+                {
+                    let answer = taker.take(&request.body).map(|identity| reply(&identity));
+                    server.answer(request, answer)?;
+                    server.drain(output);
+                }
+                server.drain(output);
+                Ok(())
+            }
+        }
     }
 }
 

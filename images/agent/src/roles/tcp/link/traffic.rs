@@ -1,12 +1,12 @@
 //! Moves messages between a link and its socket: writes those that wait, and takes the answers.
 
-use super::{CONFIRM_NS, Change, Leaving, Link, Settings, State};
+use super::{CONFIRM_NS, Change, Leaving, Link, Settings, State, UNKNOWN, Wire};
 use crate::clock;
 use crate::os;
 use crate::payload::{self, Purpose};
 use crate::roles::ledger::Ledger;
 use crate::roles::socket::{self, BACKLOG_BYTES};
-use crate::roles::tcp::wire;
+use crate::roles::tcp::{http2, wire};
 use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -68,6 +68,9 @@ impl Link {
         // An answer of the handshake, or the alert with the reason for the connection's end.
         channel.flush(fd);
         if let Some(detail) = channel.take_handshake() {
+            if matches!(self.wire, Wire::Http2(_)) && !channel.speaks(http2::ALPN) {
+                return Err("the server speaks no HTTP/2".to_owned());
+            }
             if !self.quiet {
                 self.changes.push(Change::Tls(detail));
             }
@@ -91,7 +94,18 @@ impl Link {
                 None => self.foreign += 1,
             }
             true
-        })
+        })?;
+        self.collect();
+        Ok(())
+    }
+
+    /// Moves what HTTP/2 has to send to the output, with the rest of a message for which there is room now.
+    pub(super) fn collect(&mut self) {
+        let whole = self.wire.drain(&mut self.output);
+        let end = self.written + self.output.len() as u64;
+        if let Some(last) = self.leaving.back_mut().filter(|last| whole && last.to == UNKNOWN) {
+            last.to = end;
+        }
     }
 
     /// Writes queued messages to the socket, one write each, while the link is up, its output has fewer than
@@ -101,21 +115,34 @@ impl Link {
             self.quiet = true;
             self.connect(clock::lab_ns(), settings, ledger, out);
         }
+        self.collect();
         while self.up()
             && self.output.len() < BACKLOG_BYTES
             && self.unanswered.len() + self.leaving.len() < settings.inflight
+            && self.wire.free()
         {
             let Some(key) = self.queue.pop_front() else {
-                return;
+                break;
             };
             let from = self.written + self.output.len() as u64;
-            let (http, host) = (settings.http.as_ref(), &self.peer.endpoint);
-            wire::append(http, host, &mut self.output, |out| ledger.write(&key, out));
-            let to = self.written + self.output.len() as u64;
-            if to > from {
+            let (http, host) = (settings.http.as_ref(), self.peer.endpoint.as_str());
+            let to = (host, settings.tls.is_some());
+            let (wire, output) = (&mut self.wire, &mut self.output);
+            let done = wire.append(http, to, key, output, |out| ledger.write(&key, out));
+            if let Err(text) = done {
+                self.queue.push_front(key);
+                return self.lost(&text, clock::lab_ns(), settings, ledger, out);
+            }
+            let whole = self.wire.drain(&mut self.output);
+            let end = self.written + self.output.len() as u64;
+            if end > from {
+                let to = if whole { end } else { UNKNOWN };
                 self.leaving.push_back(Leaving { from, to, key });
                 self.write(ledger, out);
             }
+        }
+        if self.up() && matches!(self.wire, Wire::Http2(_)) {
+            self.write(ledger, out);
         }
     }
 
