@@ -1,9 +1,9 @@
 //! Bounds the memory that a node's packet sockets take for their rings (`PACKET_RX_RING`, `PACKET_TX_RING`).
 //!
-//! The kernel charges this memory to no control group. So each program starts with a seccomp filter that hands
-//! the two socket options to the agent. The agent adds up the rings of all packet sockets that
-//! /proc/net/packet lists, and sets the option itself if the node's limit leaves room: the program cannot
-//! change the request after the agent has read it.
+//! The kernel charges this memory to no control group. So each program starts with a seccomp filter that
+//! passes calls with these two socket options to the agent. The agent adds up the rings of all packet sockets
+//! that /proc/net/packet lists, and sets the option itself if the node's limit leaves room: the agent sets it
+//! because the program could change its request after the agent had read it.
 
 use crate::os;
 use libc::sock_filter;
@@ -61,11 +61,12 @@ pub fn install(command: &mut Command) -> io::Result<Option<Passage>> {
     let (mine, theirs) = UnixStream::pair()?;
     let socket = theirs.as_raw_fd();
     let filter = filter();
-    // SAFETY: only async-signal-safe calls between fork and exec.
+    // SAFETY: between fork and exec the child makes only async-signal-safe calls.
     unsafe {
         command.pre_exec(move || match listen(&filter) {
             Ok(listener) => send(socket, &listener),
-            // A kernel without this kind of filter, or a node without a user namespace: rings have no limit.
+            // The kernel lacks this kind of filter, or the node has no user namespace; rings then have no
+            // limit.
             Err(_) => Ok(()),
         });
     }
@@ -152,7 +153,7 @@ fn listen(filter: &[sock_filter]) -> io::Result<OwnedFd> {
         len: filter.len() as libc::c_ushort,
         filter: filter.as_ptr().cast_mut(),
     };
-    // SAFETY: the program outlives the call.
+    // SAFETY: the program is valid until the call returns.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_seccomp,
@@ -226,7 +227,7 @@ struct Call {
 
 impl Rings {
     fn answer(&mut self, listener: RawFd) {
-        // SAFETY: all zero is what the kernel demands of the structure that it fills.
+        // SAFETY: the kernel requires that the structure that it fills is all zero.
         let mut notice: libc::seccomp_notif = unsafe { std::mem::zeroed() };
         // SAFETY: the structure is valid.
         if unsafe { libc::ioctl(listener, RECEIVE as _, &raw mut notice) } != 0 {
@@ -251,7 +252,8 @@ impl Rings {
         unsafe { libc::ioctl(listener, SEND as _, &raw mut answer) };
     }
 
-    /// Sets the option on the program's socket; ENOMEM if the ring exceeds what the limit leaves.
+    /// Sets the option on the program's socket. Returns ENOMEM if the ring is larger than the rest of the
+    /// limit.
     fn set(&mut self, listener: RawFd, call: &Call) -> io::Result<()> {
         let [socket, _, option, address, length, _] = call.arguments;
         let (option, length) = (option as i32, (length as usize).min(REQUEST_BYTES));
@@ -260,7 +262,8 @@ impl Rings {
             .read_exact_at(&mut request[..length], address)
             .map_err(|_| io::Error::from_raw_os_error(libc::EFAULT))?;
         let socket = descriptor_of(leader(call.thread)?, socket as RawFd)?;
-        // SAFETY: plain data. What was read above belongs to the caller only if its call still waits.
+        // SAFETY: the argument is plain data. The data read above belongs to the caller only if its call
+        // still waits.
         os::check(unsafe { libc::ioctl(listener, IS_VALID as _, &raw const call.id) })?;
         let word = |at: usize| {
             u64::from(u32::from_ne_bytes(
@@ -295,7 +298,7 @@ impl Rings {
     }
 }
 
-/// Returns the process of a thread.
+/// Returns the number of the process to which a thread belongs.
 fn leader(thread: u32) -> io::Result<i32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
     let found = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
@@ -322,7 +325,8 @@ fn inode(socket: &OwnedFd) -> io::Result<u64> {
     }
 }
 
-/// Returns the inodes of all packet sockets of this node, which also stay while a program has mapped a ring.
+/// Returns the inodes of all packet sockets of this node. /proc lists a closed socket, too, while a program
+/// has mapped its ring.
 fn listed() -> io::Result<Vec<u64>> {
     let text = fs::read_to_string("/proc/self/net/packet")?;
     let inodes = text

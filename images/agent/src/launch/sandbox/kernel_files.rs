@@ -23,8 +23,8 @@ const DIRECTORIES: [&str; 4] = [
     "devices/virtual/dmi",
     "devices/virtual/powercap",
 ];
-/// Directories below /sys/devices whose names begin so are PCI buses, which are covered as a whole, too: a
-/// program can map the registers of a device from its files (Documentation/PCI/sysfs-pci.rst).
+/// Directories below /sys/devices whose names begin with this text are PCI buses. They are also covered as a
+/// whole, since a program can map the registers of a device from its files (Documentation/PCI/sysfs-pci.rst).
 const PCI: &str = "pci";
 /// Directories of /sys that are searched for further files that only root may read. To read one can change
 /// the machine: class/zram-control/hot_add makes a device. Other directories hold thousands of files of
@@ -102,8 +102,8 @@ impl KernelFiles {
     }
 
     /// Attaches the detached `sysfs` at /sys in the present mount namespace, and covers the paths of `sys`
-    /// there, read only. Of a PCI bus with a network card of the node it covers only what only root may read.
-    /// `own_root`: the node's root is a container image, which lacks the template's empty file and
+    /// there, read only. On a PCI bus with a network card of the node it covers only the files that only root
+    /// may read. `own_root`: the node's root is a container image, which lacks the template's empty file and
     /// directory, so a covered file of /proc and the image's empty /sys serve as covers.
     pub fn mount_sys(&self, sysfs: &OwnedFd, own_root: bool) -> Res<()> {
         let sys = Path::new("/sys");
@@ -129,7 +129,8 @@ impl KernelFiles {
             let device = fs::metadata(&bus.path).map_err(fail)?.dev();
             search(&bus.path, device, &mut secrets);
         }
-        // The clone can be attached only once; the first path takes it and is bound to each other path.
+        // The clone can be attached only once, so it is attached at the first path, which is then
+        // bind-mounted at each other path.
         let mut first: Option<PathBuf> = None;
         each(whole.into_iter().chain(&secrets), |cover| {
             if !cover.directory {
@@ -208,7 +209,7 @@ fn search(directory: &Path, device: u64, found: &mut Vec<Cover>) {
         if about.is_dir() {
             // A node has its own /proc/sys/net, and /sys/kernel/slab is covered as a whole.
             let apart = ["/proc/sys/net", "/sys/kernel/slab"].map(Path::new);
-            // To read the directory of binfmt_misc would mount another file system, which nodes do not have.
+            // Reading the directory of binfmt_misc would mount another file system, which nodes do not have.
             if apart.contains(&path.as_path()) || about.dev() != device {
                 continue;
             }
@@ -233,9 +234,9 @@ fn closed(directory: &Path, about: &fs::Metadata, device: u64) -> bool {
         || secrets_alone(directory, device).is_some_and(|count| count > 0)
 }
 
-/// Returns the number of files below a directory that only root may read; None if there is anything that
-/// other users may read, a symbolic link, or another file system than `device`, which is not looked into:
-/// to read the directory of binfmt_misc would mount it on the machine.
+/// Returns the number of files below a directory that only root may read. Returns None if the directory has a
+/// file that other users may read, a symbolic link, or another file system than `device`. It does not enter
+/// such a file system: reading the directory of binfmt_misc would mount it on the machine.
 fn secrets_alone(directory: &Path, device: u64) -> Option<usize> {
     let mut count = 0;
     for entry in fs::read_dir(directory).ok()?.flatten() {

@@ -1,4 +1,4 @@
-//! Tests clients and servers of HTTP on loopback with each other, and clients with scripted servers.
+//! Tests HTTP clients and servers with each other on loopback, and clients with scripted servers.
 
 use super::*;
 use crate::roles::testing::{SECOND, by_kind, flow, turn};
@@ -137,7 +137,8 @@ fn tls_encrypts_both_ways_and_refuses_a_foreign_authority() {
     }
 }
 
-/// Answers the first request of each of the connections by `reply`, and closes them after `wait`.
+/// Starts a server that answers the first request of each connection with `reply`, and closes the connections
+/// after `wait`.
 fn scripted(reply: &'static [u8], wait: Duration) -> (Value, JoinHandle<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let peer = to(listener.local_addr().unwrap().port());

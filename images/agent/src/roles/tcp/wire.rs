@@ -1,4 +1,4 @@
-//! Frames the messages of one connection, behind their lengths or by HTTP/1.1, and encrypts them if the
+//! Frames the messages of one connection, by a length before each or by HTTP/1.1, and encrypts them if the
 //! settings have TLS.
 
 use super::frames::{self, Frames};
@@ -22,7 +22,8 @@ impl Wire {
         }
     }
 
-    /// Passes the messages that the bytes complete to `take` until it returns false, as `Frames::feed_while`.
+    /// Passes the messages that the bytes complete to `take` until it returns false, as `Frames::feed_while`
+    /// does.
     pub fn feed_while(&mut self, bytes: &[u8], take: impl FnMut(&[u8]) -> bool) -> Res<()> {
         match self {
             Self::Lengths(frames) => frames.feed_while(bytes, take),
@@ -30,14 +31,14 @@ impl Wire {
         }
     }
 
-    /// Returns whether the other side ends the connection with the message that came last.
+    /// Returns whether the other side ends the connection after the last message.
     pub fn closes(&self) -> bool {
         matches!(self, Self::Http(messages) if messages.closes)
     }
 }
 
-/// Appends a message that `write` writes, as a request of HTTP to `host` if there are settings for it;
-/// appends nothing if `write` writes nothing.
+/// Appends the message that `write` writes; if there are settings of HTTP, as a request to `host`. Appends
+/// nothing if `write` writes nothing.
 pub fn append(
     http: Option<&http::Settings>,
     host: &str,
