@@ -1,5 +1,5 @@
-"""Finds impossible values in sampled counters: below zero, jumps faster than any machine, or a day outside
-the scenario. Such values show that a raw file was damaged or changed.
+"""Finds impossible values in sampled counters: values below zero, jumps faster than any machine's, or times
+more than a day outside the scenario. Such values show that a raw file was damaged or changed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ REASON = (
 
 def disturbed(plan: Plan) -> set[str]:
     """Returns the segments that an event of the timeline disturbs in this way: a link goes down in their
-    broadcast domain, unless it is one between segments that has the segment itself as an end. There the
+    broadcast domain. A link between segments does not disturb the segments at its own ends: there the
     bridge forgets the addresses behind the link, and no frame comes back over it.
     """
     domains = list(_domains(plan))
@@ -44,7 +44,7 @@ def _cuts(plan: Plan) -> Iterator[tuple[set[str], set[str]]]:
 
 
 def _domains(plan: Plan) -> Iterator[set[str]]:
-    """Yields the sets of segments that links join."""
+    """Yields sets of segments; the segments of one set are joined by links."""
     of = {segment.name: {segment.name} for segment in plan.segments}
     for link in plan.links:
         if {link.a, link.b} <= of.keys() and of[link.a] is not of[link.b]:

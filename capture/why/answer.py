@@ -33,7 +33,7 @@ from contract.plan import Plan
 from contract.verdict import HOLDS, OPEN
 
 READ = ("bytes", "metering-xml")  # kinds of payloads whose messages are found in frames
-POWER = ("start", "stop", "kill", "restart", "run", "limit")  # actions of events on nodes
+POWER = ("start", "stop", "kill", "restart", "run", "limit")  # actions of events that affect nodes
 NO_CAPTURE = (
     "the run kept no capture, so only its records divide the time; give the topology `captures:` at the "
     "nodes and links on the way (keep: true) and run it again"
@@ -46,7 +46,9 @@ NO_PATH = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The parts of the latency of one message to one receiver; for a request, until its reply arrived."""
+    """The parts of the latency of one message to one receiver. For a request they cover the time until its
+    reply arrived.
+    """
 
     name: str
     seq: int
@@ -270,7 +272,7 @@ class Run:
 
     @cached_property
     def _blind(self) -> tuple[str, ...]:
-        """The capture points that have a filter, or whose tcpdump lost frames, with the reason."""
+        """The capture points that have a filter, or whose tcpdump lost frames, each with the reason."""
         filtered = [f"{one.name} has a filter" for one in self.plan.captures if one.filter]
         counts = self._manifest.get("captures") or {}
         lossy = [f"{name} lost frames" for name, of in counts.items() if of and of.get("dropped_kernel")]
