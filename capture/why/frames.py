@@ -49,7 +49,7 @@ class Ident(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """number of the flow, and number in the flow"""
+    """A recorded frame. `mark` is the same at every capture point that records this packet."""
 
     t_ns: int
     wire_bytes: int

@@ -20,7 +20,7 @@ from orchestrator.lab.state import State
 
 @dataclass(frozen=True)
 class Running:
-    """A running capture. live: a client of the control socket started it."""
+    """A running capture. live: True if a client of the control socket started it."""
 
     point: Capture
     process: CaptureProcess
@@ -30,8 +30,8 @@ class Running:
 
 @dataclass
 class Lab:
-    """The state of one lab. nodes, links: the present ones, after additions and removals; impairments: the
-    present ones by link and direction.
+    """The state of one lab. nodes, links: those that exist now, after additions and removals. impairments:
+    the present ones by link and direction.
     """
 
     plan: Plan
@@ -57,8 +57,10 @@ class Lab:
     serving: bool = False  # the lab only serves requests, without a scenario
     entered: set[str] = field(default_factory=set)  # nodes on which a command ran (`vnet exec`, `run:`)
     captures: dict[str, Running] = field(default_factory=dict)  # running captures by name
-    connected: tuple[int, int] = (0, 0)  # connected sessions now, and all sessions that connect
-    on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # gets an added node's links
+    # Number of sessions that are connected now, and of all sessions that connect.
+    connected: tuple[int, int] = (0, 0)
+    # Function that is called with the links of an added node.
+    on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)
     before_change: Callable[[str, Iterable[str], str], None] = field(
         default=lambda *_: None
     )  # action, targets and label of an event
@@ -125,7 +127,7 @@ class Lab:
         raise LabError(f"node {node}: no software {name}; it has: {known}")
 
     def processes(self, nodes: Iterable[str]) -> list[tuple[str, Software]]:
-        """Returns node and software of all programs of these nodes, in the order of the plan; without roles
+        """Returns node and software of all programs of these nodes, in the order of the plan; omits roles
         that the agent itself plays.
         """
         return [(n, s) for n in nodes for s in self.node(n).software if s.process is not None]

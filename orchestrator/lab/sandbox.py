@@ -35,7 +35,7 @@ _PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Default limits of one node, and the limits of all nodes of a lab together."""
+    """The default limits of one node, and the limits for all nodes of a lab together."""
 
     memory_bytes: int
     disk_bytes: int
@@ -165,8 +165,9 @@ class NodeLimits:
         return found
 
     def _memory_rule(self, node: Node) -> tuple[int, str]:
-        """Returns the memory limit that was reached (bytes) and a text: that of all nodes together if control
-        groups of version 2 report that the node's own was not reached, else the node's.
+        """Returns the memory limit that was reached (bytes) and a text. The limit is the node's, unless
+        control groups of version 2 report that the node's own limit was not reached; then it is that of all
+        nodes together.
         """
         two = self._groups.layout.version == 2
         if two and not self._count("memory", node, "oom"):
@@ -195,5 +196,5 @@ class NodeLimits:
         try:
             lines = text_of(f"{root}/{node.cgroup}/{name}").splitlines() if root else []
         except OSError:
-            return 0  # the node is gone
+            return 0  # the node does not exist any more
         return next((int(words[1]) for words in map(str.split, lines) if words[0] == key), 0)

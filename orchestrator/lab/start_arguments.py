@@ -14,9 +14,9 @@ LARGEST = 1 << 17  # bytes of the longest message; a socket holds more by defaul
 
 
 def take() -> list[str] | None:
-    """Waits for a message on standard input, a socket. Replaces the environment by its own, standard input by
-    /dev/null, and standard output and error by its files; returns its arguments. None if the other end closes
-    without a message.
+    """Waits for a message on standard input, a socket. The message replaces the environment, standard output
+    and standard error; standard input becomes /dev/null. Returns the message's arguments. None if the other
+    end closes without a message.
     """
     with socket.socket(fileno=os.dup(0)) as orders:
         message, files, _, _ = socket.recv_fds(orders, LARGEST, 2)

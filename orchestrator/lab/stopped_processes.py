@@ -1,8 +1,9 @@
-"""Finds processes of a lab that were stopped (SIGSTOP), whose peers wait for them without an error.
+"""Finds processes of a lab that were stopped (SIGSTOP); their peers wait for them without an error.
 
 Each call of `look` reads few processes, so that it does not disturb the lab. Up to half of these reads
-determine which new processes are the lab's, the youngest first. The others read the lab's own: its programs
-(brokers, servers) first, since a short stop of one delays many, then the agents, each group in turn.
+determine which new processes are the lab's, the youngest first. The other reads are of the lab's own
+processes: its programs (brokers, servers) first, since a short stop of one delays many, then the agents. Each
+group is read in turn.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ AGENT = "vnet-agent"  # the agent's name in every node; its senders' lateness sh
 class StoppedProcesses:
     """Watches the processes of this kernel that descend from process `root`.
 
-    each: processes that one look reads; every: heartbeats from one look to the next. `names` has all
-    processes ever found stopped.
+    each: number of processes that one look reads; every: heartbeats from one look to the next. `names` has
+    all processes that were ever found stopped.
     """
 
     def __init__(self, root: int, each: int, every: int, proc: Path = Path("/proc")) -> None:
@@ -67,7 +68,7 @@ class StoppedProcesses:
     def _list(self) -> None:
         """Finds the new processes, the youngest last, and removes those that have ended.
 
-        Does nothing if no process began since the last list; ended ones then fail when they are read.
+        Does nothing if no process began since the last list; reads of ended ones then fail.
         """
         youngest = self._last_pid()
         if youngest and youngest == self._youngest:
