@@ -101,14 +101,15 @@ SHORT = {
 
 
 class ReaderGoneError(Exception):
-    """The reader of the output (such as head or less) has ended. Replaces BrokenPipeError, for which click
-    would return exit status 1.
+    """Raised if the reader of the output (such as head or less) has ended. It replaces BrokenPipeError, for
+    which click would return exit status 1.
     """
 
 
 class LazyGroup(click.Group):
-    """A group of commands that imports the module of a command when the command runs, but not to list it.
-    Turns a BrokenPipeError into ReaderGoneError, or into CliError if the reader of the output is still there.
+    """A group of commands that imports the module of a command only when the command runs, and not to list
+    it. Turns a BrokenPipeError into ReaderGoneError, or into CliError if the reader of the output still
+    exists.
     """
 
     def invoke(self, ctx: click.Context) -> object:
@@ -234,7 +235,9 @@ def _failed(error: Exception) -> int:
 
 
 def _short_of(error: Exception) -> int:
-    """Returns the error number (errno) behind an exception, also of a library; 0 if there is none."""
+    """Returns the error number (errno) of an exception, or of its cause if a library raised it; 0 if there is
+    none.
+    """
     if isinstance(error, MemoryError):
         return errno.ENOMEM
     if isinstance(error, RuntimeError) and "start new thread" in str(error):  # the text of module threading

@@ -177,7 +177,7 @@ def fork(
     logs: Sequence[str],
     kill: Callable[[int], None] | None = None,
 ) -> DetachedLab:
-    """Forks a lab process that runs `work` and ends with this process; else as `spawn`."""
+    """Forks a lab process that runs `work` and ends with this process; otherwise does the same as `spawn`."""
     raw = run_dir / "raw"
     raw.mkdir(parents=True, exist_ok=True)
     with (raw / "progress.jsonl").open("wb") as output, (raw / logs[0]).open("ab") as errors:

@@ -14,8 +14,8 @@ from contract.plan import Interface, Link, Node, Plan
 
 @dataclass(frozen=True, slots=True)
 class NicUse:
-    """One requested NIC. kind: its interface moves into a namespace, or its PCI function
-    is passed to a VM.
+    """One requested NIC. kind: its interface is moved into a namespace, or its PCI function is passed to a
+    VM.
     """
 
     asked: str  # PCI address, vendor:device, interface name, or a physical function's name:vfN

@@ -83,8 +83,8 @@ class RemoteConnection:
             self._message(self._here(line))
 
     def _here(self, line: bytes) -> bytes:
-        """Replaces the run directory's path on the other machine by that on this machine in a line of JSON;
-        returns the line as it is if the path here has a quote or a backslash.
+        """Replaces the path of the run directory on the other machine by its path on this machine in a line
+        of JSON. Returns the line unchanged if the path here has a quote or a backslash.
         """
         here = self._remote_lab.run_dir
         return (

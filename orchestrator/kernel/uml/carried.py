@@ -26,7 +26,7 @@ _HASH = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """An exported or imported kernel. known: whether images/kernel/known-builds lists these bytes for its
+    """An exported or imported kernel. known: True if images/kernel/known-builds lists these bytes for its
     inputs.
     """
 

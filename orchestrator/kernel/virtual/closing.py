@@ -40,8 +40,8 @@ class Rooted(Protocol):
 
 
 def problems(plan: Plan, kernel: Rooted, agent: Path | None) -> list[Problem]:
-    """Returns problems of programs whose files cannot be found, else of memory. Builds the lab's root unless
-    it exists.
+    """Returns problems of programs whose files cannot be found, or else of memory. Builds the lab's root
+    unless it exists.
     """
     try:
         root = kernel.root(plan, agent)

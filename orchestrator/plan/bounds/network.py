@@ -44,8 +44,8 @@ class Stream:
     """Messages along one path: at most `burst` at once and `per_s` per second.
 
     source: streams with the same source carry the same messages (senders that draw from one schedule,
-    receivers that take turns, copies made after a shared link), which count once where the streams share a
-    link.
+    receivers that take turns, copies made after a shared link), which count once on a link that the streams
+    share.
     """
 
     name: str
