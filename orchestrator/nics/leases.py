@@ -36,7 +36,8 @@ class Found:
 @dataclass(frozen=True, slots=True)
 class Lease:
     """A lab's claim on one NIC. `netns` and `name`: the place of the interface in the lab; "" if its PCI
-    function is passed to a VM. pci, driver, found: the NIC's former state, None if it has none.
+    function is passed to a VM. pci, driver, found: the NIC's former state; None for parts that it does not
+    have.
     """
 
     key: str

@@ -14,8 +14,9 @@ from .kind import Entry, Mismatch
 from .settings import Key
 
 DELAY, RATE, QUEUE, LEAF = "1:", "2:", "3:", 0x10  # handles; LEAF is that of the first band's queue
-# The order in which waiting frames leave, for bounds. fifo: as they came; priority: the first band first;
-# guarantee: each band has its rate; any: none that a bound may use; unknown: no service curve is known.
+# The order in which waiting frames leave, for bounds. fifo: in the order of arrival; priority: the first band
+# first; guarantee: each band has its rate; any: no order that a bound may use; unknown: no service curve is
+# known.
 Order = Literal["fifo", "priority", "guarantee", "any", "unknown"]
 
 
@@ -23,8 +24,8 @@ Order = Literal["fifo", "priority", "guarantee", "any", "unknown"]
 class Part:
     """A queue with counters of its own: a qdisc, or one tin (priority class) of a qdisc.
 
-    marked_at: where the counter of packets marked by ECN (32 bits) stands among the counters that only this
-    kind of qdisc has (TCA_STATS_APP), in bytes; None if it has none.
+    marked_at: offset in bytes of the 32-bit counter of packets marked by ECN, in the counters that only this
+    kind of qdisc has (TCA_STATS_APP); None if it has no such counter.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a qdisc on a device: the device and the parent."""
+    """The place of a qdisc: the device, and the parent on it."""
 
     device: str
     parent: str  # "root", or "parent 1:1"
@@ -84,10 +85,10 @@ class NoSettings:
 
 
 class QueueKind:
-    """A kind of queue that a topology can name: all that depends on it.
+    """Everything that depends on one kind of queue that a topology can name.
 
-    The attributes without a value and the methods that raise are the kind's own; the others have values that
-    fit most kinds. `wanted.queue` is of that kind in every method.
+    Each kind defines the attributes without a value and the methods that raise an error; the others have
+    values that fit most kinds. `wanted.queue` is of that kind in every method.
     """
 
     kind: str  # the kind's name in topology files
@@ -103,7 +104,7 @@ class QueueKind:
     order: Order = "unknown"
     outages = True  # whether the queue stops at a rate of one frame per outage
     keeps = False  # whether a change keeps the options that the command does not name
-    counts = False  # whether the options that netlink shows contain counters
+    counts = False  # True if the options that netlink shows contain counters
     by_itself = False  # whether kernels give the qdisc to devices for which nobody set a queue
     # Examples for tests. If the kind can change its settings in place, tc changes the first example to the
     # second.
@@ -118,12 +119,14 @@ class QueueKind:
         return Discipline(self.kind, settings, bands)
 
     def faults(self, wanted: Impairment) -> Iterator[Fault]:
-        """Yields the mistakes in settings or bands whose form is correct. A rate of 0 is no mistake here."""
+        """Yields the mistakes in settings or bands whose form is correct. A rate of 0 is not a
+        mistake here.
+        """
         yield from ()
 
     def trace_faults(self, wanted: Impairment, slowest_bps: int, least_bps: int) -> Iterator[Fault]:
-        """Yields why the queue cannot follow a trace whose slowest rate above 0 is `slowest_bps`; no queue
-        works below `least_bps`.
+        """Yields the reasons why the queue cannot follow a trace whose slowest rate above 0 is `slowest_bps`.
+        No queue works below `least_bps`.
         """
         yield from ()
 
@@ -132,7 +135,7 @@ class QueueKind:
         return None
 
     def at_rate(self, queue: Discipline, before_bps: int, after_bps: int) -> Discipline:
-        """Returns the queue when a trace changes the direction's rate."""
+        """Returns the queue with the settings that it needs when a trace changes the direction's rate."""
         return queue
 
     def serves_dscp(self, wanted: Impairment) -> bool:
@@ -140,7 +143,7 @@ class QueueKind:
         return False
 
     def words(self, wanted: Impairment) -> str:
-        """Returns the settings as text for plan and page, without the bands; "" to show the kind only."""
+        """Returns the settings as text for plan and page, without the bands; "" to show only the kind."""
         return ""
 
     # The kernel
@@ -188,13 +191,13 @@ def entry(entries: Sequence[Entry], handle: str) -> Entry:
 
 
 def given(arguments: list[str]) -> dict[str, str]:
-    """Maps each word to the word after it; the last one to ""."""
+    """Maps each word to the word after it; the last word to ""."""
     return dict(zip(arguments, [*arguments[1:], ""], strict=True))
 
 
 def differing(wanted: Sequence[tuple[str, float, object, float]]) -> list[Mismatch]:
-    """Returns (field, asked, read) for each item whose read value is no number or differs by more than its
-    tolerance.
+    """Returns (field, requested, read) for each item whose read value is not a number or differs by more than
+    its tolerance.
     """
     return [
         (field, asked, read)

@@ -28,7 +28,7 @@ from orchestrator.run.directories import Place, RunError
 from orchestrator.topology import Problem, Topology, TopologyError, load
 from orchestrator.topology.conditions import failing
 
-_KEPT: dict[str, list[LabKernel]] = {}  # kind of time -> its kernels; kept while many plans are checked
+_KEPT: dict[str, list[LabKernel]] = {}  # kernels by kind of time; kept while many plans are checked
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,14 @@ class Request:
     state: str | None = None  # name of the state directory; None: the lab's name
     snapshots: Path | None = None  # directory in which cells of a campaign share booted virtual machines
     hosts: tuple[str, ...] = ()  # hosts of a multi-host lab
-    fail_if: tuple[str, ...] = ()  # conditions that must not come true, beside the file's expectations
+    # Conditions that must not come true, in addition to the file's expectations.
+    fail_if: tuple[str, ...] = ()
     clock_ns: int | None = None  # start of the lab's clock in virtual time (Unix ns); None for the file's
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run that is ready to begin and has changed nothing yet. `why`: why this kernel was chosen."""
+    """A run that is ready to begin and has changed nothing yet. `why`: the reason for this kernel."""
 
     request: Request
     plan: Plan
@@ -93,7 +94,7 @@ def begin(request: Request, place: Place) -> tuple[Prepared, Path]:
 def prepare(request: Request, out: Path, topology: Topology | None = None) -> Prepared:
     """Checks the request's file, makes its plan and chooses a kernel.
 
-    `out` is the directory where the run will write; `topology` is the file's content if it has been read
+    `out` is the directory to which the run will write; `topology` is the file's content if it has been read
     already. Raises TopologyError if the file is wrong or its lab does not fit this machine, KernelError if
     the machine lacks a kernel or the agent.
     """
@@ -124,9 +125,9 @@ def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
 
 def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path(), assume_nics: bool = False) -> None:
     """Raises TopologyError if tcpdump refuses a filter of the plan, or if the plan does not fit this machine;
-    assume_nics: as if it had the NICs that the plan names.
+    assume_nics: True if the check assumes that the machine has the NICs that the plan names.
 
-    Changes nothing. Does not examine other machines that the file names: only a run does so.
+    Changes nothing. Does not examine other machines that the file names, since only a run does so.
     """
     found = filters.planned(plan) + filters.packing(plan, time)
     if time == "virtual" or not (plan.hosts or machine_of(plan)):
@@ -178,7 +179,7 @@ def with_images(plan: Plan) -> Plan:
 
 def agent_binary() -> Path:
     """Returns the agent's path: $VNET_AGENT, else the project's release build, else `vnet-agent` on the PATH.
-    Raises KernelError if there is none, or if $VNET_AGENT is no program.
+    Raises KernelError if there is none, or if $VNET_AGENT does not name a program.
     """
     if given := os.environ.get("VNET_AGENT"):
         if not os.access(given, os.X_OK):
