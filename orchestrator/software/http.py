@@ -1,5 +1,5 @@
-"""Defines the keys of the agent's HTTP/1.1, and checks and plans it: requests on kept connections or on a
-connection each, in the clear or by TLS, and a server that answers them.
+"""Defines the keys of the agent's HTTP/1.1, and checks and plans it: requests on kept connections or with a
+connection for each, in plain text or by TLS, and a server that answers them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ HttpTlsKey = Annotated[
 
 
 class HttpOptions(peers.MarkedPeer):
-    """HTTP/1.1, spoken by the node's agent, every request accounted for."""
+    """HTTP/1.1; the node's agent implements the protocol and accounts for every request."""
 
     tls: HttpTlsKey = None
     request: Request | None = Field(None, description="Requests that each server answers.")

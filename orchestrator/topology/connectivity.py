@@ -14,8 +14,8 @@ Part = tuple[str, Family]  # a broadcast domain or a link between nodes, and one
 class Connectivity:
     """Groups subnets that forwarding nodes join, for IPv4 and IPv6 separately.
 
-    wires: the subnets of links between nodes. Routes written by hand are ignored here and may lead nowhere;
-    `plan.paths` follows them. A domain without a subnet, which is a mistake, counts as of both families.
+    wires: the subnets of links between nodes. Routes in the file are ignored here and may lead nowhere;
+    `plan.paths` follows them. A domain without a subnet, which is a mistake, counts as having both families.
     """
 
     def __init__(

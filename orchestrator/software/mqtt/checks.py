@@ -86,8 +86,8 @@ def _topics(report: Checks, mqtt: MqttOptions, path: Path) -> None:
 
 
 def _absences(report: Checks, mqtt: MqttOptions, path: Path) -> None:
-    """Reports times without a subscription of a client that has several, of a shared one, and times that are
-    empty, out of order or overlap.
+    """Reports times without a subscription if the client has several subscriptions or the subscription is
+    shared; also reports times that are empty, out of order or overlap.
     """
     for index, wanted in enumerate(mqtt.subscribe):
         where: Path = (*path, "subscribe", index, "unsubscribed")

@@ -47,7 +47,7 @@ def requesting(scene: Scene, client: Placed, spec: dict[str, Any], receivers: in
 
 
 def unanswered(client: Placed, topic: str, silent: Sequence[str], receivers: int) -> Iterator[Note]:
-    """Yields a note of receivers that do not reply to requests, or of requests that nobody receives."""
+    """Yields a note of receivers that do not reply to requests, and of requests without a receiver."""
     place = f"nodes.{client.node}.{client.name}"
     if receivers == 0:
         text = f"nobody subscribes to {topic}, so no request gets a reply"

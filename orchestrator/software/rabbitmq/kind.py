@@ -60,8 +60,8 @@ def _check(report: Checks, here: Here, broker: Rabbit) -> None:
 
 
 def _cluster(report: Checks, here: Here, broker: Rabbit) -> None:
-    """Reports a cluster without this node or with a node twice, nodes without RabbitMQ, and those whose
-    cluster is another one.
+    """Reports a cluster that lacks this node or names a node twice, and nodes of it that lack RabbitMQ or
+    name another cluster.
     """
     path, names = (*here.path, "cluster"), broker.cluster
     if not names:
@@ -127,8 +127,8 @@ def _member(node: str) -> str:
 
 
 def _joining(node: str, files: Mapping[str, str]) -> dict[str, str]:
-    """Returns the files that start a member of a cluster: under a name by which the others find it, and
-    without a Raft group of its own.
+    """Returns the files that start a member of a cluster: its name is one under which the others find it, and
+    it has no Raft group of its own.
     """
     return {
         "start.sh": files["start.sh"].replace("rabbit@localhost", _member(node)),

@@ -18,7 +18,7 @@ NAME_SOME = "write `hosts: [lab1, lab2]`, or give them by --hosts"
 
 def check(report: Report) -> None:
     """Reports hosts that share a machine or an address, wrong names in `host`, `near` and `apart`, `libvirt`
-    on one machine beside hosts, and contradictory constraints. Checks nothing if `hosts` has problems
+    on one machine in addition to hosts, and contradictory constraints. Checks nothing if `hosts` has problems
     already.
     """
     if report.lost("hosts"):
@@ -97,8 +97,8 @@ def _libvirt(report: Report) -> None:
 
 
 def _together(report: Report) -> None:
-    """Reports contradictory constraints of placement, and NICs in hosts that no host lists, unless nodes,
-    groups, segments or links have problems already.
+    """Reports contradictory constraints of placement, and NICs that no host lists although hosts list NICs.
+    Checks nothing if nodes, groups, segments or links have problems already.
     """
     if any(report.lost(section) for section in ("nodes", "groups", "segments")) or report.unsure(
         "links", "between"
