@@ -52,7 +52,7 @@ def table_has_records(e: Evidence) -> Found:
 
 def records_are_counted(e: Evidence) -> Found:
     """Compares the recorded messages and the sum of recorded arrivals and replies with the totals that the
-    agents' roles counted. Leaves out scheduled messages if gateways limit senders.
+    agents' roles counted. Leaves out scheduled messages if programs on the path limit senders.
 
     Compares nothing in a lab with several hosts, VM nodes or programs of the user, or with events that end
     programs.

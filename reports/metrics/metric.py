@@ -39,7 +39,8 @@ class Of:
     stream: str | None = None  # stream of RFC 2544 trials
     frame_bytes: int | None = None  # frame size of those trials, with the frame check sequence
     event: str | None = None  # label of an event of the timeline
-    program: str | None = None  # NODE/SOFTWARE that printed the value, with its part behind a space
+    # NODE/SOFTWARE that printed the value, and the part of its output after a space.
+    program: str | None = None
 
     @property
     def words(self) -> str:
