@@ -58,7 +58,7 @@ def topology(pairs: int, sessions: int) -> str:
 
 
 def memory(run: Path, node: str) -> float:
-    """Returns the most bytes of all nodes whose names begin so, together."""
+    """Returns the sum of the largest memory (bytes) of each node whose name begins with `node`."""
     of_nodes = pl.read_parquet(run / "nodes.parquet").filter(pl.col("node").str.starts_with(node))
     most = of_nodes.group_by("node").agg(pl.col("memory_bytes").max())
     return float(sum(most.get_column("memory_bytes").to_list()))

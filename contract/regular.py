@@ -79,9 +79,9 @@ def parsed(text: str) -> Any:
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Gives errors of writes in the block the name of the file: an OSError without one, and a library's error
-    in Rust's words that says the disk has no room, which becomes an OSError. A library's OSError has no
-    number, and gets that of its words.
+    """Adds the file's name to errors of writes in the block: to an OSError without a name, and to an error of
+    a Rust library about a full disk, which becomes an OSError. An OSError of such a library lacks its number;
+    it gets the number in its text.
     """
     try:
         yield

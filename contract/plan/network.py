@@ -101,8 +101,9 @@ class Segment:
 class Interface:
     """One NIC of a node: `name` inside the node, `port` its other end on the segment's bridge.
 
-    Of a link between two nodes it is one end: `segment` is then the link's name, and `port` is "", since the
-    other end is inside the other node; unless the link goes through the core, where its ends have ports.
+    For a link between two nodes, the NIC is one end of the link: `segment` is the link's name, and `port` is
+    "", because the other end is inside the other node. If the link goes through the core, its ends have
+    ports.
     """
 
     name: str  # eth0, eth1 ...; eth0.5 is a tagged interface (VLAN 5) on eth0
@@ -175,9 +176,10 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """One direction of a link: the device whose root qdisc carries the impairment, and where it comes out.
+    """One direction of a link: the device whose root qdisc carries the impairment, and the device from which
+    its packets come out.
 
-    Where the qdisc is inside a bridge VM, a proof's frame is put in at `enter` and comes out at `leave`, taps
+    If the qdisc is inside a bridge VM, a proof sends a frame into `enter` and receives it from `leave`, taps
     of the core namespace; else both are None.
     """
 
@@ -205,8 +207,8 @@ class Link:
     two nodes (a veth pair from one to the other, a subnet of its own); or is the one medium of a segment's
     members, under the segment's name.
 
-    forward is a -> b as the file names them; for a node's access link a is the node. Of a medium forward and
-    reverse are what two stations of the proof's own send through it.
+    forward is a -> b as the file names them; for a node's access link a is the node. For a medium, forward
+    and reverse are the directions between two stations that only the proof uses.
     """
 
     name: str
@@ -215,7 +217,7 @@ class Link:
     kind: Literal["segments", "access", "nodes", "medium"]
     forward: Direction
     reverse: Direction
-    nics: tuple[str, str] | None = None  # the wire is a pair of NICs cabled to each other, as asked: a's, b's
+    nics: tuple[str, str] | None = None  # a's and b's NIC if the wire is a cable between them, as requested
     subnet: str | None = None  # subnet of a link between two nodes
     cost: int = 1  # cost of the hop, for routes by cost and for routing daemons
     second_subnet: str = field(default="", metadata=RARE)  # of a link between two nodes, in dual stack

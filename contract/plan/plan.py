@@ -73,7 +73,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One timeline event; `phase` + `at_ns` from its start. args depend on the action."""
+    """One timeline event, `at_ns` after the start of `phase`; `args` depend on the action."""
 
     phase: Phase
     at_ns: int
@@ -125,7 +125,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note on the plan: nothing is wrong, but it may not be what the author meant."""
+    """A note on the plan: nothing is wrong, but the file may not state its author's intention."""
 
     place: str
     text: str
@@ -156,7 +156,7 @@ class Plan:
     flows: tuple[Flow, ...] = ()
     receivers: dict[str, tuple[str, ...]] = field(
         default_factory=dict
-    )  # sets of endpoints, by a name of the set's
+    )  # sets of endpoints, by the name of the set
     # A receiver that represents a group -> its endpoints; each message reaches one, chosen by the relay. A
     # group's name takes the place of an endpoint only in `receivers`.
     shared: dict[str, tuple[str, ...]] = field(default_factory=dict)
