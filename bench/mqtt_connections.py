@@ -23,7 +23,7 @@ CONNECTIONS = int(os.environ.get("CONNECTIONS", "100000"))
 SECONDS = int(os.environ.get("SECONDS", "60"))
 CONNECTS, RATE = 2000, 2000  # attempted connections a second, and messages a second, of all
 PORTS = 28_000  # of one address: net.ipv4.ip_local_port_range
-SPARE_FILES = 500  # of a process: its log, its sockets to the node
+SPARE_FILES = 500  # files of a process besides its connections: its log, its sockets to the node
 NODES = """\
   broker{n}: {{segment: lan, software: {{b: {{broker: mosquitto, max_queued_messages: 1000000}}}}}}
   reader{n}:

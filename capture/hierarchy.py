@@ -64,7 +64,7 @@ def _names(group: dict[str, Any]) -> Iterator[str]:
         if ported and not group["ports"]:
             yield "data"
             return
-        if ported or app is None:  # the name of a tunnel is clearer than the number of its protocol
+        if ported or app is None:  # a tunnel's name is clearer than its protocol's number
             yield protocol
         if app is not None or (ported and group["data"]):
             yield app or "data"

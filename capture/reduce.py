@@ -118,7 +118,7 @@ def reduce_run(run_dir: Path) -> Reduced:
         _trials(done, run_dir / "raw")
     for capture in plan.captures:
         if capture.to:
-            continue  # its packets were sent to another machine
+            continue  # the capture's packets were sent to another machine
         _capture(done, capture, _apps(plan))
     said = manifest.load(run_dir)
     done.warnings += [*trust.judge(run_dir, plan, said), *possible.judge(run_dir, said)]

@@ -60,7 +60,7 @@ class Answer:
     parts: tuple[Part, ...]
     lost: Lost | None
     notes: tuple[str, ...]
-    received: bool = True  # whether the receiver got it; a request that arrived may still lack its reply
+    received: bool = True  # whether the message arrived; a request that arrived may still lack its reply
 
     @property
     def message(self) -> str:

@@ -49,7 +49,7 @@ class Lost:
 
     last_seen: str
     last_ns: int
-    verdict: str  # holds: the owner is certain; cannot tell: it is one of the owners, or unknown
+    verdict: str  # holds: the owner is certain; cannot tell: several owners are possible, or none is known
     owners: tuple[str, ...]
     counters: tuple[Counter, ...]
     text: str

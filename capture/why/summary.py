@@ -43,7 +43,7 @@ class OfClass:
     p99_ns: int | None
     parts: tuple[Sum, ...]
     slow: tuple[Sum, ...]
-    owners: dict[str, int]  # lost and unanswered messages by owner; "cannot tell" if it is not certain
+    owners: dict[str, int]  # lost and unanswered messages by owner; "cannot tell" if the owner is not certain
     unanswered: int = 0
 
     @property

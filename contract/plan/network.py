@@ -114,9 +114,9 @@ class Interface:
     mac: str
     mtu: int
     bridge: str | None = None  # bridge of the port, if not the segment's own
-    nic: str | None = None  # a NIC of the machine, as the file names it: no veth or tap is made
+    nic: str | None = None  # a NIC of the machine, by its name in the file: no veth or tap is made
     cable: str | None = (
-        None  # the NIC cabled to it, as asked: `port` is its name then; without one `port` is ""
+        None  # the NIC that is cabled to `nic`, as requested: `port` is then its name, else ""
     )
     pci: str | None = None  # address of `nic`'s function, filled in by the lab process when it has the lease
     second: str = field(default="", metadata=RARE)  # address of the other family, in dual stack
@@ -254,6 +254,6 @@ class Capture:
     filter: str
     keep: bool  # keep the pcap after reduction
     host: str = ""  # one of the plan's hosts
-    limit_bytes: int = field(default=0, metadata=RARE)  # size of its file at which it ends; 0: none
+    limit_bytes: int = field(default=0, metadata=RARE)  # size of the file at which the capture ends; 0: none
     to: str = field(default="", metadata=RARE)  # ssh://HOST/DIRECTORY in place of the run directory
     compress: str = field(default="", metadata=RARE)  # "zstd", or "" for a plain file

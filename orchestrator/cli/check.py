@@ -152,7 +152,7 @@ def of_calibration(plan: Plan, time_mode: str) -> list[Note]:
             return []
         kernel = choose(plan).kernel.name
     except KernelError:
-        return []  # no kernel can run it; `insist_it_fits` reports this if it is a mistake
+        return []  # no kernel can run the plan; `insist_it_fits` reports this if it is a mistake
     known = store.read(kernel)
     return [] if known is None else list(demand.notes(plan, known))
 

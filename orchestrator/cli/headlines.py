@@ -99,7 +99,7 @@ def unread(directory: Path) -> list[tuple[str, str]]:
     try:
         plan = rundir.read_plan(directory)
     except rundir.UnreadableError:
-        return []  # only the page shows it
+        return []  # only the page shows the result
     found = programs.unread(directory, plan)
     return [(f"{one.text}; {programs.REMEDY}", "yellow") for one in found]
 

@@ -21,7 +21,7 @@ from orchestrator.lab.state import Owned
 
 POLL_S = 0.02
 LOG_LINES = 20
-SOCKET_PATH_MAX = 107  # characters of sun_path in unix(7), without its end
+SOCKET_PATH_MAX = 107  # characters of sun_path in unix(7), without the zero at the end
 
 
 class DetachedLab:

@@ -17,7 +17,7 @@ from orchestrator.language.problem import Problem
 OF_GUEST = ("/dev", "/proc", "/run", "/sys", "/tmp")
 # directories in which a lab kernel shows those of the machine's files that nodes read
 CARRIED = ("/run", "/tmp")
-OF_NODE = (*OF_GUEST, "/var/tmp")  # directories that every node has of its own, and may write
+OF_NODE = (*OF_GUEST, "/var/tmp")  # directories that are private to each node, and writable
 READ = "mounts.read"
 # least number of names in a directory's path, because `GET /data` in a command is no directory of the machine
 SHORTEST = 3

@@ -25,7 +25,7 @@ class CaptureProcess(Protocol):
     """
 
     @property
-    def listening(self) -> bool: ...  # whether it already captures packets
+    def listening(self) -> bool: ...  # whether the capture already records packets
     def stop(self) -> dict[str, int]: ...
 
 

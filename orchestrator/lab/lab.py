@@ -51,7 +51,7 @@ class Lab:
     started: dict[tuple[str, str], Software] = field(default_factory=dict)
     pids: dict[str, int] = field(default_factory=dict)
     ready: bool = False
-    in_scenario: bool = False  # true from the start of its software to the end of its drain
+    in_scenario: bool = False  # true from the start of the lab's software to the end of the drain
     sampling: bool = False  # whether a scenario takes samples; true until the lab ends
     watched: bool = False  # samples are taken only because a client of the control socket requested them
     serving: bool = False  # the lab only serves requests, without a scenario

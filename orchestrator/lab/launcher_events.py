@@ -69,7 +69,7 @@ class LauncherEvents:
         node, name = str(message["node"]), str(message["software"])
         self.lab.events.emit("exited", **{k: v for k, v in message.items() if k != "event"})
         if name != "agent" and (node, name) not in self.lab.started:
-            return  # the program never became ready, which the answer to its start already reports
+            return  # the program never became ready; the answer to its start already reports this
         if message.get("expected") or (node, name) in self.lab.meant:
             return
         if message.get("status") == 0 and self._has_done_its_work(node, name):

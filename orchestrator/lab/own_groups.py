@@ -18,7 +18,7 @@ from orchestrator.lab.cgroup import Groups
 from orchestrator.lab.operations import Operation
 from orchestrator.lab.sandbox import NodeLimits
 
-SHARED = "_agents"  # cannot be a node's name, since those begin with a letter
+SHARED = "_agents"  # cannot be a node's name, because such names begin with a letter
 
 
 class OwnGroups:

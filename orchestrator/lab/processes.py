@@ -39,7 +39,7 @@ def _lines(lab: Lab) -> Iterator[str]:
         for file in lab.driver.counters(node)["cpu"] if node.software else ():
             processes_ns = of_processes(
                 f"{file.rpartition('/')[0]}/cgroup.procs"
-            )  # the group is read first, so it can only be less
+            )  # the group is read first, so its value can only be smaller
             if processes_ns is not None and (group_ns := of_group(file)) is not None:
                 yield f"{lab.loop.clock.now_ns()},{node.name},{group_ns},{processes_ns}\n"
 

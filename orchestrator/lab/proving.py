@@ -62,7 +62,7 @@ def further(
     if dense:
         probe_of = {way: _denser(p, requested[way]) for way, p in probe_of.items()}
     frames: dict[Way, int] = {}
-    timed: dict[Way, int] = {}  # those of the ways whose delays are requested, each with a time in ns
+    timed: dict[Way, int] = {}  # the ways whose delays are requested, each with a time in ns
     spaced = [line for line in judged if line.quantity != RATE]
     for line in sorted(spaced, key=lambda j: more(j) * _interval(probe_of, j)):
         way = line.link, line.direction

@@ -20,7 +20,7 @@ from orchestrator.lab.operations import Mounts, Sandbox
 
 # largest size of one node's files: its directory, /tmp, /run, /var/tmp and /dev/shm together
 DISK_BYTES = 512 << 20
-DISK_SHARE = 4  # these files are in memory, of which they take at most this fraction: a quarter
+DISK_SHARE = 4  # the files are in memory, and take at most this fraction of it: a quarter
 # of one node: largest memory of the rings of packet sockets, which no control group counts
 RING_BYTES = 64 << 20
 LEAST_RING_BYTES = 4 << 20  # tcpdump needs 2 MiB

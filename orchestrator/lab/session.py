@@ -332,7 +332,7 @@ class Session:
         }
         lossy |= {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse", BOTH)}
         found = []
-        if lab.time == "real":  # a modelled core is only busy with the system calls that are charged to it
+        if lab.time == "real":  # the modelled core of virtual time is busy only with system calls
             found += evidence.lateness(self._ticks.late_ns)
             found += [] if lab.loop.clock.jumps else self._wall.warnings()
         found += evidence.queue_drops(raw / "links.csv", lossy)

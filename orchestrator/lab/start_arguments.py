@@ -9,7 +9,7 @@ import os
 import socket
 from pathlib import Path
 
-WAIT = "--wait"  # the only argument of such a process; its standard input is the socket
+WAIT = "--wait"  # the only argument of a waiting process; its standard input is the socket
 LARGEST = 1 << 17  # bytes of the longest message; a socket holds more by default
 
 

@@ -30,7 +30,7 @@ class Found:
     addresses: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()  # in the words of `ip route add`
     offloads: dict[str, bool] = field(default_factory=dict)  # tso, gso, gro
-    gso_max_segs: int | None = None  # None: `ip` did not print it, so it is not restored
+    gso_max_segs: int | None = None  # None: `ip` did not print the value, so it is not restored
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class Netdev:
     up: bool = False
     carrier: bool = False
     kind: str = ""  # "" for a hardware device, otherwise veth, bridge, vlan ...
-    master: str | None = None  # bridge or bond of which it is a port
+    master: str | None = None  # bridge or bond of which the NIC is a port
     lower: str | None = None  # lower interface of a vlan or macvlan
     addresses: tuple[str, ...] = ()  # global addresses, such as "192.0.2.1/24"
     altnames: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class PciNic:
     # The addresses of a physical function's virtual functions, by number.
     virtfns: Mapping[int, str] = field(default_factory=dict)
     virtfns_possible: int = 0
-    busy: bool = False  # whether it is bound to vfio-pci and a program has its group open
+    busy: bool = False  # whether the NIC is bound to vfio-pci and a program has its group open
 
     @property
     def ident(self) -> str:

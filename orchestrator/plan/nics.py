@@ -24,7 +24,7 @@ class NicUse:
     kind: Literal["namespace", "vm"]
     netns: str = ""  # the namespace that gets the interface, if the kind is `namespace`
     name: str = ""  # the interface's name in this namespace, if the kind is `namespace`
-    node: str = ""  # the node whose `interface` it is; "" for a port of a bridge
+    node: str = ""  # the node with the interface `interface`; "" for a port of a bridge
     interface: str = ""
 
 

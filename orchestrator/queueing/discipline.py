@@ -93,14 +93,14 @@ class QueueKind:
 
     kind: str  # the kind's name in topology files
     meaning: str  # one sentence for the reference of keys
-    settings: Any = NoSettings  # frozen dataclass, its fields made by settings.py; its docstring explains it
+    settings: Any = NoSettings  # frozen dataclass with fields by settings.py; its docstring explains the kind
     bands: Bands | None = None  # the form of the bands, for a kind that has bands in place of settings
-    root = "tbf"  # tc's name of the qdisc that limits the rate: its own, or the bucket above
-    shapes = False  # whether the qdisc limits the rate itself; else a token bucket above it does
+    root = "tbf"  # tc's name of the qdisc that limits the rate: the kind's own, or the bucket above it
+    shapes = False  # whether the kind's qdisc limits the rate itself; else a token bucket above it does
     qdisc: str = ""  # tc's name of the kind's own qdisc; "" if it uses only qdiscs of other kinds
     trial: str = ""  # arguments of `tc qdisc add dev lo root` that show whether a kernel has the kind
     module: str = ""  # the kernel module that has the qdisc
-    config: str = ""  # the option of the kernel's build that includes it
+    config: str = ""  # the option of the kernel's build that includes the qdisc
     order: Order = "unknown"
     outages = True  # whether the queue stops at a rate of one frame per outage
     keeps = False  # whether a change keeps the options that the command does not name

@@ -62,7 +62,7 @@ class Prepared:
     why: str
     agent: Path
     time: Time  # the lab's kind of time; always real with the kernel `fake`
-    state_dir: Path  # its name is the one by which `vnet ls` and `vnet down` find the lab
+    state_dir: Path  # `vnet ls` and `vnet down` find the lab by the directory's name
 
     @classmethod
     def of(cls, request: Request, plan: Plan, kernel: LabKernel, why: str) -> Prepared:

@@ -32,7 +32,7 @@ class Planned:
     # name of a set in `flows` -> its receivers
     receivers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
-    relay: str | None = None  # the node that relays its messages
+    relay: str | None = None  # the node that relays the flow's messages
     # receiver that stands for a group -> the endpoints of its members, one of which gets each message
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -45,11 +45,11 @@ class Costs:
 
     memory_bytes: int = 0  # bytes that the software's program, and other programs because of it, need
     files_at: Mapping[str, int] = field(default_factory=dict)  # role and name of the other end -> open files
-    peers: int = 0  # number of nodes with which it exchanges packets
+    peers: int = 0  # number of nodes with which the software exchanges packets
     one_copy: bool = False  # true for multicast: a message leaves once, however many receivers it has
     packets: tuple[
         tuple[float, int], ...
-    ] = ()  # (number of frames, bytes of each) at a point that sees all of its traffic
+    ] = ()  # (number of frames, bytes of each) at a point that sees all of the software's traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Shares:
     """The classes of one link whose rates a program on its sending node changes while the program runs."""
 
     link: str
-    least_bps: Mapping[str, int]  # class -> rate below which it never falls
+    least_bps: Mapping[str, int]  # class -> rate below which the class never falls
     itself: frozenset[str] = frozenset()  # classes whose packets the program forwards itself
 
 

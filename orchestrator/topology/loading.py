@@ -158,7 +158,7 @@ def _model(
     `problems`; None if that fails.
     """
     remaining = data
-    for _ in range(4):  # removes invalid parts first, then parts that are invalid without them
+    for _ in range(4):  # removes invalid parts first, then parts that have become invalid
         try:
             return File.model_validate(remaining)
         except ValidationError as error:

@@ -44,7 +44,7 @@ class Together:
     names: Expansion
     conflicts: list[Conflict] = field(default_factory=list)
     _above: dict[Part, Part] = field(default_factory=dict)
-    _why: dict[Part, str] = field(default_factory=dict)  # part -> the reason why it is with the part above it
+    _why: dict[Part, str] = field(default_factory=dict)  # part -> why it shares a host with the part above
 
     def __post_init__(self) -> None:
         for path, node, machine in self._machines():

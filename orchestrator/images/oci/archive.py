@@ -93,7 +93,7 @@ def opened(path: Path) -> Iterator[tarfile.TarFile]:
             source: Any = stack.enter_context(gzip.open(file)) if packed else file
             bounded = Bounded(source, MOST_BYTES if packed else None)
             tar = stack.enter_context(tarfile.open(fileobj=bounded, mode="r:"))  # type: ignore[call-overload]
-            for number, _ in enumerate(tar):  # limits their number, because tarfile keeps them all
+            for number, _ in enumerate(tar):  # limits the number of entries, because tarfile keeps them all
                 if number >= MOST_MEMBERS:
                     raise ImageError(f"holds more than {MOST_MEMBERS} files; it is no archive of one image")
             yield tar

@@ -22,8 +22,8 @@ from orchestrator.kernel.relay import HostRelay
 from orchestrator.kernel.remote.remote_lab import RemoteLab
 from orchestrator.lab.loop import Calls
 
-BEAT_S = 5.0  # s between two beats that are sent to the owner there; its timeout is a multiple
-LEAVE_S = 30.0  # s from the lab's end to the end of its owner there
+BEAT_S = 5.0  # s between two beats that are sent to the remote owner; the owner's timeout is a multiple
+LEAVE_S = 30.0  # s from the lab's end to the end of its remote owner
 Open = Callable[[socket.socket], subprocess.Popen[bytes]]
 
 

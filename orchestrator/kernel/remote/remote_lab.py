@@ -52,7 +52,7 @@ class Start:
 
     kernel: str
     why: str
-    machine: str  # the URL by which the user named it
+    machine: str  # the URL that the user stated
     run_dir: str
     state: str
     scenario: bool

@@ -34,7 +34,7 @@ LIMITS = {
     "fs/inotify/max_user_instances": 1 << 16,
 }
 OPEN_FILES = 65536  # most open files of one process, unless a plan needs more
-SERIAL = "{serial}"  # stands for the descriptor of the serial line until the owner has opened it
+SERIAL = "{serial}"  # placeholder for the descriptor of the serial line, which the owner opens later
 SERIAL_IN_GUEST = "/dev/ttyS0"
 
 

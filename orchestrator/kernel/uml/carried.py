@@ -31,7 +31,7 @@ class Carried:
     """
 
     path: Path
-    name: str  # hash of all inputs of its build
+    name: str  # hash of all inputs of the kernel's build
     sha256: str
     known: bool
 

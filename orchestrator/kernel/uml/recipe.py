@@ -38,7 +38,7 @@ def record(binary: Path) -> dict[str, str]:
     """Returns the record that build.sh wrote beside a kernel; empty if there is no readable record."""
     try:
         found: dict[str, str] = json.loads(binary.with_name(RECORD).read_text())
-    except (OSError, ValueError):  # the kernel is older than such records, or a user put it there
+    except (OSError, ValueError):  # the kernel is older than such records, or a user installed it
         return {}
     return found
 

@@ -49,7 +49,7 @@ def problems(plan: Plan, kernel: Rooted, agent: Path | None) -> list[Problem]:
         return list(_located(plan, error))
     try:
         return list(_memory(plan, kernel, root))
-    except KernelError as error:  # there is too little memory, or no directory for it
+    except KernelError as error:  # the memory is too small, or the directory for it is missing
         rule, _, remedy = str(error).rpartition("; ")
         return [Problem(plan.topology, 0, "memory", _nodes(plan), rule, remedy)]
 

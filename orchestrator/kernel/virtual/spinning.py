@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
-AWAKE_TICKS = 2  # CPU time (ticks) up to which a kernel counts as idle, because looking at it also takes some
+AWAKE_TICKS = 2  # CPU time (ticks) up to which a kernel counts as idle, because the check itself takes some
 
 
 class Spinning:

@@ -37,7 +37,7 @@ class Mounts(TypedDict):
     read: list[str]
     write: list[str]
     copy: list[str]  # directories of which the node has a writable copy
-    named: list[str]  # files that its commands name; shared read-only if every user may read them
+    named: list[str]  # files that the program's commands name; shared read-only if every user may read them
     root: NotRequired[str]  # the unpacked container image that replaces the host's files
 
 
@@ -99,11 +99,11 @@ class NodeNetwork(TypedDict):
     forward: bool
     routes: list[RouteTo]
     neighbours: NotRequired[list[NeighbourAt]]  # permanent entries of the neighbour table
-    reflect_dscp: NotRequired[bool]  # its TCP servers copy the DSCP of the SYN (tcp_reflect_tos)
+    reflect_dscp: NotRequired[bool]  # the node's TCP servers copy the DSCP of the SYN (tcp_reflect_tos)
 
 
 class Configured(TypedDict):
-    nodes: dict[str, dict[str, Any]]  # values as read back; `readback.agents` compares them
+    nodes: dict[str, dict[str, Any]]  # values that were read back; `readback.agents` compares them
 
 
 @dataclass(frozen=True)

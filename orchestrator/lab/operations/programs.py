@@ -57,7 +57,7 @@ class Freeze(Operation[Frozen]):
 
 
 class SoftwareState(TypedDict):
-    state: Literal["starting", "ready", "exited", "failed", "unknown"]  # unknown: its VM does not answer
+    state: Literal["starting", "ready", "exited", "failed", "unknown"]  # unknown: the VM does not answer
     pid: int | None
     status: int | None
     restarts: int

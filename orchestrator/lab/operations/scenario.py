@@ -33,7 +33,7 @@ class Item(TypedDict):
 
     node: str
     software: Role
-    flows: list[dict[str, Any]]  # those of the plan's flows whose sender is this session, with their `number`
+    flows: list[dict[str, Any]]  # the plan's flows whose sender is this session, each with its `number`
     resume: NotRequired[dict[str, Any]]
 
 

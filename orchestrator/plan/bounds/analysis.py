@@ -37,7 +37,7 @@ class _Class:
     """The arrival curve of all messages of one class at a server, or the reason why no curve bounds them."""
 
     arrivals: Bucket
-    unbounded: str  # the reason why no curve bounds it
+    unbounded: str  # the reason why no curve bounds the flow
 
 
 def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]:

@@ -54,7 +54,7 @@ class Stream:
     burst: float = 1.0
     per_s: float = 0.0
     unknown: str = ""  # the reason if no curve bounds the messages that the stream sends
-    ends_s: float = 0.0  # longest time (seconds) that the nodes at its ends need
+    ends_s: float = 0.0  # longest time (seconds) that the nodes at the ends need
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class OverHosts:
     tunnels: tuple[Tunnel, ...]
     steps: tuple[Step, ...]  # steps for `ip`
     placement: Placement
-    captured: Mapping[str, str]  # by segment the host on whose bridge it is captured
+    captured: Mapping[str, str]  # segment -> the host on whose bridge it is captured
 
     def capture(self, capture: Capture, network: Network) -> Capture:
         """Returns the capture with the host that records it: for a node its host, for a segment the host in

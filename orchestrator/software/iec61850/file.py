@@ -63,7 +63,7 @@ class Rules:
 
     kind: str  # the kind of software, which is also its key in the file
     appids: tuple[int, int]  # the first and the last allowed APPID
-    group: str  # the first bytes of its group addresses
+    group: str  # the first bytes of the kind's group addresses
     name: str  # the key in the file that identifies a stream together with the APPID
     standard: str
 

@@ -17,7 +17,7 @@ from .session_checks import check_session, check_text, check_topic
 from .sparkplug import check_sparkplug
 from .topics import SHARED, filter_fault, inner, share_fault
 
-LONGEST_KEEPALIVE_S = 65535  # CONNECT has two bytes for it (MQTT 3.1.1, section 3.1.2.10)
+LONGEST_KEEPALIVE_S = 65535  # CONNECT has two bytes for the keep alive (MQTT 3.1.1, section 3.1.2.10)
 
 
 def check(report: Checks, here: Here, client: Client) -> None:

@@ -20,7 +20,7 @@ from ..programs import Restart, StopSignal
 from ..scene import Placed, Scene
 from .client import LARGEST_PAYLOAD, PROTOCOL
 
-PLACE = "/usr/local/lib/vnet/brokers/nats"  # images/brokers/build.sh puts it there
+PLACE = "/usr/local/lib/vnet/brokers/nats"  # images/brokers/build.sh installs the broker there
 PROGRAM = f"{PLACE}/bin/nats-server"
 MEMORY_BYTES = 30_000_000
 RENDERED = frozenset({"users", "max_pending"})

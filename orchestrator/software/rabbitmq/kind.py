@@ -24,7 +24,7 @@ MEMORY_BYTES = 111_000_000
 READY = "vnet: answers"  # start.erl prints this line
 HERE = Path(__file__).parent
 PLUGINS = {"mqtt": "rabbitmq_mqtt", "amqp1.0": "rabbitmq_amqp1_0"}
-LONGEST_HEARTBEAT_S = 65535  # connection.tune of AMQP 0-9-1 has two bytes for it
+LONGEST_HEARTBEAT_S = 65535  # connection.tune of AMQP 0-9-1 has two bytes for the heartbeat
 # `options` is such a key, too: its terms stand inside the configuration and cannot follow a file.
 _RENDERED = frozenset({"mqtt_prefetch", "heartbeat", "channel_max", "nodelay", "options", "cluster"})
 _SETTING = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-zA-Z0-9_]*")

@@ -90,7 +90,7 @@ def _libvirt(report: Report) -> None:
     try:
         elsewhere = libvirt_machine(uri)
     except UnitError:
-        return  # the function that reads it has reported the mistake
+        return  # the function that reads the inventory has reported the mistake
     if elsewhere is not None:
         rule = "puts the whole lab on one machine, and the file names hosts"
         report.add(("libvirt",), uri, rule, "leave it out: each host has a libvirt of its own")

@@ -23,7 +23,7 @@ def check(report: Report) -> None:
     if any(report.unsure("links", key) for key in ("between", "subnet")):
         return
     if any(s not in report.domains for node in report.names.nodes.values() for s in node.segment):
-        return  # the check of segments reports it
+        return  # the check of segments reports the mistake
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
             members = report.names.groups.get(name, (name,))

@@ -144,7 +144,7 @@ class _Closing:
             missing += _missing(self._linked, library, file, key)
         if script and file.stat().st_size < LARGEST_SCRIPT:
             for one in of_script(file.name, file.read_text(errors="replace"), key):
-                if one.kind in ("command", "module") and not one.must:  # its interpreter was added before
+                if one.kind in ("command", "module") and not one.must:  # the interpreter was added before
                     missing += _missing(self._take, one)
         if missing:
             raise Unclosed(one.of(str(file)) for one in missing)
@@ -180,7 +180,7 @@ class _Closing:
         below /run, /tmp and /var/tmp, and, without `one.must` (the lab may never start it), one that cannot
         run.
         """
-        made = _below(one.name, FRESH) and not present(self._db.real(one.name))  # the lab makes it
+        made = _below(one.name, FRESH) and not present(self._db.real(one.name))  # the lab makes the file
         why = self._places.fault(one.name)
         if _below(one.name, OWN) or made or (why is not None and not one.must):
             return

@@ -17,7 +17,7 @@ from orchestrator.kernel.virtual.root.places import LIBRARIES, LOCAL_LIBRARY, SE
 from orchestrator.kernel.virtual.root.wanted import Wanted
 
 MOST = 8  # largest number of archives that are kept, those used last; each has 60 to 400 MB
-IN_USE_S = 3600  # s; a lab that starts meanwhile still has to read its archives
+IN_USE_S = 3600  # s; an archive used within this time stays, because a lab that starts may still read it
 _STATE = ("status", "info", "alternatives", "diversions")  # dpkg's files that change with each package
 
 Stamp = tuple[int, int, int, int, int]

@@ -124,7 +124,7 @@ def main() -> None:
     print("vnet: ready", flush=True)
     t0_ns = account.await_start()
     for one in sorted(transfers(account.told, t0_ns), key=lambda one: (one.due_ns, one.name)):
-        if account.now_ns() > t0_ns + one.flow["stop_ns"]:  # its turn came after the end of the flow
+        if account.now_ns() > t0_ns + one.flow["stop_ns"]:  # the flow ended before the message's turn
             account.sent(one.flow["number"], one.seq, one.bytes, one.due_ns, 0, 0)
             continue
         account.until(one.due_ns)
