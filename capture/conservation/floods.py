@@ -27,10 +27,10 @@ def disturbed(plan: Plan) -> set[str]:
 
 
 def _cuts(plan: Plan) -> Iterator[tuple[set[str], set[str]]]:
-    """Yields two sets of segments for each link or node that an event takes down.
+    """Yields two sets of segments for each link or node that an event takes down: the segments that it
+    touches, and those of them that it does not disturb.
 
-    Of a link: the segments at its ends, and the same if the link joins segments (else none). Of a node: the
-    segments that it is on, and none.
+    The second set has both ends of a link that joins segments; for other links and for nodes it is empty.
     """
     links = {link.name: link for link in plan.links}
     of_node = {node.name: {one.segment for one in node.interfaces if one.segment} for node in plan.nodes}

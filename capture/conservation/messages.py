@@ -30,7 +30,7 @@ MESSAGE_LOSSES = Rule(
 THROWN_AWAY = r"(Discards|Errors|NoRoutes|NoPorts|Fails|Drops?)$"
 ENDING = ("stop", "kill", "restart")
 DISRUPTING = ("link-down", "stop", "kill", "restart", "freeze", "disk-full", "limit", "run", "start")
-# Keys in the plan of a sender whose rate others limit; the second is that of earlier versions.
+# Keys in the plan of a sender whose rate is limited by other programs; the second key is of earlier versions.
 _LIMITED = {"rate_limits_from", "obeys"}
 
 

@@ -233,7 +233,7 @@ class Run:
         return dict(sorted(found.items(), key=lambda one: -one[1]))
 
     def _turn(self, leg: Leg, link: Element, point: str, begin_ns: int, end_ns: int) -> dict[str, int]:
-        """Returns what `_behind` returns; empty if the time span is longer than the sending of one frame."""
+        """Returns the result of `_behind`; empty if the time span is longer than the sending of one frame."""
         return self._behind(leg, link, point, begin_ns, end_ns) if end_ns - begin_ns <= 2 * TURN_NS else {}
 
     def _asked(self, leg: Leg, begin_ns: int, end_ns: int) -> Lookup | None:

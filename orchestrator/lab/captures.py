@@ -42,7 +42,7 @@ def command(capture: Capture, *, virtual: bool = False) -> list[str]:
 
 
 def end_at_limit(lab: Lab, point: Capture, stop: Callable[[str], None]) -> None:
-    """Ends a capture by `stop` when its file has reached its limit, which it looks at ten times a second, and
+    """Looks at the size of a capture's file ten times a second. At the limit, ends the capture by `stop`, and
     warns that its figures cover only the time before.
     """
     mine = lab.captures[point.name]

@@ -66,8 +66,9 @@ def columns_of(axes: int, base: int) -> list[int]:
 
 
 def _chosen(axes: int, base: int, masks: Sequence[int], weight: int) -> list[int]:
-    """Adds to the first columns those that form the fewest short products; of equally good columns, takes the
-    one of `weight` bits.
+    """Returns the first `base` columns and, for each further axis, the column of `masks` that adds the fewest
+    constant products of three columns, then of four. Of equally good columns, it takes the one whose number
+    of bits is closest to `weight`.
     """
     found = [1 << place for place in range(base)][:axes]
     pairs = Counter(a ^ b for a, b in combinations(found, 2))

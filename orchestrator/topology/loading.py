@@ -197,8 +197,8 @@ def _forgotten(links: Any, written: Any, place: Path) -> bool:
     """Removes from a link the key that holds the mistake, such as `forward`; returns whether the link has
     that key.
 
-    The key is looked up in the link as `written`, so a second mistake in a key that is removed already also
-    counts as removed.
+    The function looks for the key in the link as `written`. So if one key holds two mistakes, the result is
+    also True for the second mistake, for which the key is already removed.
     """
     link = links.get(place[1]) if isinstance(links, dict) else None
     if not isinstance(link, dict) or place[2] not in written[place[1]]:
