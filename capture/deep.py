@@ -108,7 +108,7 @@ def insist(display_filter: str) -> None:
             raise CaptureError("tshark is not installed; `apt-get install tshark`") from None
     if done.returncode != 0:
         said = [line for line in done.stderr.strip().splitlines() if not line.startswith(ROOT)]
-        why = said[0].removeprefix("tshark: ") if said else "it said nothing"
+        why = said[0].removeprefix("tshark: ") if said else "it printed no reason"
         raise CaptureError(f"display filter {display_filter!r}: tshark refuses it: {why}")
 
 

@@ -142,7 +142,7 @@ def statistics(stderr: str) -> Statistics:
     kernel = _counter(stderr, "dropped by kernel")
     if packets is None or received is None or kernel is None:
         tail = " | ".join(stderr.strip().splitlines()[-3:]) or "nothing"
-        raise ValueError(f"tcpdump ended without its statistics (killed?); it said last: {tail}")
+        raise ValueError(f"tcpdump ended without its statistics (killed?); its last output: {tail}")
     # tcpdump prints this counter only if the interface has it.
     return Statistics(packets, received, kernel, _counter(stderr, "dropped by interface") or 0)
 

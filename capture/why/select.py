@@ -22,7 +22,9 @@ def select(
         classes = sorted(set(rows["class"]))
         rows = rows.filter(pl.col("class") == traffic_class)
         if rows.is_empty():
-            raise CaptureError(f"--class {traffic_class!r}: is none of this run's: {', '.join(classes)}")
+            raise CaptureError(
+                f"--class {traffic_class!r}: is no class of this run; its classes: {', '.join(classes)}"
+            )
     if worst is not None:
         owed = rows.filter(pl.col("receiver").is_not_null())
         rows = owed.sort("total_ns", "name", "seq", descending=[True, False, False], nulls_last=False)

@@ -128,8 +128,8 @@ def _compare(directory: Path, written: dict[str, str], part: Path) -> None:
 
 def _differs(directory: Path, of: int, name: str, how: str) -> EntryError:
     return EntryError(
-        f"{directory}: {name} {how} (of {of}): it changed meanwhile; is somebody writing there? The run is "
-        "as it was"
+        f"{directory}: {name} {how} (of {of}): it changed meanwhile; does a program write there? The run is "
+        "unchanged"
     )
 
 

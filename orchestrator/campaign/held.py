@@ -100,7 +100,7 @@ def insist_it_has_ended(held: Entry) -> None:
         raise EntryError(f"{held.path}: is no {held.kind} any more; list again")
     if now.word == RUNNING:
         raise EntryError(
-            f"{held.path}: is running; wait, or end it (`vnet ls`), or if it is of another machine, there"
+            f"{held.path}: is running; wait, or end it (`vnet ls`), on the machine on which it runs"
         )
 
 

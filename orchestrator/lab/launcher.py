@@ -105,7 +105,7 @@ class Launcher:
         try:
             messages = self._buffer.feed(chunk)
         except LineError as error:
-            messages, wrong = error.before, f"it sent what is no message: {error}"
+            messages, wrong = error.before, f"it sent an invalid message: {error}"
         for message in messages:
             if not self.lost:
                 self._take(message)

@@ -62,7 +62,7 @@ def cores_of(node: Node, what: str, mhz: float | None) -> float | None:
         return cores
     if mhz is None:
         raise LabError(
-            f"nodes.{node.name}: cpu_{what}_mhz {asked_mhz:g}: this kernel does not say its clock; "
+            f"nodes.{node.name}: cpu_{what}_mhz {asked_mhz:g}: this kernel does not report its clock rate; "
             f"give the {what} as a share of a core"
         )
     return asked_mhz / mhz

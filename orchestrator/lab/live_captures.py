@@ -43,7 +43,7 @@ def capture(lab: Lab, request: Message) -> dict[str, Any]:
         running = lab.captures.get(name)
         if running is None or not running.live:
             there = ", ".join(n for n, one in lab.captures.items() if one.live) or "none"
-            raise LabError(f"capture {name}: none that was turned on by hand and still runs; those: {there}")
+            raise LabError(f"capture {name}: no live capture of this name runs; running: {there}")
         counts = stop(lab, name)
         record_live(lab, "capture-off", [running.point.at], {"name": name, **counts}, by)
         return {"name": name, "at": running.point.at, "path": _path(name), **counts}

@@ -67,7 +67,7 @@ class Replay:
                 "trace-late",
                 f"traces: {self._late} of {self._changes} changes came more than {most} late, "
                 f"{self._skipped} were left out since the next one was due",
-                "the links were not as their traces ask: repeat the run when the machine is idle, use "
+                "the links did not follow their traces: repeat the run when the machine is idle, use "
                 "`--time virtual`, a trace with fewer changes, or `run: {trace_late: 50 ms}`",
             ))  # fmt: skip
 

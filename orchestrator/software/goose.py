@@ -101,7 +101,7 @@ def length_bytes(names: Sequence[str], entries: int) -> int:
 def _check(report: Checks, here: Here, wanted: GoosePublish, path: Path) -> None:
     check_sending(report, here, wanted, path, "leave it out where nothing happens")
     if wanted.burst != 1:
-        rule = "changes one state several times at once, of which nobody would see but the last"
+        rule = "changes one state several times at once; only the last change would be visible"
         report.add((*path, "burst"), wanted.burst, rule, "leave it out, or write several publishers")
     waits = [(("retransmit", index), wait) for index, wait in enumerate(wanted.retransmit)]
     for key, wait in [*waits, (("stable",), wanted.stable)]:

@@ -86,7 +86,7 @@ class Workers:
             return None
         name = f"worker {address} on {answer.machine}"
         if differing := different(self._ours, answer.versions):
-            return f"{name}: differs from this command in {differing}; install there what is here"
+            return f"{name}: differs from this command in {differing}; install the same versions there"
         known = next(iter(self.admitted.values()), answer)
         if self._virtual and (differing := different(known.inputs, answer.inputs)):
             return (

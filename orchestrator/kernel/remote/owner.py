@@ -106,7 +106,7 @@ class RemoteOwner:
             return why
         log = self.run_dir / "raw" / "remote.log"
         words = " / ".join(log.read_text(errors="replace").split("\n")[-4:]).strip(" /")
-        words = words or "it said no word"
+        words = words or "it printed no reason"
         return f"{self.remote_lab.machine.url}: the lab's owner there ended with status {status}: {words}"
 
     def _salvage(self, why: Exception) -> None:

@@ -83,7 +83,7 @@ def insist_they_fit(topology: Topology, tunnels: Iterable[Tunnel], hosts: Sequen
         return
     most = underlay.mtu - overhead(hosts)
     rule = f"stands on several hosts, and the underlay's {underlay.mtu} leave {most} inside a tunnel"
-    rule += ", whose packets IPv6 does not let be sent in two" if six else ""
+    rule += "; IPv6 does not fragment its packets" if six else ""
     problems = [
         topology.document.problem(
             _place(topology, tunnel.segment),

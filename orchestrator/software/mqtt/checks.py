@@ -94,7 +94,7 @@ def _absences(report: Checks, mqtt: MqttOptions, path: Path) -> None:
         if not wanted.unsubscribed:
             continue
         if len(mqtt.subscribe) > 1 or wanted.topic.startswith(SHARED):
-            rule = "is of a client with one subscription, not shared: else no record says what it missed"
+            rule = "needs a client with one subscription, not shared: else no record shows what it missed"
             report.add(where, None, rule, "give the subscription a client of its own")
             continue
         over_ns = 0

@@ -25,7 +25,7 @@ def check_requests(report: Checks, wanted: Publish, path: Path, version: str) ->
     if wanted.response_topic is not None:
         check_topic(report, (*path, "response_topic"), wanted.response_topic)
         if wanted.reply is None:
-            rule = "is of a request, and the messages are none"
+            rule = "is a key of requests, and the messages are no requests"
             remedy = 'write for example `reply: "100 B"`, or leave it out'
             report.add((*path, "response_topic"), wanted.response_topic, rule, remedy)
     if wanted.reply is None:

@@ -101,7 +101,9 @@ def _check(report: Checks, here: Here, client: Nats) -> None:
     if nats.publish is None and not nats.subscribe:
         report.add(path, None, "neither publishes nor subscribes", "write `publish:` or `subscribe:`")
     if nats.group is not None and not nats.subscribe:
-        report.add((*path, "group"), nats.group, "is of subscriptions, and there are none", "leave it out")
+        report.add(
+            (*path, "group"), nats.group, "is a key of subscriptions, and the client has none", "leave it out"
+        )
     if nats.user is None and nats.password:
         report.add((*path, "password"), None, "has no user", "write `user:` too")
     service = check_broker(
