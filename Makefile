@@ -182,8 +182,8 @@ format:
 	rustfmt --edition 2024 $(ROLES)
 	$(PY) docs/wrap.py
 
-# Changes COUNT shipped topologies at random, and files of run directories for SECONDS, from a SEED on;
-# plans and reports each again (docs/reliability.md).
+# Changes COUNT shipped topologies at random, and files of run directories for SECONDS, drawn by SEED; plans
+# and reports each again (docs/reliability.md).
 mutate: setup
 	@$(PY) tests/chaos/mutated_topologies.py --count $(or $(COUNT),100000) --seed $(or $(SEED),0)
 	@$(PY) tests/chaos/mutated.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0)

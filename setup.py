@@ -1,4 +1,4 @@
-"""The files of a wheel besides Python: agent, reducer, recipes of kernels and guests, examples."""
+"""Adds to a wheel the files that are no Python: agent, reducer, recipes of kernels and guests, examples."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BdistWheel(bdist_wheel):
         600).
         """
         if not all((HERE / name).exists() for name in BINARIES):
-            return super().get_tag()  # an editable install carries none: make setup builds them after it
+            return super().get_tag()  # an editable install has no programs: make setup builds them after it
         asked = [re.findall(rb"GLIBC_2\.(\d+)", (HERE / name).read_bytes()) for name in BINARIES]
         newest = max(int(minor) for found in asked for minor in found)
         system, _, machine = super().get_tag()[2].partition("_")
@@ -53,7 +53,7 @@ class BdistWheel(bdist_wheel):
 
 class Programs(Distribution):
     def has_ext_modules(self) -> bool:
-        """Programs of this machine's kind are as good as extensions: the wheel is not for all machines."""
+        """Returns True: the wheel contains programs for one kind of machine, as it would with extensions."""
         return True
 
 

@@ -3,9 +3,10 @@
     alarms.py                    of invented, seeded figures: seconds
     alarms.py --runs CAMPAIGN    A/A comparisons of a campaign's runs, five seeds against five others
 
-Both sides of an A/A comparison are of one setting with disjoint seeds, so each difference that is found is a
-false alarm. Prints rows of bench.json; status 1 if there are more alarms than ALLOWED, or if an interval with
-the correction misses the mean more often than MISSED. The rows `uncorrected` show what the correction is for.
+Both sides of an A/A comparison are of one setting with disjoint seeds, so each difference that is found is
+a false alarm. Prints rows of bench.json; status 1 if there are more alarms than ALLOWED, or if an interval
+with the correction misses the mean more often than MISSED. The rows `uncorrected` show the alarms without
+the correction.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ def _p99(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def invented(rng: np.random.Generator, seed: int) -> Sample:
-    """Returns a simulated run of twelve latencies, which scatter together and by themselves, and three counts
-    of losses.
+    """Returns a simulated run of three counts of losses and twelve latencies; the scatter of each latency has
+    a common and an individual part.
     """
     together = rng.normal(0, SCATTER / 2)
     metrics = {}

@@ -71,7 +71,7 @@ def rows(launcher: Launcher) -> list[dict[str, Any]]:
     names = ["b", "p", "c", "relay"]
     pids = launcher.create(names)
     launcher.wire(names)
-    launcher.socket.settimeout(150)  # a busy machine starts it slowly
+    launcher.socket.settimeout(150)  # the launcher starts slowly on a busy machine
     launcher.do("start", node="b", software=rabbit())
     found: dict[str, list[tuple[float, float]]] = {"published": [], "consumed": []}
     for turn in range(TURNS):

@@ -18,7 +18,7 @@ from commands import ROOT, VNET, timed
 from contract import manifest, seal
 
 COUNTS = (10, 100, 1000)
-ALLOWED_MB = 1000  # whatever the number of runs
+ALLOWED_MB = 1000  # for any number of runs
 CAMPAIGN = f"""\
 name: campaign-page
 seed: 1

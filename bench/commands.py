@@ -15,7 +15,7 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
 VNET = Path(sys.executable).parent / "vnet"
-CANNOT = 4  # vnet's exit status if this machine cannot do it; vnet prints the reason
+CANNOT = 4  # vnet's exit status if this machine cannot carry out the command; vnet prints the reason
 _LAST_LINES = 20
 
 

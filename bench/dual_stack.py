@@ -59,7 +59,7 @@ def _file(place: Path, name: str) -> Path:
 
 
 def _pair(files: dict[str, Path], options: argparse.Namespace, number: int) -> tuple[Turn, Turn]:
-    """Runs both once, the first of them in turns; returns (both families, one)."""
+    """Runs both topologies once, in alternating order; returns (both families, one family)."""
     took = {}
     for name in files if number % 2 else reversed(files):
         words = (

@@ -64,7 +64,8 @@ BOUNDS = (
     Bound("packets lost on the link", "%", "within 0.3 points", near(0.0, 0.3)),
     Bound("mean packet", "B", "within 1 %", near(0.01)),
 )
-LATE_NS = 20_000_000  # latency on a link of 10 ms from which on TCP sent again, or the machine paused
+# A latency above this on a link of 10 ms comes from a retransmission of TCP or a pause of the machine.
+LATE_NS = 20_000_000
 SIZES = "packet sizes: largest gap of the distributions"
 SIZES_BOUND = 0.02
 

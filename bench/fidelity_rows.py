@@ -69,9 +69,11 @@ def round_trip(run: Path) -> Pair:
 
 
 def transferred(run: Path) -> Pair:
-    """Returns the payload a second that a capture saw once, and what iperf3's receiver counted, in Mbit/s.
-    What iperf3's sender counts is more: it writes into a buffer that it gives up at the end. The first
-    segment is left out: it has no data but a cookie, and comes before the test begins.
+    """Returns, in Mbit/s, the payload per second in a capture without retransmissions, and the count of
+    iperf3's receiver.
+
+    The count of iperf3's sender is larger: it writes into a buffer that it gives up at the end. The first
+    segment is left out: it has only a cookie, and comes before the test begins.
     """
     end = json.loads(log(run, "iperf-c.iperf"))["end"]
     packets = pl.read_parquet(run / "packets" / "iperf.parquet")
@@ -123,8 +125,8 @@ def md1(run: Path) -> Pair:
 
 
 def lindley(run: Path) -> Pair:
-    """Returns the mean latency of the same messages, and what Lindley's recursion gives for the times at
-    which they left, in ms.
+    """Returns, in ms, the mean latency of the same messages, and the result of Lindley's recursion for the
+    times at which they left.
     """
     rows = messages(run, "mdone-a").drop_nulls("latency_ns").sort("sent_ns")
     service, free, total = 8e9 * FRAME_BYTES / MD1_BPS, 0.0, 0.0

@@ -1,12 +1,13 @@
-"""Compares the guided search of `vnet hunt` with a random one: trials until the first that fails in a way.
+"""Compares the guided search of `vnet hunt` with a random one: the number of trials until one fails in a
+given way.
 
     python bench/hunts.py FILE WAY [--seeds 10] [--most 200] [--jobs 1] [--out DIRECTORY]
 
 WAY is a part of the text by which a hunt names a violation, such as `twice`. Each seed searches twice,
-guided and at random; the first two rounds of both are the same trials, which run once. A search that has
-not found it after `--most` trials counts as that many. Outcomes are kept in DIRECTORY, and the same command
-goes on. Prints the trials of each seed, their median and mean, the probability that so many of the decided
-seeds favour one side by chance (two-sided sign test), and the CPU time of a trial.
+guided and at random; the first two rounds of both are the same trials, which run once. A search without
+such a failure after `--most` trials counts as that many. DIRECTORY keeps the outcomes, and the same
+command continues from them. Prints the trials of each seed, their median and mean, the probability that so
+many of the decided seeds favour one side by chance (two-sided sign test), and the CPU time of a trial.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def _own(trial: Trial, topology: Topology) -> Trial:
 
 
 def sign_test(better: int, worse: int) -> float:
-    """Returns the two-sided probability that a fair coin is as far from even as `better` to `worse`."""
+    """Returns the two-sided probability that tosses of a fair coin are at least as uneven as `better` to
+    `worse`.
+    """
     count, least = better + worse, min(better, worse)
     return float(min(1.0, 2 * sum(comb(count, k) for k in range(least + 1)) / 2**count))
 

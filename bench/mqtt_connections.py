@@ -23,7 +23,7 @@ CONNECTIONS = int(os.environ.get("CONNECTIONS", "100000"))
 SECONDS = int(os.environ.get("SECONDS", "60"))
 CONNECTS, RATE = 2000, 2000  # attempted connections a second, and messages a second, of all
 PORTS = 28_000  # of one address: net.ipv4.ip_local_port_range
-SPARE_FILES = 500  # of a process: its log, its sockets to the node
+SPARE_FILES = 500  # files of a process besides its connections: its log, its sockets to the node
 NODES = """\
   broker{n}: {{segment: lan, software: {{b: {{broker: mosquitto, max_queued_messages: 1000000}}}}}}
   reader{n}:
@@ -58,7 +58,7 @@ def topology(pairs: int, sessions: int) -> str:
 
 
 def memory(run: Path, node: str) -> float:
-    """Returns the most bytes of all nodes whose names begin so, together."""
+    """Returns the sum of the largest memory (bytes) of each node whose name begins with `node`."""
     of_nodes = pl.read_parquet(run / "nodes.parquet").filter(pl.col("node").str.starts_with(node))
     most = of_nodes.group_by("node").agg(pl.col("memory_bytes").max())
     return float(sum(most.get_column("memory_bytes").to_list()))

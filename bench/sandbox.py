@@ -1,8 +1,8 @@
 """Measures the cost of the nodes' sandbox: creates the same nodes with it and without it, in turns.
 
 The benchmark starts its own launcher and sends requests directly (docs/contracts/launcher.md), because each
-lab sends `sandbox` in `create` and no option leaves it out. It measures wall-clock seconds, CPU time of
-launcher and nodes together, and the PSS of an agent; it takes the least of several turns.
+lab sends `sandbox` in `create` and no option removes it. It measures wall-clock seconds, CPU time of launcher
+and nodes together, and the PSS of an agent; it takes the least of several turns.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ without a capture, in turns.
     python bench/stamps.py [--pairs N]
 
 Each case is a shipped topology, with captures of 96 bytes a frame at the sender, the broker or server, the
-receiver and each link with a rate, as docs/why.md asks for. Tables and page are left out (`--raw`). Prints
+receiver and each link with a rate, as docs/why.md requires. Tables and page are left out (`--raw`). Prints
 JSON rows: the geometric mean of the pairs' ratios with its 95 % interval.
 """
 

@@ -20,7 +20,7 @@ CHEAP = "VNET_SYSCALL_COST=100ns"  # programs take almost no time, so that the l
 MINUTES = (
     "hold=120s",
     "connect_interval=100ms",
-)  # scenario 1 has 900 s and 200 ms; shorter, to bound the bench
+)  # scenario 1 has 900 s and 200 ms; these are shorter, to limit the benchmark's time
 HOUR = ("hold=3600s", "rate=2/s", "connect_interval=20ms")
 CAMPAIGN = Path(__file__).with_suffix(".yaml")
 PAIR = ("hold=60s", "clients=100", "connect_interval=20ms")

@@ -12,8 +12,9 @@ WAITED_NS = 5 * 10**9
 
 
 def spans(said: pl.DataFrame) -> pl.DataFrame:
-    """Returns the times without a subscription: receiver, begin_ns (the request to unsubscribe) and end_ns
-    (the next `subscribed`; NEVER without one). `said` has the records of sessions (endpoint, what, t_ns).
+    """Returns the times in which a receiver had no subscription: receiver, begin_ns (the request to
+    unsubscribe) and end_ns (the next `subscribed`, or NEVER if none follows). `said` has the records of
+    sessions (endpoint, what, t_ns).
     """
     left = said.filter(pl.col("what") == "unsubscribing").select("endpoint", begin_ns="t_ns").sort("begin_ns")
     back = said.filter(pl.col("what") == "subscribed").select("endpoint", end_ns="t_ns").sort("end_ns")

@@ -15,8 +15,8 @@ from contract.plan import Node, Plan
 def known_ns(messages: pl.DataFrame, plan: Plan, manifest: Manifest) -> pl.Series:
     """Returns for each message the bound of its latency's clock error in ns, from the manifest's `clocks`.
 
-    It is the sum of the errors of both hosts, if these differ, and of each end that is a VM node, if the ends
-    are two nodes. The error of a clock that is not in `clocks` is 0.
+    The bound is the sum of these errors: those of both hosts, if the hosts differ, and that of each end that
+    is a VM node, if the ends are different nodes. The error of a clock that is not in `clocks` is 0.
     """
     errors = {name: int(one.get("error_ns") or 0) for name, one in manifest.clocks.items()}
     hosts = {name: errors.get(name, 0) for name in manifest.hosts}

@@ -1,20 +1,22 @@
-"""Finds the deliveries that a guarantee covers that holds only while a session lasts."""
+"""Finds the deliveries that are covered by a guarantee that holds only while a session lasts."""
 
 from __future__ import annotations
 
 import polars as pl
 
-FOR_EVER = 2**62  # ns
+FOR_EVER = 2**62  # a time in ns that stands for ever
 
 
 def covered(rows: pl.DataFrame, said: pl.DataFrame, sessions: pl.DataFrame) -> pl.Series:
-    """Returns for each row of `rows` (pattern, sender, receiver, sent_ns, settled_ns, outcome) True if no
-    session that it depends on ended within the session's patience after the message was sent or settled.
+    """Returns for each row of `rows` (pattern, sender, receiver, sent_ns, settled_ns, outcome) True if the
+    guarantee covers it: no session that it depends on ended within the session's patience after the message
+    was sent or settled.
 
-    It depends on the receiver's session and, unless published, on the sender's and the connection between
-    them. A message that was published and never settled also depends on its sender's session, whenever that
-    ends. `said` has the records of sessions (endpoint, what, t_ns, peer: the other end of one connection, or
-    "" for all), `sessions` those of the plan (endpoint, patience_ns; null: it outlives connections).
+    A row depends on the receiver's session. Unless the message was published, it also depends on the sender's
+    session and on the connection between them. A message that was published and never settled depends on its
+    sender's session as well, whenever that ends. `said` has the records of sessions (endpoint, what, t_ns,
+    peer: the other end of one connection, or "" for all). `sessions` are those of the plan (endpoint,
+    patience_ns; null: it outlives connections).
     """
     at_ns = pl.max_horizontal("sent_ns", "settled_ns")
     over_ns = rows.select(at_ns.max()).item() or 0
@@ -35,8 +37,9 @@ def covered(rows: pl.DataFrame, said: pl.DataFrame, sessions: pl.DataFrame) -> p
 def _broke(
     rows: pl.DataFrame, holder: str, patience: pl.DataFrame, end: str, ends: pl.DataFrame
 ) -> pl.DataFrame:
-    """Returns the numbers (`row`) of the messages after which the endpoint in column `end` disconnected, from
-    all or from the message's other end, within the patience of the session in column `holder`.
+    """Returns the numbers (`row`) of the messages after which the endpoint in column `end` disconnected
+    within the patience of the session in column `holder`; it disconnected from all peers or from the
+    message's other end.
     """
     known = patience.select(pl.col("endpoint").alias(holder), "patience_ns")
     rows = rows.join(known, on=holder, maintain_order="left")
@@ -55,8 +58,8 @@ def _broke(
 
 
 def _ends(said: pl.DataFrame, over_ns: int) -> pl.DataFrame:
-    """Returns the disconnects and failures of sessions (endpoint, peer, end_ns), except disconnects that are
-    an endpoint's last record and not before `over_ns`, when nothing was sent any more.
+    """Returns the disconnects and failures of sessions (endpoint, peer, end_ns), except an endpoint's last
+    record if that is a disconnect at or after `over_ns`, from when on nothing was sent.
     """
     last = pl.col("t_ns") == pl.col("t_ns").max().over("endpoint")
     farewell = last & (pl.col("t_ns") >= over_ns) & (pl.col("what") == "disconnected")

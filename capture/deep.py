@@ -1,5 +1,5 @@
-"""Looks at single packets by pyshark, with every field that tshark knows, and selects those that carry one
-message of the agent.
+"""Dissects single packets by pyshark, with every field that tshark knows, and selects the packets that carry
+one message of the agent.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Deep = dict[str, Any]  # {number, time, layers: {layer: {field: value}}}
 
 def dissected(pcap: Path, display_filter: str = "") -> Iterator[Any]:
     """Yields each packet that a Wireshark display filter accepts, as a pyshark object, in order; without a
-    filter, all packets. It takes some 3 ms a packet. Keys of TLS connections that the run of this pcap
-    (RUN/pcap/POINT.pcap) has kept decrypt them.
+    filter, all packets. It takes some 3 ms a packet. If the run of this pcap (RUN/pcap/POINT.pcap) has kept
+    keys of TLS connections, they decrypt the packets.
 
-    CaptureError if tshark is not installed, refuses the filter, or cannot read the pcap to its end, and for
-    keys that cannot be read.
+    CaptureError if tshark is not installed, refuses the filter, or cannot read the pcap to its end, and if
+    keys cannot be read.
     """
     insist(display_filter)
     keys(pcap.parent.parent)
@@ -45,7 +45,7 @@ def deep(run_dir: Path, point: str, display_filter: str = "", count: int = 0) ->
     that the filter accepts, `count` at most (0: all). Fields have tshark's names; one that occurs several
     times in a layer is a list.
 
-    CaptureError as `dissected`, and if the point or its pcap is absent.
+    Raises the same errors as `dissected`, and CaptureError if the point or its pcap is absent.
     """
     for packet in islice(dissected(pcap_of(run_dir, point), display_filter), count or None):
         yield {
@@ -56,8 +56,8 @@ def deep(run_dir: Path, point: str, display_filter: str = "", count: int = 0) ->
 
 
 def _fields(layer: Any) -> dict[str, str | list[str]]:
-    """Returns the fields of a layer by name; if a packet has several layers of one name, pyshark has the
-    first.
+    """Returns the fields of a layer by name. If a packet has several layers of one name, pyshark gives only
+    the first.
     """
     found: dict[str, str | list[str]] = {}
     for name in layer.field_names:
@@ -68,7 +68,7 @@ def _fields(layer: Any) -> dict[str, str | list[str]]:
 
 def carrying(run_dir: Path, message: str) -> str:
     """Returns the display filter for the packets that carry the header of a message, FLOW:SEQ as in
-    messages.parquet: its sending, retransmissions, what a broker passes on, and its reply.
+    messages.parquet: the first sending, retransmissions, copies from a broker, and the reply.
 
     The header (images/agent/src/payload/bytes.rs) is in packets that TLS does not encrypt, of flows with the
     payload `bytes`. CaptureError for a text of another form, an unknown flow, or another payload.
@@ -108,7 +108,7 @@ def insist(display_filter: str) -> None:
             raise CaptureError("tshark is not installed; `apt-get install tshark`") from None
     if done.returncode != 0:
         said = [line for line in done.stderr.strip().splitlines() if not line.startswith(ROOT)]
-        why = said[0].removeprefix("tshark: ") if said else "it said nothing"
+        why = said[0].removeprefix("tshark: ") if said else "it printed no reason"
         raise CaptureError(f"display filter {display_filter!r}: tshark refuses it: {why}")
 
 

@@ -26,12 +26,12 @@ class Verdict:
     """The verdict on one delivery guarantee of one class of traffic.
 
     Counts are of judged messages x expected receivers, guaranteed or not; `unsent` and `unsettled` count
-    messages. holds: None if no message was judged or nothing is guaranteed. expected: all judged. lost:
-    neither received nor answered. unanswered: requests without a reply, the lost ones included. uncovered:
-    lost or unanswered ones in flight when a session broke with which the guarantee ends. late: their deadline
-    was missed, also of messages without a verdict. guaranteed: False if the guarantee forbids nothing.
-    offending: (name of the flow, seq, receiver, lost|unanswered|duplicated|disordered) of the first 20
-    violations.
+    messages. holds: None if no message was judged or nothing is guaranteed. expected: all judged messages.
+    lost: messages that were neither received nor answered. unanswered: requests without a reply, including
+    lost requests. uncovered: messages that were lost or unanswered because a session broke while they were
+    in flight, if the guarantee ends with the session. late: messages that missed their deadline, including
+    messages that are not judged. guaranteed: False if the guarantee forbids nothing. offending: (name of
+    the flow, seq, receiver, lost|unanswered|duplicated|disordered) of the first 20 violations.
     """
 
     class_: str

@@ -41,7 +41,8 @@ STALLED_NS = 100_000_000  # a smaller sum of gaps is no finding, even in a short
 SUSPENDED_NS = 10_000_000
 SET_NS = 100_000_000
 TAKEN = 0.02  # highest share of the scenario's CPU time that others may take
-SWITCH_NS = 2_000  # wait per time slice that does not count: a process switch takes 0.1 to 0.2 us when idle
+# Wait per time slice that does not count; a process switch on an idle machine takes 0.1 to 0.2 us
+SWITCH_NS = 2_000
 # highest share of PSI, which is used without schedstat; it also counts other programs of the machine
 PRESSED = 0.25
 BUSY, BUSY_TIME = 0.9, 0.05
@@ -59,8 +60,8 @@ class Unknown(Exception):  # noqa: N818 - an answer, not an error
 
 @dataclass(frozen=True)
 class Disturbance:
-    """The lines of one heartbeat thread, one for each second: `rows` those within 0.3 s of the scenario,
-    `whole` those of them whose second lies within it.
+    """The lines of one heartbeat thread, one for each second. `rows` are the lines within 0.3 s of the
+    scenario; `whole` are those of them whose second lies completely within it.
 
     where: lab or outer. unmade: for each subject of a rule, the reason why it was not recorded.
     """
@@ -77,8 +78,8 @@ class Disturbance:
         return max(1, self.span_ns)
 
     def growth(self, column: str, of: str) -> int:
-        """Returns the growth of a counter over the scenario; raises Unknown if fewer than two lines have it,
-        with the recorded reason for subject `of` if there is one.
+        """Returns the growth of a counter over the scenario; raises Unknown if fewer than two lines have it.
+        The error's text is the recorded reason for the subject `of`, if there is one.
         """
         values = self.rows[column].drop_nulls()
         if values.len() < 2:
@@ -105,8 +106,8 @@ def stalls(s: Disturbance) -> Found:
 
 
 def suspended(s: Disturbance) -> Found:
-    """Judges suspension of the machine by its counter, since the lab's clock stops meanwhile: a finding from
-    10 ms on.
+    """Judges suspension of the machine by the machine's own counter, since the lab's clock stops during a
+    suspension: a finding from 10 ms on.
     """
     by = s.growth("suspended_ns", "suspended")
     said = f"the machine was suspended for {by / 1e9:.2f} s"
@@ -133,8 +134,8 @@ def throttling(s: Disturbance) -> Found:
 
 
 def run_queue(s: Disturbance) -> Found:
-    """Judges the time that the lab waited for a core, less 2 us for each slice: a finding above 2 % of the
-    scenario. Without schedstat it judges PSI of the whole machine, above 25 %.
+    """Judges the time for which the lab waited for a core, less 2 us for each time slice: a finding above 2 %
+    of the scenario. Without schedstat it judges PSI of the whole machine: a finding above 25 %.
     """
     if not s.knows("waited_ns") and s.knows("pressure_ns"):
         share = s.share("pressure_ns", "pressure")
@@ -175,8 +176,8 @@ def heat(s: Disturbance) -> Found:
 
 
 def busy_cores(s: Disturbance) -> Found:
-    """Judges the load of the cores that the lab may use, if these are not all cores of the machine: a finding
-    if they were over 90 % busy in more than 5 % of the seconds, and in two at least.
+    """Judges the load of the cores that the lab may use, unless these are all cores of the machine: a finding
+    if they were over 90 % busy in more than 5 % of the seconds, and in at least two seconds.
     """
     _core_time(s)
     may = s.rows["cores"].drop_nulls()[-1]
@@ -190,8 +191,8 @@ def busy_cores(s: Disturbance) -> Found:
 
 
 def stopped(s: Disturbance) -> Found:
-    """Judges stopped processes (SIGSTOP) of the lab: a finding for any second with one. Raises Unknown if
-    nothing looked at processes.
+    """Judges stopped processes (SIGSTOP) of the lab: a finding for any second with such a process. Raises
+    Unknown if no thread checked the processes.
     """
     looks = s.rows[STOPPED].drop_nulls()
     if not looks.len():
@@ -217,9 +218,9 @@ Judged = tuple[list[Warned], list[dict[str, Any]]]
 
 
 def judge(run_dir: Path, manifest: Manifest, plan: Plan) -> Judged:
-    """Returns the findings, and every check that applies with its verdict; both empty for a run without
-    heartbeats, as in virtual time. One more finding, which does not make the run suspect, names the checks
-    that could not be made.
+    """Returns the findings, and every check that applies with its verdict. Both are empty for a run without
+    heartbeats, such as one in virtual time. If some checks could not be made, one more finding names them;
+    it does not make the run suspect.
     """
     path = retired.there(run_dir / "disturbance.parquet")
     if path is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-# Link headers by their bytes: what the table keeps of the link type.
+# The name of the link header by its length in bytes, since the table keeps only the length.
 LINKS = {0: "raw", 4: "null", 14: "eth", 16: "sll", 20: "sll"}
 TAG_BYTES = 4
 IP, IPV6 = 0x0800, 0x86DD
@@ -15,12 +15,12 @@ SCHEMA = {"path": pl.String, "packets": pl.Int64, "wire_bytes": pl.Int64, "data_
 
 
 def hierarchy(packets: pl.LazyFrame) -> pl.DataFrame:
-    """Returns one row for each protocol path and each prefix of one (`eth`, `eth:ip`, `eth:ip:tcp`),
-    parents first. Columns: path; packets, wire_bytes and data_bytes (application payload) of the packets
-    whose path begins with this one. Names are Wireshark's where it has one.
+    """Returns one row for each protocol path and each prefix of one (`eth`, `eth:ip`, `eth:ip:tcp`), parents
+    first. Columns: path; packets, wire_bytes and data_bytes (application payload) of the packets whose
+    path begins with this one. Names are those of Wireshark, if it has one.
 
-    `packets` are rows of a packets table. `data` is TCP or UDP payload that no dissector knows, or what
-    follows IP in a packet without ports, such as a later fragment. Memory does not grow with the table.
+    `packets` are rows of a packets table. `data` is TCP or UDP payload that no dissector knows, or the
+    content of an IP packet without ports, such as a later fragment. Memory does not grow with the table.
     """
     keys = (
         pl.col("eth_bytes").alias("link"),
@@ -64,7 +64,7 @@ def _names(group: dict[str, Any]) -> Iterator[str]:
         if ported and not group["ports"]:
             yield "data"
             return
-        if ported or app is None:  # the name of a tunnel is clearer than the number of its protocol
+        if ported or app is None:  # a tunnel's name is clearer than its protocol's number
             yield protocol
         if app is not None or (ported and group["data"]):
             yield app or "data"

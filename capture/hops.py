@@ -26,9 +26,9 @@ def hops(first: Path, second: Path) -> pl.DataFrame:
     delay_ns until `second` captured the frame; null if it did not.
 
     Frames match if their first 96 bytes are equal: bridges do not change them, and IP packets carry an
-    identifier. A frame whose bytes occur twice in `first` is left out; of one whose bytes occur several
-    times in `second`, as behind a link that duplicates, the first arrival counts. CaptureError if a file is
-    no pcap.
+    identifier. A frame whose bytes occur twice in `first` is left out. If the bytes of a frame occur
+    several times in `second`, for example behind a link that duplicates, the first arrival counts.
+    CaptureError if a file is not a pcap.
     """
     one, two = (_table(path) for path in (first, second))
     there = two.group_by("frame").agg(there_ns=pl.col("t_ns").min())

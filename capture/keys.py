@@ -12,14 +12,15 @@ from capture.errors import CaptureError
 
 FOLDER = "raw/logs"
 LARGEST = 64 << 20  # largest size of a file in bytes
-# A label, the client's random number and the secret (draft-ietf-tls-keylogfile); RSA: an encrypted secret.
+# A line has a label, the client's random number and the secret (draft-ietf-tls-keylogfile). With the label
+# RSA, an encrypted secret stands in place of the random number.
 _LINE = re.compile(r"[A-Z][A-Z0-9_]* [0-9A-Fa-f]{16,64} [0-9A-Fa-f]{2,512}")
 
 
 def keys(run_dir: Path) -> list[str]:
     """Returns the lines of all files of keys of a run, in the order of their names, without comments; empty
-    without such a file. CaptureError with file and line for a line that is no key, and for a file that is no
-    text, too large or a link.
+    without such a file. CaptureError with file and line for a line that is not a key, and for a file that
+    is not text, is too large, or is a link.
     """
     found = []
     for file in sorted((run_dir / FOLDER).glob("*.keys")):
@@ -47,8 +48,8 @@ def _text(file: Path) -> str:
 
 @contextmanager
 def key_file(run_dir: Path) -> Iterator[Path | None]:
-    """Yields a file with all keys of a run, which is removed at the end; None if the run has no keys.
-    CaptureError as `keys`.
+    """Yields a file with all keys of a run, which is removed at the end; None if the run has no keys. Raises
+    the same errors as `keys`.
     """
     found = keys(run_dir)
     if not found:

@@ -46,9 +46,9 @@ class Gap:
 def gaps(
     messages: pl.DataFrame, plan: Plan, sessions: pl.DataFrame | None, events: pl.DataFrame | None
 ) -> list[Gap]:
-    """Returns the gaps of 50 ms and more of agent roles that neither a full window, a full path, a connection
-    nor an event explains, the longest first. Looks at the 200 longest only, and not at nodes with a CPU
-    limit.
+    """Returns the gaps of 50 ms and more of agent roles, the longest first, except those that a full window,
+    a full path, a lost connection or an event explains. Considers only the 200 longest gaps, and no nodes
+    with a CPU limit.
     """
     senders = _senders(plan)
     slowest = _slowest_bps(plan)
@@ -112,7 +112,7 @@ def _explained(gap: Gap, own: pl.DataFrame, window: int, slowest: float | None) 
 
 def _away(gap: Gap, sessions: pl.DataFrame | None) -> bool:
     """Returns True if the sender recorded a change of its session between the message's due time and its
-    sending, or if its last record before was that it was connecting, disconnected or had failed.
+    sending, or if its last record before that time was connecting, disconnected or failed.
     """
     if sessions is None:
         return False
@@ -123,7 +123,7 @@ def _away(gap: Gap, sessions: pl.DataFrame | None) -> bool:
 
 
 def _told(gap: Gap, events: pl.DataFrame | None) -> bool:
-    """Returns True if an event happened in the gap or in the second before it, at any node or link."""
+    """Returns True if an event happened in the gap or in the second before the gap, at any node or link."""
     if events is None:
         return False
     near = pl.col("t_ns").is_between(gap.due_ns - EVENT_NS, gap.sent_ns)

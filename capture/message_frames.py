@@ -18,7 +18,7 @@ from capture.hops import FILE_HEADER, MAGIC, RECORD_HEADER
 
 HEADER = struct.Struct(">4sBxxxIIq")
 MESSAGE = b"vNET"
-REPLY = 1  # purpose of a reply; it has the numbers of its request
+REPLY = 1  # purpose of a reply; a reply has flow and seq of its request
 # A wrong clock shows in every frame, so some frames suffice. Skipping a frame takes 0.3 us, searching it 1
 # us.
 MOST_PASSED, MOST_SEEN = 1_000_000, 50_000
@@ -27,10 +27,10 @@ SCHEMA = {"flow": pl.UInt32, "seq": pl.Int64, "scheduled_ns": pl.Int64, "seen_ns
 
 
 def first_seen(pcap: Path) -> pl.DataFrame:
-    """Returns the time of the first frame with each message that is no reply, earliest first: flow, seq,
-    scheduled_ns and seen_ns; no rows if the file is no pcap.
+    """Returns the time of the first frame with each message, without replies, the earliest first: flow, seq,
+    scheduled_ns and seen_ns. Returns no rows if the file is not a pcap.
 
-    Searches only the first million frames, and of a file above 5 MB only every n-th of these.
+    Searches only the first million frames; in a file above 5 MB, only every n-th of these.
     """
     size = pcap.stat().st_size
     if size < FILE_HEADER:
@@ -42,8 +42,8 @@ def first_seen(pcap: Path) -> pl.DataFrame:
 
 
 def _messages(data: mmap.mmap, every: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yields (flow, seq, scheduled_ns, time in ns) of each message with its header in every `every`-th of the
-    first MOST_PASSED frames, replies left out.
+    """Yields (flow, seq, scheduled_ns, time in ns) of each message, except replies, whose header is in every
+    `every`-th of the first MOST_PASSED frames.
     """
     for number, (t_ns, begin, end) in enumerate(_frames(data)):
         if number >= MOST_PASSED:

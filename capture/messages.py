@@ -17,13 +17,13 @@ READY = ("subscribed", "listening")  # records that show that an endpoint can be
 
 
 def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]]:
-    """Returns the table messages.parquet, and warnings of arrivals where the plan does not expect them, which
-    are in no row, and of replies in flows without requests, which do not count.
+    """Returns the table messages.parquet and warnings. One warning is of arrivals where the plan does not
+    expect them, which are in no row. Another is of replies in flows without requests, which do not count.
 
-    A receiver is expected to get a message if the plan states it and, if the receiver must connect first,
-    it was ready when the message was sent or has received it all the same. A message that nobody is expected
-    to get has one row, with receiver null. Of several S records of a message the last counts. A group of
-    receivers counts as one (`shared.of_groups` has put its name into the records).
+    A receiver is expected to get a message if the plan states it. If the receiver must connect first, it must
+    also have been ready when the message was sent, or have received it all the same. A message without an
+    expected receiver has one row, with receiver null. If a message has several S records, the last one
+    counts. A group of receivers counts as one (`shared.of_groups` has put its name into the records).
     """
     wanted = expected.deliveries(plan).select("flow", "receiver", "guarantee", "turn", "turns")
     sessions = expected.sessions(plan)
@@ -50,7 +50,9 @@ def join(records: Records, plan: Plan) -> tuple[pl.DataFrame, tuple[Warned, ...]
 
 
 def spans(said: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Returns the table spans.parquet from records of kind P: what programs did, when, and for how long."""
+    """Returns the table spans.parquet from records of kind P: the actions of programs, when each began, and
+    how long it took.
+    """
     of_flows = expected.flows(plan).select("flow", "name", "class")
     return (
         said.join(of_flows, on="flow", how="left")
@@ -87,8 +89,8 @@ def _replies(received: pl.DataFrame, plan: Plan) -> pl.DataFrame:
 
 
 def _late() -> pl.Expr:
-    """Returns an expression that is true if a message, or the reply of a request, came after its deadline or
-    never; null without a deadline or an expected receiver.
+    """Returns an expression that is true if a message, or the reply of a request, arrived after its deadline
+    or never; null without a deadline or an expected receiver.
     """
     there = pl.when(pl.col("pattern") == "request").then("replied_ns").otherwise("received_ns")
     missed = there.is_null() | (there - pl.col("scheduled_ns") > pl.col("deadline_ns"))
@@ -99,8 +101,8 @@ def _reachable(said: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
     """Returns the time from which each receiver can be reached: receiver, from_ns. Receivers that can be
     reached from the start have no row.
 
-    An agent role that does not listen is ready when it records so; without a record, never. A program that
-    records it is ready then; one that does not, from the start.
+    An agent role that does not listen is ready when it records that; without such a record it is never ready.
+    A program is ready when it records that; a program without such a record is ready from the start.
     """
     ready = said.filter(pl.col("what").is_in(READY)).group_by("endpoint").agg(from_ns=pl.col("t_ns").min())
     return (
@@ -113,8 +115,8 @@ def _reachable(said: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _expected_only(rows: pl.DataFrame, reachable: pl.DataFrame) -> pl.DataFrame:
-    """Removes the rows of receivers that were not ready when the message was sent, unless it arrived or was
-    answered. A message that loses all its rows keeps one, with receiver null.
+    """Removes the rows of receivers that were not ready when the message was sent, unless the message arrived
+    or was answered. A message that loses all its rows keeps one, with receiver null.
     """
     early = pl.coalesce("sent_ns", "scheduled_ns") < pl.col("from_ns")
     nothing = pl.col("received_ns").is_null() & pl.col("replied_ns").is_null()

@@ -12,7 +12,7 @@ from capture.errors import CaptureError
 from capture.keys import key_file, keys
 from contract import regular, rundir
 
-ROOT = "Running as user"  # message of tshark in every call by root
+ROOT = "Running as user"  # tshark prints this line at every start by root
 
 
 def points(run_dir: Path) -> list[str]:
@@ -24,9 +24,9 @@ def packets(
     run_dir: Path, point: str, display_filter: str = "", *, detail: bool = False, count: int = 0
 ) -> Iterator[str]:
     """Returns an iterator over the lines of tshark's dissection: one summary line for each packet that passes
-    `display_filter`, or with `detail` the whole tree. `count` limits how many packets of the capture are read
-    before the filter (0: all). Keys of TLS connections that the run's programs have kept decrypt them.
-    CaptureError if the plan, the point, its pcap or tshark is absent, or while
+    `display_filter`, or with `detail` the whole tree. `count` limits how many packets of the capture are
+    read before the filter (0: all). If the run's programs have kept keys of TLS connections, the keys
+    decrypt the packets. CaptureError if the plan, the point, its pcap or tshark is absent, or while
     iterating if tshark fails, for example because the filter is wrong.
     """
     pcap = pcap_of(run_dir, point)

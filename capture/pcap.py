@@ -22,12 +22,12 @@ REDUCER = "target/release/vnet-reduce"
 class Counts:
     """The counts of a reduction of one pcap.
 
-    Times are Unix nanoseconds; `cut` states where and why the file ended early, else None. snapped: frames
-    captured in part. unknown: frames without a decoded network header. evicted: TCP connections that left the
-    full table of connections. app_messages: completed messages of application protocols. app_unknown: frames
-    in which an application's stream could not be followed. link_type and snaplen: for a pcapng file those of
-    its first interface. unknown_links: the number of frames of each link type (as text) that the reducer
-    cannot decode.
+    Times are Unix nanoseconds. `cut` states where and why the file ended early; None if it did not. snapped:
+    frames captured in part. unknown: frames without a decoded network header. evicted: TCP connections that
+    left the full table of connections. app_messages: completed messages of application protocols.
+    app_unknown: frames in which an application's stream could not be followed. link_type and snaplen: for a
+    pcapng file those of its first interface. unknown_links: the number of frames of each link type (as text)
+    that the reducer cannot decode.
     """
 
     packets: int
@@ -60,7 +60,7 @@ class Counts:
 def reducer() -> Path:
     """Returns the path of vnet-reduce: $VNET_REDUCE, else the one installed with the package, else the
     project's release build, else the one on the PATH. CaptureError if no such program exists, or if
-    $VNET_REDUCE is no program.
+    $VNET_REDUCE does not name a program.
     """
     chosen = os.environ.get("VNET_REDUCE")
     if chosen:
@@ -96,9 +96,9 @@ def reduce_pcap(
     """Reduces `pcap` (or pcapng) to the Parquet file `table` (docs/contracts/packets.md names the columns).
 
     apps: ports by application protocol, in place of the protocol's usual ones. connections: path for a
-    table of TCP connections, or None. CaptureError if the capture is unreadable, a protocol is unknown or a
-    table cannot be written; then no table is left. OSError that names the table if its disk is full, which is
-    no fault of the capture.
+    table of TCP connections, or None. CaptureError if the capture is unreadable, a protocol is unknown or
+    a table cannot be written; then no table is left. OSError that names the table if its disk is full,
+    since the capture is then not at fault.
     """
     named = (f"{name}={','.join(map(str, ports))}" for name, ports in apps.items() if ports)
     options = [part for one in named for part in ("--app", one)]

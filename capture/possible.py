@@ -1,5 +1,5 @@
-"""Finds impossible values in sampled counters: below zero, jumps faster than any machine, or a day outside
-the scenario. Such values show that a raw file was damaged or changed.
+"""Finds impossible values in sampled counters: values below zero, jumps faster than any machine's, or times
+more than a day outside the scenario. Such values show that a raw file was damaged or changed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import polars as pl
 
 from contract.manifest import TRUST, Manifest, Warned
 
-COUNTERS = {  # counters of each table; those of bytes are also compared with MOST_BPS
+COUNTERS = {  # counters of each table; counters of bytes are also compared with MOST_BPS
     "nodes": ("cpu_ns", "rx_bytes", "rx_packets", "tx_bytes", "tx_packets", "memory_bytes"),
     "links": ("bytes", "packets", "dropped", "overlimits", "backlog_bytes", "backlog_packets"),
     "transfers": ("bytes", "packets", "lost", "retransmits", "rtt_ns"),

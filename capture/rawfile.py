@@ -1,4 +1,6 @@
-"""Reads the raw files of a run as lines and as columns of fields; reports cut and odd lines as warnings."""
+"""Reads the raw files of a run as lines or as columns of fields; reports cut and malformed lines
+as warnings.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ UNIT_SEPARATOR = "\x1f"
 
 # Forms of fields, as regular expressions.
 INTEGER = r"-?[0-9]+"
-OPTIONAL = r"-?[0-9]*"  # an integer, or nothing where it is not known
+OPTIONAL = r"-?[0-9]*"  # an integer, or empty if the number is not known
 DECIMAL = r"-?[0-9.]+(?:e-?[0-9]+)?"
 NUMBERS: dict[str, pl.DataType] = {INTEGER: pl.Int64(), OPTIONAL: pl.Int64(), DECIMAL: pl.Float64()}
 # A field with a comma is in quotation marks, and quotation marks in it are doubled (RFC 4180).
@@ -25,8 +27,8 @@ NAME = r'[^,"]*|"(?:[^"]|"")*"'
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """The whole lines of a file (one column `line`, or one column for each field), and warnings of lines that
-    were left out.
+    """The whole lines of a file, as one column `line` or as one column for each field, and warnings of lines
+    that were left out.
     """
 
     lines: pl.DataFrame
@@ -37,8 +39,8 @@ CUT_REMEDY = "The run crashed or ran out of disk; what stands before the cut is 
 
 
 def read(path: Path) -> Raw:
-    """Returns all whole lines of `path` except empty ones; leaves out a last line without newline, with a
-    warning. Bytes that are no UTF-8 are replaced.
+    """Returns all whole lines of `path` except empty ones. Leaves out a last line without newline, with a
+    warning. Replaces bytes that are not UTF-8.
     """
     if path.stat().st_size == 0:
         return Raw(pl.DataFrame(schema={"line": pl.String}))
@@ -116,8 +118,8 @@ def _right(column: str, form: str) -> pl.Expr:
 
 
 def _plain(column: str) -> pl.Expr:
-    """Returns an expression for a field without its enclosing quotation marks; doubled ones within become
-    single. Other fields stay as they are.
+    """Returns an expression for a field without its enclosing quotation marks; doubled quotation marks within
+    become single ones. Other fields stay as they are.
     """
     field = pl.col(column)
     quoted = field.str.len_chars().ge(2) & field.str.starts_with('"') & field.str.ends_with('"')

@@ -1,7 +1,8 @@
 """Checks that a run's records of messages agree with each other and with the plan, in order, number and time.
 
-Any writer may be wrong, the agent's roles too. The agent rejects impossible records of a user's program as
-far as it sees them (docs/accounting.md); this module finds contradictions that only both ends together show.
+Any writer of records may be wrong, including the agent's roles. The agent rejects impossible records of a
+user's program as far as it sees them (docs/accounting.md); this module finds contradictions that only the
+records of both ends together show.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from contract.plan import Flow, Plan
 
 SECOND = 1_000_000_000
 STAMPED_NS = {"real": 20_000_000, "virtual": 100_000}  # largest error of a scheduled time
-# Roles read the clock when the transport has taken a message. Between the two the sender may lose its core
-# for some time slices of Linux (kernel/sched/fair.c: 3 ms and more each), the modelled core for one.
+# A role reads the clock after the transport has taken a message. In between, Linux may give the sender's core
+# to other programs for some time slices (kernel/sched/fair.c: 3 ms and more each); the modelled core, for
+# one.
 PREEMPTED_NS = {"real": 20_000_000, "virtual": 3_000_000}
-COLLECTED_NS = 10 * SECOND  # after the drain, in which the last records are written
+COLLECTED_NS = 10 * SECOND  # time after the drain in which the last records are written
 MOST_NAMED = 3  # classes in one warning
 MESSAGE = ("flow", "seq")
 DELIVERY = (*MESSAGE, "receiver")
@@ -42,12 +44,12 @@ CUT = (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Records that contradict each other: `what` completes the warning's sentence "messages ...", `example`
+    """Records that contradict each other. `what` completes the warning's sentence "messages ..."; `example`
     names the columns whose values the warning shows.
     """
 
     what: str
-    rows: pl.DataFrame  # flow, seq and the columns that `example` names
+    rows: pl.DataFrame  # has flow, seq and the columns that `example` names
     example: tuple[str, ...] = ()
 
 
@@ -55,9 +57,10 @@ class Found:
 class Run:
     """The input of the checks: records, joined messages, the plan's flows, and times.
 
-    begin_ns: the scenario's start. end_ns: 10 s after its last phase; both None if unknown. stamped_ns: the
-    error that a due time may have. preempted_ns: by which a time of sending may be late. corrupts,
-    duplicates: an impairment of the plan does so. cut: the drain took all of its length.
+    begin_ns: the scenario's start. end_ns: 10 s after its last phase; both None if unknown. stamped_ns:
+    the error that a due time may have. preempted_ns: the time by which a time of sending may be late.
+    corrupts, duplicates: True if an impairment of the plan corrupts or duplicates packets. cut: True if
+    the drain took all of its length.
     """
 
     records: Records
@@ -76,8 +79,8 @@ def check(records: Records, table: pl.DataFrame, plan: Plan, manifest: Manifest)
     """Returns a warning for each kind of contradiction, with classes, numbers and the first example, and
     warnings of missing records.
 
-    They make the run suspect, except contradictions of arrivals if a link flips bits, and records that were
-    lost with a stopped sender.
+    The warnings make the run suspect, with two exceptions: contradictions of arrivals if a link flips bits,
+    and records that were lost with a stopped sender.
     """
     run = _run(records, table, plan, manifest)
     sent = records.sent.join(run.flows, on="flow", how="left").sort(MESSAGE, maintain_order=True)
@@ -140,7 +143,7 @@ def _receivers(flow: Flow, plan: Plan) -> int:
 
 def _away(plan: Plan, manifest: Manifest) -> set[str]:
     """Returns the endpoints whose last records may be lost: those of nodes that the timeline stops or that
-    failed; all if the run did not complete.
+    failed; all endpoints if the run did not complete.
     """
     ended = {"stop", "kill", "restart"}
     nodes = {target for event in plan.events if event.action in ended for target in event.targets}
@@ -150,8 +153,8 @@ def _away(plan: Plan, manifest: Manifest) -> set[str]:
 
 
 def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
-    """Yields contradictions in the senders' own records, each with the key "here"; kinds without any have no
-    rows. `sent` is sorted by flow and number.
+    """Yields contradictions in the senders' own records, each with the key "here"; a kind without
+    contradictions has no rows. `sent` is sorted by flow and number.
     """
     before = pl.col("flow") == pl.col("flow").shift(1)
     left, settled = pl.col("sent_ns"), pl.col("settled_ns")
@@ -199,11 +202,11 @@ def _out_of_flow(run: Run) -> pl.Expr:
 
 
 def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
-    """Yields contradictions between the records of both ends, each with the key "there"; kinds without any
-    have no rows.
+    """Yields contradictions between the records of both ends, each with the key "there"; a kind without
+    contradictions has no rows.
 
-    With several receivers, `sent_ns` is the time when the last of them took the message, so arrivals before
-    it are then no contradiction.
+    If a message has several receivers, `sent_ns` is the time when the last of them took it, so earlier
+    arrivals are not a contradiction.
     """
     rows = run.table.join(run.flows.select("flow", "receivers", "scheduled"), on="flow", how="left")
     one = pl.col("receivers") <= 1
@@ -228,9 +231,9 @@ def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
 
 
 def _repeated(run: Run) -> Iterator[tuple[str, Found]]:
-    """Yields messages of which more arrivals or replies without a mark as repetition are recorded than
-    attempts to send; yields nothing if a link duplicates frames. Leaves out published messages, which brokers
-    may repeat.
+    """Yields messages with more recorded arrivals or replies than attempts to send, not counting those marked
+    as repetitions; yields nothing if a link duplicates frames. Leaves out published messages, which
+    brokers may repeat.
     """
     if run.duplicates:
         return
@@ -254,8 +257,8 @@ def _orphans(unsent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
 
 
 def _unsent(run: Run) -> pl.DataFrame:
-    """Returns one row for each message that arrived and has neither a send record (S) nor a debt record
-    (D).
+    """Returns one row for each message that arrived although neither a send record (S) nor a debt record (D)
+    exists.
     """
     odd = run.records.received.join(run.records.sent, on=MESSAGE, how="anti")
     odd = odd.join(_debts(run.records), on=MESSAGE, how="anti").unique(MESSAGE, maintain_order=True)

@@ -62,12 +62,12 @@ SPAN = {
     "duration_ns": INTEGER,
 }
 DEBT = {"kind": "D", "flow": INTEGER, "from_seq": INTEGER, "to_seq": INTEGER, "state": "missing|refused"}
-THERE, BACK = "0", "1"  # legs: at the receiver; a reply, at the sender again
+THERE, BACK = "0", "1"  # legs: 0 to the receiver; 1 for a reply, back at the sender
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The seven kinds of lines in raw/messages.csv as tables, only of flows that the plan has."""
+    """The seven kinds of lines in raw/messages.csv as tables; only flows of the plan are included."""
 
     sent: pl.DataFrame
     received: pl.DataFrame
@@ -80,9 +80,10 @@ class Records:
 
 
 def read(path: Path, flows: int) -> Records:
-    """Reads raw/messages.csv by kind of record; sent_ns and settled_ns of 0 (unknown) become null.
+    """Reads raw/messages.csv into one table for each kind of record; sent_ns and settled_ns of 0 (unknown)
+    become null.
 
-    `flows` is the number of the plan's flows. Leaves out records of other flows and lines that are no
+    `flows` is the number of the plan's flows. Leaves out records of other flows and lines that are not
     records, with warnings.
     """
     raw = rawfile.read(path)
@@ -109,7 +110,7 @@ def read(path: Path, flows: int) -> Records:
 
 
 def _with_peer(raw: Raw) -> Raw:
-    """Adds an empty last field (`peer`) to session lines that leave it out."""
+    """Adds an empty last field (`peer`) to session lines that lack it."""
     unquoted = pl.col("line").str.replace_all('"(?:[^"]|"")*"', "")
     short = unquoted.str.count_matches(",") == len(SESSION) - 2
     whole = pl.when(short).then(pl.col("line") + ",").otherwise("line")

@@ -102,7 +102,7 @@ def reduce_run(run_dir: Path) -> Reduced:
         raise CaptureError(str(error)) from error
     files = [run_dir / "pcap" / f"{capture.name}.pcap" for capture in plan.captures]
     if any(pcap.exists() or packed.packed(pcap).exists() for pcap in files):
-        reducer()  # fails early if the reducer is missing, since no pcap could then be reduced
+        reducer()  # raises early if the reducer is missing, since no pcap could be reduced later
     done = Reduced(run_dir, warnings=_altered(run_dir))
     raw = run_dir / "raw"
     _if_present(done, raw / "nodes.csv", plan, _nodes)
@@ -118,7 +118,7 @@ def reduce_run(run_dir: Path) -> Reduced:
         _trials(done, run_dir / "raw")
     for capture in plan.captures:
         if capture.to:
-            continue  # its packets were sent to another machine
+            continue  # the capture's packets were sent to another machine
         _capture(done, capture, _apps(plan))
     said = manifest.load(run_dir)
     done.warnings += [*trust.judge(run_dir, plan, said), *possible.judge(run_dir, said)]
@@ -133,8 +133,8 @@ def reduce_run(run_dir: Path) -> Reduced:
 
 
 def readings(evidence: Evidence) -> list[Reading]:
-    """Returns the readings of the monitors, in the order of MONITORS, without those for a role that the run
-    lacks; for runs of the fake driver, all verdicts are `cannot tell`.
+    """Returns the readings of the monitors, in the order of MONITORS; omits monitors for a role that the run
+    lacks. In a run of the fake driver, all verdicts are `cannot tell`.
     """
     roles = {"", *(software.role for node in evidence.plan.nodes for software in node.software)}
     monitors = [monitor for monitor in MONITORS if monitor.role in roles]
@@ -170,7 +170,7 @@ def _if_present(done: Reduced, path: Path, plan: Plan, work: Work) -> None:
     if path.exists():
         work(done, path, plan)
     elif path.stem not in ("links", "events") or getattr(plan, path.stem):
-        # without links or events in the plan, their tables are not written
+        # without links or events in the plan, their tables are not needed
         done.warnings.append(Warned("reduce-absent", f"raw/{path.name} is absent.", ABSENT))
 
 
@@ -205,7 +205,7 @@ def _both(done: Reduced, path: Path, schema: dict[str, Any]) -> pl.DataFrame:
 
 def _host(done: Reduced, raw_dir: Path) -> None:
     """Writes the table host from the samples of the lab's kernel and its machine, or of each host of a
-    multi-host lab; only a warning if raw/host.csv is needed and absent.
+    multi-host lab; gives a warning if raw/host.csv is needed and absent.
     """
     files = {path.stem.partition(".")[2]: path for path in sorted(raw_dir.glob("host.*.csv"))}
     files |= {"lab": raw_dir / "host.csv"} if not files or (raw_dir / "host.csv").exists() else {}
@@ -297,8 +297,8 @@ def _trials(done: Reduced, raw_dir: Path) -> None:
 
 
 def _event(done: Reduced, line: str) -> dict[str, Any] | None:
-    """Returns the row of one event, with `args` as JSON text because actions differ; None and a warning for
-    an invalid line.
+    """Returns the row of one event, with `args` as JSON text, because they differ between actions; None and a
+    warning for an invalid line.
     """
     try:
         row = asdict(Applied.parse(line))

@@ -1,5 +1,5 @@
-"""Computes the requested values of links over time: rates as steps, and for links with a trace also rate,
-delay and loss as means over the interval before each sample.
+"""Computes the requested values of links over time: rates as steps. For links with a trace it also computes
+the requested rate, delay and loss, as means over the interval before each sample.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from capture.rawfile import DECIMAL, INTEGER, NAME, OPTIONAL
 from contract.events import impairments
 from contract.plan import Link, Plan
 
-Steps = list[tuple[int, int]]  # start (Unix ns) and rate (bit/s; 0: none), in order of time
+Steps = list[tuple[int, int]]  # start (Unix ns) and rate (bit/s; 0: no rate) of each step, in order of time
 
 IMPAIRMENTS = {
     "t_ns": INTEGER, "planned_ns": INTEGER, "link": NAME, "direction": NAME, "rate_bps": OPTIONAL,
@@ -25,8 +25,9 @@ KEYS = ("link", "direction")
 def beside(samples: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     """Adds requested_bps, requested_delay_ns and requested_loss to the samples of links.
 
-    Each is the mean over the interval before the sample. They are null for classes, for a direction's first
-    sample, for directions without a trace (or rate), and if the interval began before the trace.
+    Each is the mean over the interval before the sample. They are null for classes, for a direction's
+    first sample, for directions without a trace (requested_bps: without a rate), and if the interval began
+    before the trace.
     """
     numbered = samples.with_row_index("row")
     found = {name: np.full(samples.height, np.nan) for name in COLUMNS}
@@ -40,8 +41,9 @@ def beside(samples: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _means(t_ns: pl.Series, requested: pl.DataFrame, column: str) -> NDArray[np.float64]:
-    """Returns for each sample time the mean of `column` since the sample before; `requested` has its changes,
-    between which it is constant. NaN for the first sample, and if the interval began before the first change.
+    """Returns for each sample time the mean of `column` since the previous sample. `requested` has the
+    changes of `column`, which is constant between them. NaN for the first sample, and if the interval
+    began before the first change.
     """
     begins = requested["planned_ns"].to_numpy()
     values = requested[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
@@ -59,9 +61,9 @@ def _means(t_ns: pl.Series, requested: pl.DataFrame, column: str) -> NDArray[np.
 def rates(
     plan: Plan, events: pl.DataFrame | None, played: pl.DataFrame | None
 ) -> dict[tuple[str, str], Steps]:
-    """Returns the requested rates (bit/s) of each direction that ever had one, as steps: at the start, then
-    from successful `impair` events; for a direction with a trace (`played`: the table of impairments) only
-    from the trace. A half-duplex link has the direction "both".
+    """Returns the requested rates (bit/s) of each direction that ever had one, as steps: the rate at the
+    start, then those of successful `impair` events. For a direction with a trace (`played`: the table of
+    impairments), the steps come from the trace alone. A half-duplex link has the direction "both".
     """
     found: dict[tuple[str, str], Steps] = {
         (link.name, of): [(0, link.way(name).impairment.rate_bps or 0)]

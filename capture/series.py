@@ -31,7 +31,7 @@ STACKS = {"node": NAME, "counter": NAME, "value": INTEGER}
 
 
 def _step(column: str, over: tuple[str, ...]) -> pl.Expr:
-    """Returns an expression for a counter's growth since the sample before; null for the first sample, and
+    """Returns an expression for a counter's growth since the previous sample; null for the first sample, and
     after a reset.
     """
     step = pl.col(column).diff()
@@ -44,7 +44,7 @@ def _per_second(column: str, over: tuple[str, ...], factor: int = 1) -> pl.Expr:
 
 
 def _group(plan: Plan) -> pl.Expr:
-    """Returns an expression for the group of the row's node; null if the plan does not have the node."""
+    """Returns an expression for the group of the row's node; null if the node is not in the plan."""
     groups = {node.name: node.group for node in plan.nodes}
     return pl.col("node").replace_strict(groups, default=None, return_dtype=pl.String).alias("group")
 
@@ -103,7 +103,7 @@ def host(raw: pl.DataFrame, where: str) -> pl.DataFrame:
     return raw.sort("t_ns").select(
         "t_ns",
         pl.lit(where).alias("where"),
-        # Fractions of 0 ns (two samples at once) are NaN, which would spoil every mean.
+        # If two samples have the same time, the shares are NaN, which would make every mean NaN.
         busy_share=(1 - idle / every).fill_nan(None),
         steal_share=(_step("steal_ns", ()) / every).fill_nan(None),
         load1="load1",

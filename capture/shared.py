@@ -1,4 +1,6 @@
-"""Accounts for groups of receivers of which each message reaches one: a group counts as one receiver."""
+"""Accounts for groups of receivers in which each message reaches one member: a group counts as one
+receiver.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ def members(plan: Plan) -> pl.DataFrame:
 
 
 def of_groups(records: Records, plan: Plan) -> Records:
-    """Returns the records with each arrival at a member of a group as one of the group, in the flows that the
-    plan sends to the group; unchanged without groups.
+    """Returns the records with each arrival at a member of a group as an arrival at the group, in the flows
+    that the plan sends to the group. Without groups returns the records unchanged.
     """
     if not plan.shared:
         return records
@@ -39,8 +41,8 @@ def of_groups(records: Records, plan: Plan) -> Records:
 
 
 def ready(reachable: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Returns `reachable` (receiver, from_ns) with the groups, each from the time of its first member. Not of
-    a group whose first member can be reached from the start.
+    """Returns `reachable` (receiver, from_ns) with one more row for each group: the time of its first member.
+    A group whose first member can be reached from the start gets no row.
     """
     known = members(plan).join(reachable.rename({"receiver": "member"}), on="member", how="left")
     first = known.group_by("receiver").agg(

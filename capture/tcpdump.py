@@ -17,13 +17,13 @@ from typing import Protocol
 
 # The kernel's ring: 16 MiB hold 0.1 s of a full gigabit, enough for the time until tcpdump runs again.
 BUFFER_KIB = 16 * 1024
-# In virtual time tcpdump runs again within a time slice of 3 ms, in which 10 Gbit/s fill this ring. The lab
-# kernel zeroes each page of a ring, which is costly in short runs.
+# In virtual time tcpdump runs again within a time slice of 3 ms, in which 10 Gbit/s fill this ring. A larger
+# ring would be costly in short runs, since the lab kernel zeroes each page of a ring.
 VIRTUAL_BUFFER_KIB = 4 * 1024
 # tcpdump reads packets when a block of the ring is full or a second old, and discards an unfinished block
-# when it ends. So it must run this long after the last relevant packet; measured: else that block is lost.
+# when it ends. So it must run for this time after the last relevant packet; the value is measured.
 SETTLE_NS = 1_200_000_000
-# tcpdump's own maximum; what a capture without `snaplen` gets.
+# The maximum of tcpdump itself, used for a capture without `snaplen`.
 WHOLE_FRAME = 262_144
 COMPILE_S = 10.0  # time limit to compile a filter, which takes 10 ms
 
@@ -58,10 +58,10 @@ def argv(
     *,
     at_once: bool = True,
 ) -> tuple[str, ...]:
-    """Returns the command that writes the point's packets to standard output: each as soon as it is captured
-    (`at_once`), or when 4 KiB are there and at the end.
+    """Returns the command that writes the point's packets to standard output. It writes each packet as soon
+    as it is captured (`at_once`), or all packets when 4 KiB have been collected and at the end.
 
-    It writes no file itself, because tcpdump drops root before it opens files.
+    The command writes no file itself, because tcpdump drops root before it opens files.
     """
     snaplen = point.snaplen or WHOLE_FRAME
     command = (
@@ -88,8 +88,8 @@ def fault(wanted: str, program: str = "tcpdump") -> str | None:
 
 
 def _compiled(program: str, wanted: str) -> tuple[bool, str]:
-    """Compiles a filter and returns (True if refused, the last line of the error text). Also refused: a
-    program that cannot start or takes 10 s. Name servers have one second to answer.
+    """Compiles a filter and returns (True if tcpdump refuses it, the last line of the error text). A program
+    that cannot start or takes 10 s also counts as a refusal. Name servers have one second to answer.
     """
     command = [program, "-y", "EN10MB", "-d", "--", wanted]
     quick = {**os.environ, "LC_ALL": "C", "RES_OPTIONS": "timeout:1 attempts:1"}
@@ -112,8 +112,8 @@ def _compiled(program: str, wanted: str) -> tuple[bool, str]:
 
 
 def matching(pcap: Path, wanted: str, program: str = "tcpdump") -> int | None:
-    """Returns the number of packets of a file that match a filter; None if tcpdump cannot count them: absent,
-    too old, an invalid filter, an unreadable file.
+    """Returns the number of packets of a file that match a filter. None if tcpdump cannot count them, because
+    it is absent or too old, the filter is invalid, or the file is unreadable.
     """
     # tcpdump reads standard input, because it may not open other users' files
     command = [program, "-n", "-r", "-", "--count", "--", wanted]
@@ -134,7 +134,7 @@ def listening(line: str) -> bool:
 
 
 def statistics(stderr: str) -> Statistics:
-    """Parses the counters that tcpdump prints when it ends; 0 for an interface that counts no drops.
+    """Parses the counters that tcpdump prints when it ends; an interface that counts no drops gives 0.
 
     ValueError with the last three lines of the text if a counter is missing.
     """
@@ -142,8 +142,8 @@ def statistics(stderr: str) -> Statistics:
     kernel = _counter(stderr, "dropped by kernel")
     if packets is None or received is None or kernel is None:
         tail = " | ".join(stderr.strip().splitlines()[-3:]) or "nothing"
-        raise ValueError(f"tcpdump ended without its statistics (killed?); it said last: {tail}")
-    # Printed only where the interface counts them.
+        raise ValueError(f"tcpdump ended without its statistics (killed?); its last output: {tail}")
+    # tcpdump prints this counter only if the interface has it.
     return Statistics(packets, received, kernel, _counter(stderr, "dropped by interface") or 0)
 
 

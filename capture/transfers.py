@@ -12,9 +12,9 @@ from contract.tables import TABLES
 def table(progress: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     """Returns the table transfers.parquet from records of kind B.
 
-    receiver is the end that counted, or for a count of the sender the flow's only receiver; null if the flow
-    has several. bps is bits a second since the last record of the same flow, end and leg; null for the first
-    and after a count that decreased.
+    receiver is the end that counted; for a count of the sender it is the flow's only receiver, or null if
+    the flow has several. bps is the bits a second since the last record of the same flow, end and leg;
+    null for the first record and after a count that decreased.
     """
     only = (
         expected.deliveries(plan).group_by("flow").agg(pl.col("receiver").first(), receivers=pl.len())

@@ -66,8 +66,8 @@ def label(stream: str, size: int, count: int) -> str:
 
 
 def trials(raw: pl.DataFrame) -> pl.DataFrame:
-    """Adds to the trials `lost` (frames sent, less those received and those that the receiver's ring dropped;
-    at least 0) and the measured rates offered_fps and delivered_fps.
+    """Adds three columns to the trials: `lost` (sent frames, less received frames and those that the
+    receiver's ring dropped; at least 0), and the measured rates offered_fps and delivered_fps.
     """
     lost = pl.col("sent") - pl.col("received") - pl.col("ring_dropped")
     return raw.with_columns(
@@ -78,7 +78,7 @@ def trials(raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rate(frames: str, side: str) -> pl.Expr:
-    """Returns an expression for frames a second between the first and the last; null for fewer than two
+    """Returns an expression for frames a second from the first frame to the last; null for fewer than two
     frames.
     """
     span_ns = pl.col(f"{side}_last_ns") - pl.col(f"{side}_first_ns")

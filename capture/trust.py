@@ -13,7 +13,7 @@ from capture import clocks, delivery, late, trials
 from contract.manifest import TRUST, Manifest, Warned
 from contract.plan import WAYS, Plan
 
-# load, and share of the scenario with this load, from which a machine is overloaded
+# A machine is overloaded from this load on, if it has the load in more than this share of the scenario.
 BUSY, BUSY_TIME = 0.9, 0.05
 # largest share of the scenario's CPU time that a hypervisor may take, before CPU and latency are affected
 STOLEN = 0.02
@@ -113,7 +113,7 @@ def _machine(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
 
 def _core(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
     """Yields a warning, which does not make the run suspect, if the modelled core of a run in virtual time
-    was over 90 % busy on average, unless the plan has trials (`of_trials`).
+    was busy for over 90 % of the time, unless the plan has trials (`of_trials`).
     """
     busy = host.filter(pl.col("where") == "lab")["busy_share"].mean()
     if isinstance(busy, float) and busy > BUSY and not of_trials:
@@ -125,8 +125,8 @@ def _early(messages: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
     """Yields a warning of messages that arrived before they were scheduled, by more than the known clock
     error, since they show a wrong clock or record.
 
-    If a link flips bits, this only gives a warning that does not make the run suspect, because a damaged
-    number names another message.
+    If a link flips bits, the warning does not make the run suspect, because a message with a damaged number
+    counts as another message.
     """
     early = messages.filter(pl.col("latency_ns") < -pl.col("known_ns"))
     if early.is_empty():
@@ -199,8 +199,8 @@ def _accounting(nodes: pl.DataFrame) -> Iterator[Warned]:
 
 
 def _tester(findings: pl.DataFrame, plan: Plan) -> Iterator[Warned]:
-    """Yields warnings, which do not make the run suspect, of streams whose ends have different clocks, and of
-    frame sizes whose throughput the generator limited, not the path.
+    """Yields warnings, which do not make the run suspect. One is of streams whose ends have different clocks;
+    another is of frame sizes whose throughput was limited by the generator, not by the path.
     """
     streams = trials.streams(plan)
     if not all(trials.one_clock(plan, stream) for stream in streams):

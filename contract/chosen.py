@@ -28,7 +28,7 @@ _BRACKETS = re.compile(r"\s*([A-Za-z0-9_.]+)\s*\[([^\]]*)\]\s*")
 
 
 class ChosenError(ValueError):
-    """Raised for brackets that are not understood: `rule` names the mistake, `remedy` a correct form."""
+    """Raised if the text between brackets is wrong: `rule` names the mistake, `remedy` a correct form."""
 
     def __init__(self, rule: str, remedy: str) -> None:
         self.rule, self.remedy = rule, remedy

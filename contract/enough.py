@@ -22,7 +22,7 @@ GROWTH = 4 / 3  # the number of repetitions at a look divided by that at the loo
 class Enough:
     """A setting is repeated until half the interval of a metric's mean is at most `interval` of the mean."""
 
-    metric: Expectation  # without bounds: it chooses the values
+    metric: Expectation  # chooses the values; it has no bounds
     interval: float  # share of the mean
     at_least: int  # repetitions before the first look
     at_most: int  # repetitions after which a setting ends with any interval

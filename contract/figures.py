@@ -26,8 +26,8 @@ KEY = "figures"  # in the `spec` of software: the name of its format
 
 
 def subjects(node: str, software: str, format_: str) -> tuple[str, ...]:
-    """Returns the values that the column `program` can have for the software of a node: NODE/SOFTWARE, with
-    the part behind a space where the format has parts.
+    """Returns the values that the column `program` can have for the software of a node: NODE/SOFTWARE,
+    followed by a space and the part if the format has parts.
     """
     name = f"{node}/{software}"
     return tuple(f"{name} {part}" for part in FORMATS[format_]) or (name,)

@@ -33,7 +33,7 @@ class Kernel(TypedDict, total=False):
     kind: str
     release: str
     why: str
-    machine: str  # URL, of a lab on another machine
+    machine: str  # URL of the machine, if the lab ran on another one
     time: Time
     start_ns: int
     syscall_ns: int
@@ -248,7 +248,7 @@ def checked(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str
 
 def _parted(known: Contents, checks: list[dict[str, Any]]) -> Contents:
     """Returns the manifest with its checks in two parts: `checks`, which have a verdict, and `inapplicable`,
-    which have none because the run has no subject for them. Without such ones the latter is left out.
+    which have none because the run has no subject for them. Leaves out `inapplicable` if it is empty.
     """
     absent = [one for one in checks if one.get("verdict", INAPPLICABLE) == INAPPLICABLE]
     made: Contents = {**known, "checks": [one for one in checks if one not in absent]}

@@ -23,7 +23,7 @@ class Metric:
     unit: str
     of: tuple[str, ...]
     known: Known = "exact"
-    series: bool = False  # has a value at each moment, too, so that always, eventually and never can judge it
+    series: bool = False  # has a value at each moment, too, for always, eventually and never
 
 
 CLASS = ("traffic_class", "guarantee")

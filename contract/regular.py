@@ -20,7 +20,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # errors of writing only
 MOST_BYTES = 1 << 28  # limit of a file that is read as a whole; the plan of 1,000 nodes has 2**23
-_HOLLOW_BYTES = 1 << 30  # a larger file that holds less than a 1,000th of it on the disk is a hole
+_HOLLOW_BYTES = 1 << 30  # a file above this size with less than a 1,000th of it on the disk is hollow
 _DEEPEST = 16  # levels of directories; a run has 4
 _KINDS = {
     stat.S_IFLNK: "a symbolic link", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket",
@@ -79,9 +79,9 @@ def parsed(text: str) -> Any:
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Gives errors of writes in the block the name of the file: an OSError without one, and a library's error
-    in Rust's words that says the disk has no room, which becomes an OSError. A library's OSError has no
-    number, and gets that of its words.
+    """Adds the file's name to errors of writes in the block: to an OSError without a name, and to an error of
+    a Rust library about a full disk, which becomes an OSError. An OSError of such a library lacks its number;
+    it gets the number in its text.
     """
     try:
         yield

@@ -2,7 +2,7 @@
 topologies/mqtt-conformance-real.yaml.
 
     python docs/conformance.py CAMPAIGN...              writes the answers of each network that has runs
-    python docs/conformance.py --failures CAMPAIGN...   prints what failed where, with the run's directory
+    python docs/conformance.py --failures CAMPAIGN...   prints each failure with the run's directory
 
 A cell is *holds* if all expectations of its case hold, *fails* if one fails, else *cannot tell*, as for a
 suspect run. *not offered*: `vnet check` refuses the case at this broker. *not run*: the campaign has no
@@ -40,7 +40,7 @@ BROKERS = {
 Place = tuple[str, str, str]  # case, broker, version
 END = "<!-- end of the matrix -->"
 NETWORKS = ("lte", "lossy-ethernet")
-# case -> codes of warnings that it brings about: of two clients with one identifier one is always away.
+# case -> codes of warnings that it causes: of two clients with one identifier, one is always disconnected.
 BROUGHT_ABOUT = {"takeover": ("sessions",)}
 
 
@@ -62,7 +62,7 @@ def offered(case: Path, broker: str, version: str) -> bool:
 
 
 def suspicions(cell: Cell) -> list[str]:
-    """Returns the reasons why a run is suspect, without those that the case itself brings about."""
+    """Returns the reasons why a run is suspect, without those that the case itself causes."""
     brought = BROUGHT_ABOUT.get(case_of(cell), ())
     return [
         one["text"] for one in cell.run.manifest.warnings if one["suspect"] and one["code"] not in brought
@@ -103,7 +103,7 @@ def failures(campaigns: Sequence[Path]) -> Iterator[str]:
 
 
 def matrix(found: Mapping[Place, str]) -> str:
-    """Returns the table of all cases and brokers; a column for each version that a broker offers at all."""
+    """Returns the table of all cases and brokers, with a column for each version that a broker offers."""
     cases = sorted(CASES.glob("*.yaml"))
     can = {(c.stem, b, v): offered(c, b, v) for c in cases for b in BROKERS for v in VERSIONS}
     columns = [(b, v) for b in BROKERS for v in VERSIONS if any(can[c.stem, b, v] for c in cases)]

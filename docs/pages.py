@@ -1,7 +1,7 @@
 """Adds pages to the site beside the files of docs/: README, files of the tree that pages link to, reference.
 
-A hook of mkdocs (mkdocs.yml). The site has the tree's own layout, so that a link which leads somewhere in the
-tree leads somewhere in the site; a link to a file of source leads to a page that shows it.
+A hook of mkdocs (mkdocs.yml). The site has the layout of the tree, so that the links between its files are
+valid in the site, too; a link to a source file leads to a page that shows the file.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def _reports() -> Iterator[str]:
 
 
 def _as_written(markdown: str) -> Iterator[str]:
-    """Rewrites lists, tables and code, which GitHub accepts without blank lines and Python-Markdown does not;
-    indents by fours.
+    """Rewrites lists, tables and code for Python-Markdown, which, unlike GitHub, requires an empty line
+    before them, and four spaces for each level of indentation.
     """
     before, more, inside = "", "", False
     for line in markdown.splitlines(keepends=True):
@@ -93,7 +93,7 @@ def _linked(config: MkDocsConfig, pages: dict[str, File]) -> Iterator[tuple[str,
             target = _target(uri, link)
             path = ROOT / target
             if ":" in link or target in pages or target.startswith("..") or not path.is_file():
-                continue  # mkdocs says what leads nowhere
+                continue  # mkdocs reports links that lead nowhere
             if language := SHOWN.get(path.suffix):
                 head = f"---\nsearch: {{exclude: true}}\n---\n# {target}\n"
                 text = f"{head}\n````{language}\n{path.read_text(encoding='utf-8')}\n````\n"

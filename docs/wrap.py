@@ -4,7 +4,7 @@
     wrap.py --check [PAGE...]    names them; status 1 where there are some
 
 Only text is wrapped: paragraphs and items of lists. Tables, code, headings, HTML and generated pages stay.
-Spans of code are never broken, nor does a line begin with a sign that Markdown reads as more than text.
+Spans of code are never broken, and no line begins with a character that Markdown does not read as text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prints a Debian copyright file (DEP 5): ours, and what each carried Python package says of its licence.
+"""Prints a Debian copyright file (DEP 5): ours, and the licence that each included Python package states.
 
 python3 images/copyright.py SITE_PACKAGES
 """

@@ -42,7 +42,9 @@ def component(
 
 
 def crates(lock: Path) -> Iterator[Component]:
-    """Crates that Cargo.lock pins: all that agent and reducer can hold, with those of their builds."""
+    """Yields the crates that Cargo.lock pins: all that agent and reducer can contain, with those of their
+    builds.
+    """
     for one in tomllib.loads(lock.read_text())["package"]:
         if "source" not in one:
             continue  # the workspace's own
@@ -53,7 +55,7 @@ def crates(lock: Path) -> Iterator[Component]:
 
 
 def scripts(vendored: Path) -> Iterator[Component]:
-    """Scripts of others that the live page carries, as the table beside them names them."""
+    """Yields the scripts of others that the live page contains, from the table in the file next to them."""
     for name, version in re.findall(r"\| (@[\w/-]+) ([\d.]+), .*?\|", vendored.read_text()):
         yield component("library", name, version, f"pkg:npm/{name.replace('@', '%40')}@{version}")
 
@@ -69,7 +71,7 @@ def licence_of(about: Message) -> str:
 
 
 def python_packages(site: Path) -> Iterator[Component]:
-    """Packages that are installed in a site-packages directory, without ours."""
+    """Yields the packages that are installed in a site-packages directory, without ours."""
     for metadata in sorted(site.glob("*.dist-info/METADATA")):
         about = email.message_from_string(metadata.read_text(errors="replace"))
         name, version = str(about["Name"]).lower().replace("_", "-"), str(about["Version"])
@@ -78,7 +80,9 @@ def python_packages(site: Path) -> Iterator[Component]:
 
 
 def required(wheel: zipfile.ZipFile) -> Iterator[Component]:
-    """Packages that the wheel asks for, in the versions that requirements.lock pins and the tests use."""
+    """Yields the packages that the wheel requires, in the versions that requirements.lock pins and the tests
+    use.
+    """
     pins = dict(re.findall(r"^([\w.-]+)==([^\s\\]+)", (PROJECT / "requirements.lock").read_text(), re.M))
     metadata = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
     about = email.message_from_bytes(wheel.read(metadata))
@@ -92,7 +96,7 @@ def required(wheel: zipfile.ZipFile) -> Iterator[Component]:
 
 
 def debian_packages(root: Path) -> Iterator[Component]:
-    """Packages that dpkg has installed in a tree, without ours."""
+    """Yields the packages that dpkg has installed in a tree, without ours."""
     for paragraph in (root / "var/lib/dpkg/status").read_text().split("\n\n"):
         about = email.message_from_string(paragraph)
         if "install ok installed" not in str(about["Status"]) or about["Package"] == "vnet":
@@ -124,7 +128,7 @@ def document(file: Path, subject: Component, parts: Iterable[Component]) -> dict
 
 
 def bill(kind: str, file: Path, root: Path | None) -> dict[str, Any]:
-    """Returns the document for one file, or with `root` for what is built from a tree."""
+    """Returns the document for a wheel, or for a package or image that was built from the tree `root`."""
     version = re.split("[_-]", file.name.removeprefix("vnet_testbed-").removeprefix("vnet"))
     number = next(part for part in version if part[:1].isdigit()).removesuffix(".oci.tar")
     parts = [

@@ -16,7 +16,7 @@ PROGRAMS = ("images/agent/src", "capture/reducer/src")  # the sources of the age
 # the hash of the sources, from setup.py, because an installed vNET lacks the sources
 NOTED = CARRIED / "programs.sha256"
 
-# Commands to show to a user: an installed vNET has no Makefile.
+# Commands that messages name; an installed vNET has no Makefile.
 BUILD_KERNEL = "vnet images build lab-kernel" if INSTALLED else "make kernel"
 PACKAGES = f"{PROJECT}/images/packages.sh" if INSTALLED else "images/packages.sh"
 BUILD_AGENT = "install vNET again" if INSTALLED else f"run `make setup` in {PROJECT}"
@@ -45,7 +45,7 @@ def programs_digest() -> str:
     return whole.hexdigest()
 
 
-# Each lab kernel that can be built: its name -> the arguments of images/kernel/build.sh.
+# For each lab kernel that can be built, the arguments of images/kernel/build.sh.
 LAB_KERNELS: dict[str, tuple[str, ...]] = {
     "lab-kernel": (),
     "lab-kernel-fallback": ("fallback.lock",),

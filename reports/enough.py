@@ -30,8 +30,8 @@ class Known:
     """The precision of one value's mean after a look: `n` of `runs` repetitions measured it; `half` is half
     its interval, None without one.
 
-    A value that a run did not measure, such as the latency of a class that lost all its messages, is never
-    precise enough, since the other runs alone would flatter it.
+    A value that some run did not measure, such as the latency of a class that lost all its messages, is never
+    precise enough, because the values of the other runs alone are too favourable.
     """
 
     of: str
@@ -71,9 +71,10 @@ def known_mean(
     of: str, unit: str, measured: Sequence[float], rule: Enough, count: bool, runs: int | None = None
 ) -> Known:
     """Returns the mean of independent repetitions with Student's interval, at the confidence of one look.
-    runs: the number of repetitions, with those that measured no value; by default all measured one.
+    runs: the number of all repetitions, including those that measured no value; by default all measured one.
 
-    Counts scatter at least as a Poisson law does, so that a few equal ones do not seem certain.
+    Counts have at least the scatter of a Poisson distribution; otherwise a few equal counts would have an
+    interval of zero width.
     """
     n, mean = len(measured), math.fsum(measured) / len(measured)
     runs = n if runs is None else runs
@@ -88,8 +89,8 @@ def known_mean(
 
 
 def rule_of(study: Study) -> Enough | None:
-    """Returns the rule of `until` of a campaign; None for one without. Raises RunDirectoryError if somebody
-    changed it.
+    """Returns the rule of `until` of a campaign; None for one without. Raises RunDirectoryError if the rule
+    was changed and is no longer valid.
     """
     written = study.about.get("until")
     try:

@@ -1,4 +1,4 @@
-"""Renders what a hunt found as one HTML page: violations with their files and logs, and what was covered."""
+"""Renders the result of a hunt as one HTML page: violations with their files and logs, and the coverage."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Shown:
 
 
 def write(found: dict[str, Any], title: str) -> Path:
-    """Writes index.html into the hunt's directory and returns its path. `found` is what `vnet hunt --json`
-    prints; files of violations that are gone are left out.
+    """Writes index.html into the hunt's directory and returns its path. `found` is the output of `vnet hunt
+    --json`; files of violations that no longer exist are left out.
     """
     directory = Path(found["directory"])
     page = directory / "index.html"

@@ -132,8 +132,8 @@ def _not_run(name: str) -> Suite:
 
 
 def _run(cell: Cell) -> Iterator[Case]:
-    """Yields whether the run is complete and, if it is, whether its figures can be trusted: an error for a
-    run that is suspect.
+    """Yields a case on whether the run is complete and, if it is, one on whether its figures can be trusted;
+    a suspect run makes the second case an error.
     """
     manifest = cell.run.manifest
     state = manifest.state

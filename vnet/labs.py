@@ -57,7 +57,7 @@ class Spec:
     kernel: str = "auto"
     time: str = "real"
     seed: int | None = None
-    scenario: bool = False  # run to its end before the test begins
+    scenario: bool = False  # True: the scenario runs to its end before the test begins
 
     @property
     def options(self) -> list[str]:

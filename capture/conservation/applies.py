@@ -17,12 +17,12 @@ from capture.conservation.messages import agents
 from capture.conservation.ports import ports
 from contract.plan import Flow, Plan
 
-Absent = Callable[[Plan], str]  # the plan -> what it lacks; "" if the check applies
+Absent = Callable[[Plan], str]  # Function: the plan -> what it lacks; "" if the check applies
 
 
 def of_check(name: str, plan: Plan, found: Found) -> Found:
-    """Returns what the check `name` found, with the reason why the check does not apply if it compared
-    nothing and the plan has no subject for it.
+    """Returns the result of the check `name`. If it compared nothing and the plan has no subject for it, the
+    result has the reason why the check does not apply.
     """
     if found.compared or not (why := absent(name, plan)):
         return found
@@ -30,7 +30,7 @@ def of_check(name: str, plan: Plan, found: Found) -> Found:
 
 
 def absent(name: str, plan: Plan) -> str:
-    """Returns what the plan lacks for the check `name`; "" if the check applies."""
+    """Returns what the plan lacks so that the check `name` does not apply; "" if the check applies."""
     return next((why for lacks in ABSENT.get(name, ()) if (why := lacks(plan))), "")
 
 

@@ -35,8 +35,9 @@ def packets_are_frames(e: Evidence) -> Found:
 
 
 def filtered_are_frames(e: Evidence) -> Found:
-    """Checks that each capture with a filter has at most the frames and bytes that its interface counted,
-    over the sample intervals until the scenario's end in which no counter restarted.
+    """Checks that each capture with a filter has at most as many packets and bytes as the frames and bytes
+    that its interface counted, over the sample intervals until the scenario's end in which no counter
+    restarted.
 
     In virtual time it also checks the sample interval with the largest excess.
     """
@@ -127,9 +128,9 @@ def _stretches(steps: pl.DataFrame, scenario: Span | None) -> pl.DataFrame:
 def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[Compared]:
     """Yields the packets and the bytes of a capture within the stretches, each beside the interface's counts.
 
-    The tolerance covers packets that could lie on either side of a sample's time (in virtual time those of
-    exactly that time, in real time those within 50 ms), packets that tcpdump reports as lost, and 4 bytes
-    for each packet with a VLAN tag.
+    The tolerance covers three differences: packets that may lie on either side of a sample's time (in
+    virtual time those of exactly that time, in real time those within 50 ms), packets that tcpdump reports
+    as lost, and 4 bytes for each packet with a VLAN tag.
     """
     packets = e.packets(name)
     assert packets is not None
@@ -143,7 +144,8 @@ def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[C
         packets_edge=doubtful.sum(), bytes_edge=size.filter(doubtful).sum(),
         tagged=(inside & pl.col("vlan").is_not_null()).sum(),
     ).collect().row(0, named=True)  # fmt: skip
-    # The kernel keeps a tag outside the frame (skb_vlan_tag): captures contain it, counters may not.
+    # The kernel keeps a tag outside the frame (skb_vlan_tag): captures contain the tag, and counters may
+    # leave it out.
     allowed = _lost(e, name, packets)
     allowed["bytes"] += TAG * int(kept["tagged"] or 0)
     for unit, word in UNITS.items():
@@ -165,8 +167,9 @@ def _by_sample(e: Evidence, name: str, steps: pl.DataFrame, *, most: bool) -> It
     """Yields the packets of the sample interval that differs most from the interface's frames, and the bytes
     of the interval that differs most in bytes.
 
-    A wrong clock moves packets from one sample to the next, which changes the sums of a whole run only at its
-    two ends. most: only intervals with more packets or bytes than the interface counted count as different.
+    A wrong clock moves packets from one sample to the next, which changes the sums of a whole run only at
+    its two ends. most: an interval counts as different only if the capture has more packets or bytes than
+    the interface counted.
     """
     packets = e.packets(name)
     assert packets is not None

@@ -73,8 +73,8 @@ def filter_matches(e: Evidence) -> Found:
     """Compares, for each capture with a filter, its packets with those that pass when tcpdump applies the
     filter again to the pcap file. Compares nothing in a run of the fake driver.
 
-    Leaves a capture out if a number is missing, or if the numbers differ and the snap length cut a frame or
-    a frame carries a VLAN tag.
+    Leaves a capture out if a number is missing. Also leaves it out if the numbers differ and the snaplen cut
+    a frame or a frame carries a VLAN tag.
     """
     if e.manifest.driver == "fake":
         return Found(left_out=[e.unsuitable])
@@ -116,8 +116,8 @@ def kernel_has_packets(e: Evidence) -> Found:
 
 
 def _in_a_block(packets: pl.LazyFrame) -> int:
-    """Returns the most packets in any two successive periods that have packets. Each period lasts SETTLE_NS,
-    the time for which the kernel keeps a block; 0 without packets.
+    """Returns the highest number of packets in two successive periods that have packets; 0 without packets.
+    Each period lasts SETTLE_NS, the time for which the kernel keeps a block.
     """
     periods = packets.group_by(pl.col("t_ns") // SETTLE_NS).agg(pl.len()).sort("t_ns")
     counts = periods.select(pl.col("len").cast(pl.Int64)).collect()["len"]

@@ -11,7 +11,7 @@ from contract.manifest import INAPPLICABLE
 Word = Literal["holds", "fails", "cannot tell", "does not apply"]
 Relation = Literal["equal", "at least", "at most"]
 NAMED = 3  # most subjects or reasons that a text names
-UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"))  # of times, each with its size in ns
+UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"))  # units of time, each with its size in ns
 WRONG = "its figures are off by an unknown amount: repeat the run, and report it as an error of vNET"
 
 
@@ -55,7 +55,7 @@ class Found:
     """
 
     compared: Sequence[Compared] = ()
-    left_out: Sequence[str] = ()  # why subjects were not compared
+    left_out: Sequence[str] = ()  # reasons why subjects were not compared
     absent: str = ""
 
 
@@ -104,7 +104,9 @@ def judge(rule: Rule, found: Found) -> Check:
 
 
 def _rule(rule: Rule, *, must: bool = False) -> str:
-    """Returns the rule as a sentence; must: with "must be" and "must equal" in place of "are" and "equal"."""
+    """Returns the rule as a sentence. must: the sentence has "must be" and "must equal" instead of "are" and
+    "equal".
+    """
     be = "must be" if must else "is" if rule.singular else "are"
     equal = "must equal" if must else "equals" if rule.singular else "equal"
     words = {"equal": equal, "at least": f"{be} at least", "at most": f"{be} at most"}

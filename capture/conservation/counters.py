@@ -9,7 +9,7 @@ from contract.plan import Node, Plan
 
 NODE = ("rx_bytes", "rx_packets", "tx_bytes", "tx_packets")
 LINK = ("bytes", "packets", "dropped")
-# Events after which counters may restart, or frames be discarded uncounted.
+# The events after which counters may restart, or after which frames may be discarded without being counted.
 BREAKING = ("impair", "link-down", "link-up", "start", "stop", "kill", "restart")
 
 DOWN = ("link-down", "stop", "kill")
@@ -24,7 +24,7 @@ def node_steps(e: Evidence) -> pl.DataFrame | None:
     """Returns the growth of each counter between samples (node, t_ns, sample, begin_ns, whole, NODE) of light
     nodes; None without samples.
 
-    `whole` is false where a counter restarted, a sample is missing, or an event affected the node.
+    `whole` is false if a counter restarted, a sample is missing, or an event affected the node.
     """
     rows = _samples(e)
     return None if rows is None else _broken(_steps(rows, ("node",), NODE), e, "node")
@@ -34,8 +34,8 @@ def link_steps(e: Evidence) -> pl.DataFrame | None:
     """Returns the growth of each counter and of the backlog (`queued`) of every link direction between
     samples; None without samples of nodes or of links.
 
-    A sample of links has the number of the last sample of nodes at or before its time. `whole` is false
-    where a counter restarted, a sample is missing, or an event affected the link.
+    A sample of links has the number of the last sample of nodes at or before its time. `whole` is false if
+    a counter restarted, a sample is missing, or an event affected the link.
     """
     nodes = _samples(e)
     if nodes is None or e.links is None:

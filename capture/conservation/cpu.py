@@ -76,7 +76,7 @@ def _by_sample(e: Evidence, rows: pl.DataFrame, lab: pl.DataFrame, cores: int) -
 
 def groups_have_processes(e: Evidence) -> Found:
     """Checks that each node's control group has at least the CPU time of its processes at the end of the run,
-    ended ones included. The tolerance is 510 ms, in virtual time 110 ms.
+    including processes that have ended. The tolerance is 510 ms, in virtual time 110 ms.
 
     It also checks that the group's CPU time at the end exceeds that of the node's last sample by at most the
     time of all cores between the two, plus 10 ms.

@@ -19,7 +19,7 @@ DATAGRAMS_SENT = Rule(
 )  # fmt: skip
 KIND = "udp"
 IN, OUT = ("UdpInDatagrams", "Udp6InDatagrams"), ("UdpOutDatagrams", "Udp6OutDatagrams")
-# The stack may refuse these after a role has sent them.
+# The stack may refuse datagrams and count them here after a role has recorded them as sent.
 REFUSED = ("UdpSndbufErrors", "Udp6SndbufErrors", "IpOutDiscards", "IpOutNoRoutes", "Ip6OutNoRoutes")
 
 
@@ -42,8 +42,8 @@ def arrivals_were_handed_over(e: Evidence) -> Found:
 
 
 def sends_left(e: Evidence) -> Found:
-    """Compares, for each light node that runs only UDP roles of the agent, the attempts to send its messages
-    plus the replies that it gave with the datagrams that its stack sent.
+    """Compares, for each light node that runs only UDP roles of the agent, two sums: the attempts to send its
+    messages plus its replies, and the datagrams that its stack sent.
 
     The tolerance is the number of datagrams that the stack refused. A node with a sender to several receivers
     is left out.

@@ -22,9 +22,9 @@ NEAR_NS = (
 
 def none_is_too_soon(e: Evidence) -> Found:
     """Checks that each flow's shortest latency per receiver, and its shortest round trip, are at least the
-    sum of the least delays of the links on the shortest way, less 0.1 ms.
+    sum of the least delays of the links on the shortest path, less 0.1 ms.
 
-    Pairs of ends without such a delay are left out. The way of a published message leads through the brokers
+    Pairs of ends without such a delay are left out. A published message takes the path through the brokers
     of its sender and its receiver, if both are in the lab.
     """
     if why := e.unsuitable or doubtful(e):

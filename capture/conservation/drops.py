@@ -79,7 +79,8 @@ def to_nodes(plan: Plan) -> Iterator[tuple[str, str, str]]:
 
 def _lost(e: Evidence) -> dict[str, int]:
     """Returns for each node an upper bound of the messages and replies that did not reach it: for each
-    message to it, and for each request from it, the attempts (at least one) less one if any copy arrived.
+    message to it, and for each request from it, the number of attempts (at least one), less one if any
+    copy arrived.
     """
     assert e.messages is not None
     homes = e.plan.homes()

@@ -27,7 +27,7 @@ PROCESSES = {"t_ns": INTEGER, "node": NAME, "group_ns": INTEGER, "processes_ns":
 class Recorded:
     """The numbers of lines in raw/messages.csv for scheduled messages, arrivals at receivers and replies.
 
-    misfits: the reduction left some lines out of the table, and a warning reports this.
+    misfits: True if the reduction left some lines out of the table; a warning reports this.
     """
 
     sent: int
@@ -114,12 +114,12 @@ class Evidence:
 
     @cached_property
     def impairments(self) -> pl.DataFrame | None:
-        """The changes of links that follow a trace; None without such changes."""
+        """The changes of links by a trace; None without such changes."""
         return self._table("impairments")
 
     def counted(self, counters: Iterable[str]) -> dict[str, int]:
-        """Returns the sum of these counters of each node's network stack; without nodes that have none of
-        them. Requires a table of stacks.
+        """Returns the sum of these counters of each node's network stack; omits nodes that have none of them.
+        Requires a table of stacks.
         """
         assert self.stacks is not None
         rows = self.stacks.filter(pl.col("counter").is_in(list(counters)))

@@ -44,7 +44,8 @@ def counts_are_rows(e: Evidence, summary: Iterable[Row]) -> Found:
 
 def _messages(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
     """Compares the counts of scheduled, sent, expected and received messages of each traffic class with the
-    table, and checks scheduled = sent + unsent and expected = received + lost; none without it.
+    table, and checks scheduled = sent + unsent and expected = received + lost. Compares nothing without
+    the table.
     """
     said = _by(rows, "traffic_class", "messages_")
     if e.messages is None:
@@ -158,8 +159,8 @@ def _by(rows: Iterable[Row], key: str, begins: str) -> dict[str, dict[str, float
 
 
 def _arrived(e: Evidence, name: str) -> pl.DataFrame | None:
-    """Returns the samples of a flow's only receiver, or of its sender if no receiver counted; None if several
-    ends counted, if there are fewer than two samples, or without transfers.
+    """Returns the samples of a flow's only receiver, or of its sender if no receiver counted. None without
+    transfers, with fewer than two samples, and if several ends counted.
     """
     if e.transfers is None:
         return None

@@ -14,7 +14,7 @@ REASON = (
 
 def disturbed(plan: Plan) -> set[str]:
     """Returns the segments that an event of the timeline disturbs in this way: a link goes down in their
-    broadcast domain, unless it is one between segments that has the segment itself as an end. There the
+    broadcast domain. A link between segments does not disturb the segments at its own ends: there the
     bridge forgets the addresses behind the link, and no frame comes back over it.
     """
     domains = list(_domains(plan))
@@ -27,10 +27,10 @@ def disturbed(plan: Plan) -> set[str]:
 
 
 def _cuts(plan: Plan) -> Iterator[tuple[set[str], set[str]]]:
-    """Yields two sets of segments for each link or node that an event takes down.
+    """Yields two sets of segments for each link or node that an event takes down: the segments that it
+    touches, and those of them that it does not disturb.
 
-    Of a link: the segments at its ends, and the same if the link joins segments (else none). Of a node: the
-    segments that it is on, and none.
+    The second set has both ends of a link that joins segments; for other links and for nodes it is empty.
     """
     links = {link.name: link for link in plan.links}
     of_node = {node.name: {one.segment for one in node.interfaces if one.segment} for node in plan.nodes}
@@ -44,7 +44,7 @@ def _cuts(plan: Plan) -> Iterator[tuple[set[str], set[str]]]:
 
 
 def _domains(plan: Plan) -> Iterator[set[str]]:
-    """Yields the sets of segments that links join."""
+    """Yields sets of segments; the segments of one set are joined by links."""
     of = {segment.name: {segment.name} for segment in plan.segments}
     for link in plan.links:
         for a, b in link.joins or ((link.a, link.b),):

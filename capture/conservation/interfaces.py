@@ -1,4 +1,4 @@
-"""Compares the counters of nodes' interfaces with those of the links that they are attached to."""
+"""Compares the counters of nodes' interfaces with those of the links at these interfaces."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ MEMORY_SAMPLED = Rule(
     WRONG, "at most", singular=True,
 )  # fmt: skip
 TIMES = 3  # after its last sample a node may be this many times as busy as in its busiest second
-OTHER_NS = 30_000_000  # CPU time of ending a node's load and reading its counters
+OTHER_NS = 30_000_000  # CPU time to end a node's load and to read its counters
 SECOND = 1_000_000_000
 
 
@@ -29,8 +29,8 @@ def cpu_goes_on(e: Evidence) -> Found:
     """Checks that a node's CPU time at the end of the run is at least that of its last sample and not far
     above it.
 
-    For each second between the two, and for one more second, it may grow by three times its growth in the
-    busiest sample interval, plus 30 ms in total.
+    In each second between the two, and in one more second, it may grow three times as much as in the
+    busiest sample interval; 30 ms in total are added.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -50,7 +50,9 @@ def cpu_goes_on(e: Evidence) -> Found:
 
 
 def memory_has_a_peak(e: Evidence) -> Found:
-    """Checks that no memory sample from before the reading of a node's peak memory is above this peak."""
+    """Checks that no memory sample exceeds the node's peak memory, for samples from before the peak
+    was read.
+    """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     if e.peaks is None or e.nodes is None:

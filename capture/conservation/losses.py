@@ -21,7 +21,8 @@ BEYOND = math.log(1e9)
 
 def links_lose_their_share(e: Evidence) -> Found:
     """Compares the frames that each link direction with independent loss dropped with the frames that its
-    requested loss predicts, changes by events included. The tolerance fails a correct link once in 10^9.
+    requested loss predicts, changes by events included. A correct link exceeds the tolerance once in 10^9
+    runs.
 
     Drops above the prediction count only if no queue of the direction can have been full. Left out are media,
     half-duplex links, traces, and directions with correlated loss or duplication.
@@ -66,9 +67,9 @@ def _of_direction(name: str, rows: pl.DataFrame, asked: list[tuple[int, Impairme
 
 
 def _furthest(mean: float, side: int) -> float:
-    """Returns the count that a Poisson variable of this mean exceeds (side 1) or falls below (side -1) with a
-    probability of at most 1 in 10^9, by Chernoff's bound (Mitzenmacher and Upfal, section 4.2), which also
-    holds for the binomial distribution. The lowest count is 0.
+    """Returns a limit that a Poisson variable of this mean exceeds (side 1) or falls below (side -1) with a
+    probability of at most 1 in 10^9. The limit is computed by Chernoff's bound (Mitzenmacher and Upfal,
+    section 4.2), which also holds for the binomial distribution. The limit is at least 0.
     """
     near, far = mean, 0.0 if side < 0 else mean + 2 * BEYOND + 4 * math.sqrt(mean * BEYOND)
     if side < 0 and mean < BEYOND:

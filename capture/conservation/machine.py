@@ -33,12 +33,12 @@ NODE_MEMORY = Rule(
 APART = 0.4
 FILES = {"lab": "host.csv", "outer": "outer.csv"}
 SHORTEST_NS = 3_000_000_000
-ROUND_NS = 1_500_000_000  # a bit more than the interval of samples, 1 s
+ROUND_NS = 1_500_000_000  # a bit more than the interval between samples, 1 s
 
 
 def cores_have_time(e: Evidence) -> Found:
-    """Checks that the times of /proc/stat (user, system, idle and others) add up to the time that passed,
-    times the number of cores, within 40 %, for the lab's kernel and the machine's.
+    """Checks the times of /proc/stat (user, system, idle and others), for the lab's kernel and the machine's:
+    their sum must equal the time that passed, times the number of cores, within 40 %.
 
     In virtual time the tolerance grows by the nodes' CPU time and by surplus idle time. Kernels with samples
     over less than 3 s are left out.
@@ -81,7 +81,7 @@ def _of_nodes_ns(e: Evidence) -> int:
 
 def samples_take_one_time(e: Evidence) -> Found:
     """Checks that the samples of light nodes and of links cover the same time as those of the lab's kernel,
-    within 1.5 s, and have as many sample times, give or take one.
+    within 1.5 s, and that the numbers of sample times differ by at most one.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])

@@ -26,11 +26,11 @@ MESSAGE_LOSSES = Rule(
     "something between the nodes drops messages without a count: losses of this run may be the lab's own",
     "at most",
 )  # fmt: skip
-# Counters of a node's stack for packets that it discarded.
+# The counters of a node's stack for packets that it discarded.
 THROWN_AWAY = r"(Discards|Errors|NoRoutes|NoPorts|Fails|Drops?)$"
 ENDING = ("stop", "kill", "restart")
 DISRUPTING = ("link-down", "stop", "kill", "restart", "freeze", "disk-full", "limit", "run", "start")
-# Keys in the plan of a sender whose rate others limit; the second is that of earlier versions.
+# Keys in the plan of a sender whose rate is limited by other programs; the second key is of earlier versions.
 _LIMITED = {"rate_limits_from", "obeys"}
 
 
@@ -52,7 +52,7 @@ def table_has_records(e: Evidence) -> Found:
 
 def records_are_counted(e: Evidence) -> Found:
     """Compares the recorded messages and the sum of recorded arrivals and replies with the totals that the
-    agents' roles counted. Leaves out scheduled messages if others limit senders.
+    agents' roles counted. Leaves out scheduled messages if programs on the path limit senders.
 
     Compares nothing in a lab with several hosts, VM nodes or programs of the user, or with events that end
     programs.
@@ -100,7 +100,7 @@ def _lost(e: Evidence, last_ns: int) -> int | None:
     """Returns the number of lost datagram messages that were sent until `last_ns`; None if there are no
     datagram messages.
 
-    A message that several receivers lack counts once, since one dropped frame may be the cause.
+    A message that several receivers did not get counts once, since one dropped frame may be the cause.
     """
     rows = of_datagrams(e)
     if rows.is_empty():
@@ -110,8 +110,8 @@ def _lost(e: Evidence, last_ns: int) -> int | None:
 
 
 def of_datagrams(e: Evidence) -> pl.DataFrame:
-    """Returns the rows of sent messages between roles of the agent whose flow allows loss (datagrams);
-    without published messages.
+    """Returns the rows of sent messages between roles of the agent, except published ones, whose flow allows
+    loss (datagrams).
     """
     assert e.messages is not None
     roles = [session.endpoint for _, session in agents(e.plan)]
@@ -155,7 +155,7 @@ def _thrown_away(e: Evidence) -> int:
 
 
 def agents(plan: Plan) -> Iterator[tuple[Software, Session]]:
-    """Yields software and session of each session that the agent itself runs, without those of programs."""
+    """Yields software and session of each session that the agent itself runs; omits sessions of programs."""
     return ((software, session) for _, software, session in plan.sessions() if not software.process)
 
 

@@ -85,8 +85,8 @@ def _compared(
 
 
 def _least(rows: pl.DataFrame, end: str) -> Iterator[tuple[str, Any, int]]:
-    """Yields, for each flow name and value of column `end`, both and the shortest `ns` after the shortest
-    1 % are removed.
+    """Yields, for each flow name and each value of column `end`, the shortest `ns` after the shortest 1 % are
+    removed.
     """
     of = rows.group_by("name", end).agg(pl.col("ns").sort())
     for name, who, times in of.sort("name").iter_rows():
@@ -109,11 +109,11 @@ class _Places:
         self._delays = least_delays(e)
 
     def passes(self, capture: Capture) -> list[_Pass] | str:
-        """Returns the ways past a capture point (the place before it, the delay until there in ns, the place
+        """Returns the paths past a capture point (the place before it, the delay until there in ns, the place
         behind it), or the reason why they are unknown.
 
-        An interface shows outgoing frames after its own queue and incoming frames after the far end's queue.
-        So at both ends of a link, the capture sees each direction after the link's delay.
+        An interface shows outgoing frames after its own queue, and incoming frames after the far end's queue.
+        So at both ends of a link, the capture records each direction after the link's delay.
         """
         place = capture.netns, capture.device
         for link in self._plan.links:
@@ -129,19 +129,19 @@ class _Places:
         return [(capture.at, 0, capture.at)]
 
     def before(self, sender: str, passes: list[_Pass]) -> int | None:
-        """Returns the least delay (ns) from a sender to the capture point; None if no way leads there."""
+        """Returns the least delay (ns) from a sender to the capture point; None if no path leads there."""
         home = self._homes.get(sender)
         found = [self._between(home, near) for near, _, _ in passes]
         sums = [ns + delay for ns, (_, delay, _) in zip(found, passes, strict=True) if ns is not None]
         return min(sums, default=None)
 
     def heads_on(self, sender: str, receivers: list[str], pattern: str, passes: list[_Pass]) -> bool:
-        """Returns True if the capture point is on a shortest way of the message to at least one receiver.
-        Elsewhere it may see only copies of the message that go to other places.
+        """Returns True if the capture point is on a shortest path of the message to at least one receiver. A
+        capture point elsewhere may record only copies of the message that go to other places.
 
         Bridges flood frames whose destination they do not know, and brokers also publish to programs that
-        record nothing. A published message (`pattern`) therefore counts only on its way to the sender's
-        broker: if the capture point is at one end of that way, or on a link with a delay.
+        record nothing. A published message (`pattern`) therefore counts only on the path to its sender's
+        broker, if the capture point is at one end of that path, or on a link with a delay.
         """
         home = self._homes.get(sender)
         aims = [self._homes.get(one) for one in receivers]
@@ -158,7 +158,7 @@ class _Places:
 
     def _past(self, home: str | None, aim: str | None, passes: list[_Pass]) -> int | None:
         """Returns the least delay (ns) from one place to another past the capture point; None if there is no
-        such way.
+        such path.
         """
         found = [(self._between(home, near), delay, self._between(far, aim)) for near, delay, far in passes]
         return min((a + delay + b for a, delay, b in found if a is not None and b is not None), default=None)

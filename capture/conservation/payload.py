@@ -77,7 +77,7 @@ def _between(e: Evidence) -> pl.DataFrame | None:
     """Returns the messages between different light nodes, with their names in columns `from` and `to`; None
     without messages.
 
-    Leaves out published messages if the sender's or the receiver's node has a broker or server.
+    Leaves out published messages if the sender's or the receiver's node also runs a broker or server.
     """
     if e.messages is None:
         return None

@@ -43,8 +43,8 @@ def full_links_hold(e: Evidence) -> Found:
     """Checks that a link direction has a backlog in at least half of the samples in which it carries its full
     rate and drops packets, if there are at least five such samples.
 
-    Left out are directions without a rate or with requested loss, traces, half-duplex links, and links that
-    the timeline changes.
+    Left out are directions without a rate or with requested loss, links with a trace, half-duplex links,
+    and links that the timeline changes.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -80,7 +80,7 @@ def _limits(plan: Plan) -> dict[tuple[str, str], int]:
     largest limit of the plan and its events, plus 2.
 
     Left out are directions that share a transmitter, follow a trace or have bursty loss (gemodel), and
-    those that ever have a queue kind or no limit.
+    directions that at any time have a queue kind or no limit.
     """
     found: dict[tuple[str, str], int] = {}
     wishes = asked(plan)

@@ -27,8 +27,8 @@ NONE = pl.DataFrame(schema={"sample": pl.Int64, "packets": pl.Int64, "bytes": pl
 
 @dataclass(frozen=True)
 class Flow:
-    """Frames and bytes into and out of one segment, by sample; the frames of `out` include those that links
-    dropped or queued.
+    """Frames and bytes into and out of one segment, by sample. `out` includes frames that links dropped or
+    queued.
     """
 
     into: pl.DataFrame
@@ -37,8 +37,8 @@ class Flow:
 
 @dataclass(frozen=True)
 class Port:
-    """Frames and bytes into the segment and out of it by one port, by sample; the frames of `out` include
-    those that its link dropped or queued.
+    """Frames and bytes into the segment and out of it through one port, by sample. `out` includes frames that
+    the port's link dropped or queued.
 
     way: the link and direction by which frames leave the segment; None if the port has no counted link.
     """
@@ -52,8 +52,8 @@ def segments_pass_on(e: Evidence) -> Found:
     """Checks that at least as many frames leave each segment, are dropped or are queued as enter it, since
     broadcast frames leave by several ports. In real time the tolerance is the busiest sample.
 
-    Segments with spanning tree, those that a link joins which flips bits, those that links which go down
-    disturb, and those whose frames are not all counted are left out.
+    Left out are segments with spanning tree, segments at the ends of a link that flips bits, segments that
+    are disturbed by links that go down, and segments whose frames are not all counted.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -164,7 +164,7 @@ class Traffic:
         """Counts frames and bytes of the node's interface in this segment: the node's total less those of its
         links in other segments. `way` is "tx" (sent) or "rx" (received).
 
-        waiting: includes frames that the node's link in this segment dropped or queued.
+        waiting: the count includes frames that the node's link in this segment dropped or queued.
         """
         assert self._nodes is not None
         own = self._nodes.filter(node=node).select(
@@ -202,8 +202,8 @@ def _damaged(plan: Plan) -> set[str]:
 
 
 def _unknown(plan: Plan, known: Ports, segment: str, here: set[str]) -> str:
-    """Returns the reason why the frames of the ports of the nodes `here` in the segment cannot be separated
-    from others; "" if they can.
+    """Returns the reason why the frames at the ports of the nodes `here` in the segment cannot be separated
+    from other frames; "" if they can.
     """
     others = [n for n in plan.nodes if n.name not in known.devices]
     if any(i.segment == segment for n in others for i in n.interfaces):
@@ -223,7 +223,7 @@ def _negative(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def added(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """Adds up packets and bytes by sample; `whole` is true where every part has a row with `whole`."""
+    """Adds up packets and bytes by sample; `whole` is true if every part has a row with `whole`."""
     every = pl.concat([NONE, *parts], how="vertical_relaxed")
     sums = every.group_by("sample").agg(pl.col("packets", "bytes").sum(), pl.col("whole").all(), n=pl.len())
     return sums.with_columns(whole=pl.col("whole") & (pl.col("n") == len(parts))).drop("n").sort("sample")

@@ -53,9 +53,9 @@ def links_take_forwarded(e: Evidence) -> Found:
     """Checks that the links out of each light node took (sent, dropped or queued) at least one frame for each
     packet that the node's stack forwarded.
 
-    The links count from before the scenario, so their counts include the frames of the link proof. The stack
-    counts the scenario alone, up to its end, which may be one sample after the links' last; so the busiest
-    sample is the tolerance.
+    The links count from before the scenario, so their counts include the frames of the link proof. The
+    stack counts only the scenario, up to its end. That may be one sample later than the links' last
+    sample, so the tolerance is the busiest sample.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])

@@ -22,15 +22,15 @@ LINK_STACK = Rule(
     "link-stack", "frames that links of nodes sent, dropped or hold", "the packets that their stacks sent",
     WRONG, "at most",
 )  # fmt: skip
-# net/ipv4/tcp_output.c: a segment is sent again in recovery (fast), after a loss (slow start), when a timer
-# runs out, as a probe for a loss, or since its SYN was not answered.
+# A segment is sent again in recovery (fast), after a loss (slow start), when a timer runs out, as a probe for
+# a loss, or since its SYN was not answered (net/ipv4/tcp_output.c).
 REPEATS, RECOVERED = "TcpRetransSegs", ("TcpExtTCPFastRetrans", "TcpExtTCPSlowStartRetrans")
 OTHERWISE = ("TcpExtTCPTimeouts", "TcpExtTCPLossProbes", "TcpExtTCPSynRetrans")
 OCTETS, PACKETS = ("IpExtInOctets", "Ip6InOctets"), ("IpInReceives", "Ip6InReceives")
 # TCP hands over many segments at once, so they are counted separately
 SENT = ("IpOutTransmits", "Ip6OutTransmits", "TcpOutSegs", REPEATS)
 ETHERNET, SHORT, LONGEST = 14, 60, 1518
-BEYOND_MTU = LONGEST - 1500  # Ethernet's header and a VLAN tag of the longest frame
+BEYOND_MTU = LONGEST - 1500  # the longest frame less the MTU: Ethernet's header and a VLAN tag
 # number of frames that are no packet of the node's stack: ARP, and frames that a bridge sends to every port
 STRAY = 8
 OTHER_SHARE = 0.01
@@ -50,7 +50,7 @@ def repeats_have_reasons(e: Evidence) -> Found:
 
 def interfaces_have_packets(e: Evidence) -> Found:
     """Checks that the interfaces of each light node received at most the bytes of the IP packets that its
-    stack received, plus an Ethernet header for each frame, within a tolerance for other frames.
+    stack received, plus an Ethernet header for each frame and a tolerance for other frames.
 
     Nodes with VLAN interfaces are left out. Nothing is compared if programs send frames without IP.
     """
@@ -96,8 +96,8 @@ def links_have_packets(e: Evidence) -> Found:
 
 
 def _taken(links: pl.DataFrame) -> pl.DataFrame:
-    """Returns the frames that each direction sent, dropped or queued from its first sample to its last;
-    without directions whose counters restarted.
+    """Returns the frames that each direction sent, dropped or queued from its first sample to its last; omits
+    directions whose counters restarted.
     """
     over = ("link", "direction")
     columns = ("packets", "dropped")
@@ -115,8 +115,8 @@ def _bare(plan: Plan) -> str:
 
 
 def _longest(plan: Plan) -> dict[str, int]:
-    """Returns by node the bytes of the longest frame that its interfaces take, LONGEST at least; without
-    nodes that have no interface.
+    """Returns for each node the length in bytes of the longest frame that its interfaces take, at least
+    LONGEST; omits nodes without an interface.
 
     A bridge floods a frame to all its ports until it has learned the port of the frame's destination. An
     interface counts such a frame for another node, and the stack does not.

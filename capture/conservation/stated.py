@@ -37,11 +37,13 @@ FLOW_NAMES = Rule(
     "figures of one name belong to two flows: the plan is damaged",
     singular=True,
 )
-LATE_NS = 100_000_000  # the lab lists later events in deadlines_missed (orchestrator.lab.timeline)
-BY_HAND = "live: "  # the label of a change by hand begins with this
-PLAYED = "trace"  # the lab records this action when it begins to play a trace; the plan has no such event
+# The lab lists events that are later than this in deadlines_missed (orchestrator.lab.timeline)
+LATE_NS = 100_000_000
+BY_HAND = "live: "  # the label of a change that the user made by hand begins with this
+PLAYED = "trace"  # the lab records this action when a trace begins; the plan has no such event
 BILLION = 10**9
-# Quantities of a proof: the field of the plan, a factor, and the unit in which they are compared.
+# The quantities of a proof, each with the field of the plan, a factor, and the unit in which they are
+# compared.
 QUANTITIES = {
     "delay": ("delay_ns", 1, "ns"), "jitter": ("jitter_ns", 1, "ns"), "rate": ("rate_bps", 1, "bit/s"),
     "loss": ("loss", BILLION, "of a billion"), "duplicate": ("duplicate", BILLION, "of a billion"),
@@ -51,8 +53,8 @@ ROUNDING = 1e-6
 
 
 def events_are_planned(e: Evidence) -> Found:
-    """Checks, for a complete run, that as many events are recorded and were carried out as planned, that
-    none came early, and that as many came over 100 ms late as the lab reported. Live changes and starts of
+    """Checks, for a complete run, that as many events are recorded and were carried out as planned, that none
+    was early, and that as many were over 100 ms late as the lab reported. Live changes and starts of
     traces do not count.
     """
     if e.manifest.state != COMPLETE or not e.manifest.phases:
@@ -95,7 +97,8 @@ def phases_are_planned(e: Evidence) -> Found:
 
 def proof_is_of_plan(e: Evidence) -> Found:
     """Checks that the delay, jitter, rate, loss, duplication and corruption that the link proof was measured
-    against are those of the plan; without traces, bursty loss (gemodel) and delays with slots.
+    against are those of the plan. Leaves out links with traces, bursty loss (gemodel), or delays with
+    slots.
     """
     if not (proof := e.proof):
         return Found(left_out=["no link was proven"])
@@ -121,10 +124,10 @@ def _asked(proof: list[Proven], asked: dict[tuple[str, str], Impairment]) -> Ite
 
 def proof_words_are_intervals(e: Evidence) -> Found:
     """Checks that each proof with the verdict "holds" has its interval within its tolerance, and around the
-    measured value. Proofs with other verdicts may have either.
+    measured value. A proof with another verdict need not satisfy this.
 
-    Proofs without an interval or a tolerance, of distributions, and of earlier rules, which had no
-    `directions`, are left out.
+    Left out are proofs without an interval or a tolerance, proofs of distributions, and proofs by earlier
+    rules, which had no `directions`.
     """
     known = [(one, _within(one)) for one in e.proof if one.directions and one.quantity != "distribution"]
     told = [(one, within) for one, within in known if within is not None]

@@ -64,8 +64,9 @@ def ends_agree(e: Evidence) -> Found:
 
 
 def nodes_sent_them(e: Evidence) -> Found:
-    """Checks that each light node that runs only senders of transfers sent at most the bytes that its
-    transfers gave, less 138 bytes of headers per frame and 1514 per TCP retransmission.
+    """Checks each light node that runs only senders of transfers: it sent at most the bytes that its
+    transfers gave, plus headers. The check subtracts 138 bytes for each frame and 1514 for each TCP
+    retransmission.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -93,9 +94,9 @@ def alone(node: Node) -> bool:
 
 
 def records_are_a_second_apart(e: Evidence) -> Found:
-    """Checks that the median time between records of each transfer at each end is 1 s within 0.2 s. Ends with
-    fewer than four such times are left out, and transfers whose pace sends less than every 0.2 s: without
-    new bytes a receiver writes no record.
+    """Checks that the median time between records of each transfer at each end is 1 s within 0.2 s. Left out
+    are ends with fewer than four such times, and transfers that pause longer than 0.2 s between two
+    payloads, since a receiver without new bytes writes no record.
     """
     if e.transfers is None:
         return Found(left_out=["no records of bulk transfers"])
@@ -112,7 +113,7 @@ def records_are_a_second_apart(e: Evidence) -> Found:
 
 
 def _slow(plan: Plan) -> set[str]:
-    """Returns the flows whose pace leaves more than `APART_NS` between two of their payloads."""
+    """Returns the flows that pause longer than `APART_NS` between two of their payloads."""
     size = {flow.name: flow.payload.bytes for flow in plan.flows}
     paced = {name: role.spec.get("rate_bps") for name, role in _senders(plan).items()}
     return {name for name, bps in paced.items() if bps and 8 * size[name] / bps * SECOND > APART_NS}

@@ -15,7 +15,7 @@ from contract.plan import WAYS, Impairment, Link, Plan
 
 # jitters by which a delay exceeds the mean at most, by the distribution's table (tc-netem(8): 32,767 / 8,192)
 REACH = 4
-Ways = dict[str, dict[str, int]]  # least delays (ns): from a node or segment to each neighbour
+Ways = dict[str, dict[str, int]]  # least delays (ns) from each node or segment to each of its neighbours
 
 
 def homes(plan: Plan) -> dict[str, str]:

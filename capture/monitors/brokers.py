@@ -12,7 +12,7 @@ from capture.conservation.evidence import Evidence
 from capture.monitors.monitor import Monitor, Reading, listed
 
 LIMITS = Monitor("broker-limits", 1, "clients and alarms", role="broker")
-# Line that a broker logs at a limit -> its meaning. mosquitto: src/database.c, src/net.c,
+# A line that a broker logs at a limit -> the meaning of the line. mosquitto: src/database.c, src/net.c,
 # src/handle_publish.c; RabbitMQ: rabbit_alarm.erl.
 SAYS: dict[re.Pattern[str], str] = {
     re.compile(r"Outgoing messages are being dropped for client (?P<client>[^\s]+?)\.?$"):
@@ -27,7 +27,9 @@ SAYS: dict[re.Pattern[str], str] = {
 
 
 def limits(e: Evidence) -> Reading:
-    """Reports the clients whose messages a broker dropped because of its own limits, and its alarms."""
+    """Reports the clients whose messages a broker dropped because of the broker's own limits, and the
+    broker's alarms.
+    """
     programs = [(n.name, s.name) for n in e.plan.nodes for s in n.software if s.role == LIMITS.role]
     logs = {of: e.run_dir / "raw" / "logs" / f"{'.'.join(of)}.log" for of in programs}
     missing = [".".join(of) for of, file in logs.items() if not file.is_file()]

@@ -29,8 +29,9 @@ NO_TCP = ("udp", *BARE)
 
 
 def plateau(e: Evidence) -> Reading:
-    """Reports the classes of which 5 % of the messages, and ten at least, arrived in bursts 40 to 50 ms
-    apart and had waited, if nodes' stacks delayed acknowledgements.
+    """Reports the classes with messages that a delayed acknowledgement held: 5 % of their messages, and at
+    least ten, arrived in bursts 40 to 50 ms apart and had waited. Reports nothing if no node's stack
+    delayed acknowledgements.
     """
     if e.messages is None or e.stacks is None:
         return PLATEAU.untold("no messages, or no counters of stacks")
@@ -51,8 +52,8 @@ def plateau(e: Evidence) -> Reading:
 
 
 def _over_tcp(e: Evidence) -> pl.DataFrame:
-    """Returns the first arrivals of messages over TCP on short paths, with the connection that brought them
-    (`by`): published messages reach a receiver over the one connection from its broker.
+    """Returns the first arrivals of messages over TCP on short paths, with the connection over which they
+    arrived (`by`): published messages reach a receiver over its connection from the broker.
     """
     assert e.messages is not None
     kinds = {session.endpoint: role.kind for _, role, session in e.plan.sessions()}
@@ -69,8 +70,8 @@ def _over_tcp(e: Evidence) -> pl.DataFrame:
 
 
 def _held(arrived: pl.DataFrame) -> dict[str, int]:
-    """Returns the number of messages by class that waited and came in a burst 40 to 50 ms after the one
-    before.
+    """Returns for each class the number of messages that waited and arrived in a burst 40 to 50 ms after the
+    one before.
     """
     found: dict[str, int] = {}
     for rows in _bursts(arrived):
@@ -81,11 +82,11 @@ def _held(arrived: pl.DataFrame) -> dict[str, int]:
 
 
 def _bursts(arrived: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yields for each connection the arrivals in bursts that came a delayed acknowledgement after the burst
-    before, with a message that had waited.
+    """Yields for each connection the arrivals in bursts that came one delayed acknowledgement after the burst
+    before, if the burst has a message that had waited.
 
-    Two such bursts in a row count: a single one may follow a lost segment. Bursts do not count that were sent
-    as they arrived: together, and as far apart.
+    Two such bursts in a row are necessary, since a single one may follow a lost segment. A burst does not
+    count if its messages were sent as they arrived: together, and as far apart.
     """
     for rows in arrived.partition_by("by"):
         gap = pl.col("received_ns").diff().fill_null(0)

@@ -39,13 +39,13 @@ class Monitor:
     role: str = ""
 
     def read(self, value: float, reached: str, below: str) -> Reading:
-        """Returns the reading with the sentence that fits the value: `reached` or `below`."""
+        """Returns a reading with the sentence that fits the value: `reached` or `below` the threshold."""
         over = value >= self.threshold
         state: State = "reached" if over else "below"
         return Reading(self.name, state, value, self.threshold, self.unit, reached if over else below)
 
     def untold(self, why: str) -> Reading:
-        """Returns the reading of a monitor that cannot tell."""
+        """Returns the reading of a monitor that cannot tell, with the reason."""
         return Reading(self.name, "cannot tell", None, self.threshold, self.unit, why)
 
 

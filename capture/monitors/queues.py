@@ -21,8 +21,9 @@ FEWEST = 3  # least number of samples, each of one second
 
 
 def overflow(e: Evidence) -> Reading:
-    """Reports the link directions whose queue dropped packets although the file requests no loss there and
-    no short or special queue. The finding is the lab's own; this monitor shows it beside the others.
+    """Reports the link directions whose queue dropped packets although the file requests no loss there and no
+    short or special queue. The lab itself reports this as a finding; this monitor shows it beside the
+    others.
     """
     if trials.planned(e.plan):
         return OVERFLOW.untold("trials of a path overrun queues on purpose")
@@ -34,8 +35,8 @@ def overflow(e: Evidence) -> Reading:
 
 
 def at_rate(e: Evidence) -> Reading:
-    """Reports the link directions that carried at least 95 % of their rate in 5 % of the samples, and in
-    three at least: their queues, not their delays, then decide the latency.
+    """Reports the link directions that carried at least 95 % of their rate in 5 % of the samples, and in at
+    least three samples: the latency then depends on their queues more than on their delays.
     """
     rates = requested.rates(e.plan, e.events, e.impairments)
     if e.links is None or not rates:
@@ -62,7 +63,9 @@ def at_rate(e: Evidence) -> Reading:
 
 
 def _full(samples: pl.DataFrame, steps: requested.Steps) -> tuple[int, int]:
-    """Returns the number of samples at the rate, and of those whose rate is known and did not change."""
+    """Returns two numbers: the samples in which the link was at its rate, and the samples whose rate is known
+    and did not change.
+    """
     changes = pl.DataFrame(steps, schema={"from_ns": pl.Int64, "rate_bps": pl.Int64}, orient="row")
     at = samples.join_asof(changes.sort("from_ns"), left_on="t_ns", right_on="from_ns", strategy="backward")
     known = at.filter((pl.col("from_ns") <= pl.col("begin_ns")) & (pl.col("rate_bps") > 0))

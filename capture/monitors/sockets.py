@@ -32,8 +32,8 @@ BREAKING = ("link-down", "stop", "kill", "restart", "freeze", "disk-full")
 
 
 def drops(e: Evidence) -> Reading:
-    """Reports the datagrams and frames that found the buffer of their socket full. Those of captures are a
-    finding of their own, which makes the run suspect.
+    """Reports the datagrams and frames that found the buffer of their socket full. Packets that a capture
+    lost are a separate finding, which makes the run suspect.
     """
     if e.stacks is None:
         return DROPS.untold("no counters of stacks")
@@ -65,9 +65,9 @@ def _frames(e: Evidence) -> list[tuple[str, int]]:
 
 
 def retransmissions(e: Evidence) -> Reading:
-    """Reports the nodes that sent 0.1 % of their TCP segments again, and three at least, although the file
-    requests no loss where their packets may pass, and no queue there dropped packets as the file requests.
-    Handshakes are left out: a server may start after its clients.
+    """Reports the nodes that sent 0.1 % of their TCP segments again, and at least three. Leaves out nodes
+    whose packets may pass a link for which the file requests loss, or a queue that dropped packets as the
+    file requests. Handshakes are left out: a server may start after its clients.
     """
     if e.stacks is None:
         return AGAIN.untold("no counters of stacks")

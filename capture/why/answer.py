@@ -33,7 +33,7 @@ from contract.plan import Plan
 from contract.verdict import HOLDS, OPEN
 
 READ = ("bytes", "metering-xml")  # kinds of payloads whose messages are found in frames
-POWER = ("start", "stop", "kill", "restart", "run", "limit")  # actions of events on nodes
+POWER = ("start", "stop", "kill", "restart", "run", "limit")  # actions of events that affect nodes
 NO_CAPTURE = (
     "the run kept no capture, so only its records divide the time; give the topology `captures:` at the "
     "nodes and links on the way (keep: true) and run it again"
@@ -46,7 +46,9 @@ NO_PATH = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The parts of the latency of one message to one receiver; for a request, until its reply arrived."""
+    """The parts of the latency of one message to one receiver. For a request they cover the time until its
+    reply arrived.
+    """
 
     name: str
     seq: int
@@ -58,7 +60,7 @@ class Answer:
     parts: tuple[Part, ...]
     lost: Lost | None
     notes: tuple[str, ...]
-    received: bool = True  # whether the receiver got it; a request that arrived may still lack its reply
+    received: bool = True  # whether the message arrived; a request that arrived may still lack its reply
 
     @property
     def message(self) -> str:
@@ -231,7 +233,7 @@ class Run:
         return dict(sorted(found.items(), key=lambda one: -one[1]))
 
     def _turn(self, leg: Leg, link: Element, point: str, begin_ns: int, end_ns: int) -> dict[str, int]:
-        """Returns what `_behind` returns; empty if the time span is longer than the sending of one frame."""
+        """Returns the result of `_behind`; empty if the time span is longer than the sending of one frame."""
         return self._behind(leg, link, point, begin_ns, end_ns) if end_ns - begin_ns <= 2 * TURN_NS else {}
 
     def _asked(self, leg: Leg, begin_ns: int, end_ns: int) -> Lookup | None:
@@ -270,7 +272,7 @@ class Run:
 
     @cached_property
     def _blind(self) -> tuple[str, ...]:
-        """The capture points that have a filter, or whose tcpdump lost frames, with the reason."""
+        """The capture points that have a filter, or whose tcpdump lost frames, each with the reason."""
         filtered = [f"{one.name} has a filter" for one in self.plan.captures if one.filter]
         counts = self._manifest.get("captures") or {}
         lossy = [f"{name} lost frames" for name, of in counts.items() if of and of.get("dropped_kernel")]

@@ -69,7 +69,9 @@ MEANING = {
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A cause of a set of messages: its share of their time, and the number of messages that it dropped."""
+    """A cause of a set of messages. It has a share of their time, and the number of messages that it
+    dropped.
+    """
 
     cause: Cause
     share: float  # share of the time of the slowest messages that arrived
@@ -82,8 +84,8 @@ class Causes:
     """The causes of a set of messages, the most important first, and the time and losses without a cause.
 
     Attributes:
-        unexplained_share: share (0 to 1) of the time of the slowest messages that arrived which no capture
-            or record explains; 0 if it is too small to contain a cause.
+        unexplained_share: share (0 to 1) of the time of the slowest arrived messages that no capture or
+            record explains; 0 if it is too small to contain a cause.
         lost_untold: number of lost messages without a known owner.
     """
 
@@ -104,9 +106,9 @@ def slowest(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def causes(run: Run, rows: pl.DataFrame) -> Causes:
-    """Returns the causes of the slowest and the lost messages among `rows`, the most important first: those
-    that dropped messages, then by time. With none, and nothing untold, the lab's delays and rates took the
-    time.
+    """Returns the causes of the slowest and the lost messages among `rows`, the most important first: causes
+    that dropped messages come first, then the others by their time. If there are no causes and nothing is
+    unexplained, the lab's delays and rates took the time.
     """
     naming = _Naming(run)
     times: dict[Cause, int] = {}
@@ -139,7 +141,7 @@ def causes(run: Run, rows: pl.DataFrame) -> Causes:
 
 
 class _Naming:
-    """Names the cause of a part or of a loss."""
+    """Finds the name of the cause of a part, or of a loss."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -165,7 +167,7 @@ class _Naming:
         return self._in_node(part, place[0]) if part.what in IN_NODE else None
 
     def of_lost(self, lost: Lost, answer: Answer) -> Cause | None:
-        """Returns the cause of a loss by its first owner; None if its owner is unknown."""
+        """Returns the cause of a loss, by the loss's first owner; None if its owner is unknown."""
         if lost.verdict != HOLDS or not lost.owners:
             return None
         owner = lost.owners[0]
@@ -180,8 +182,8 @@ class _Naming:
         return self._troubled(name, lost.last_ns) or self._cut_before(lost.last_ns) or Cause("node", name)
 
     def _full(self, link: str, lost: Lost, answer: Answer) -> Cause:
-        """Returns the flow that filled a queue if a node sent most of what passed it before a loss; the
-        link's rate, if all flows together offer more.
+        """Returns the cause of a full queue. It is a flow, if one node sent most of the packets that passed
+        the queue before a loss; or the link's rate, if all flows together offer more than that.
         """
         most = max(one.rate_bps for name, _, one in self._plan.impairments() if name == link)
         home = self._homes.get(answer.sender, "")

@@ -49,7 +49,7 @@ class Ident(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """A recorded frame. `mark` has the same value at every capture point that the same packet passes."""
+    """A recorded frame. `mark` is the same at every capture point that records this packet."""
 
     t_ns: int
     wire_bytes: int
@@ -145,7 +145,9 @@ def _transport(
     found: Frames, data: mmap.mmap, seen: tuple[int, int], ends: tuple[str, str], protocol: int, number: int,
     inside: tuple[int, int, int],
 ) -> None:  # fmt: skip
-    """Adds a segment or datagram whose header begins at inside[0]; inside[2]: its length by the IP header."""
+    """Adds a segment or datagram whose header begins at offset inside[0]; inside[2] is its length according
+    to the IP header.
+    """
     at, end, length = inside
     if protocol == UDP and end - at >= 8:
         quad, mark = Quad(*ends, *PORTS.unpack_from(data, at)), (number, 0, length - 8)

@@ -1,7 +1,7 @@
 """Follows a message from node to node: the frames that carried it past each capture point.
 
-A leg is the way between two nodes whose addresses the frames have: from the sender to a broker, from the
-broker to a receiver. A TCP segment counts that carried the message's last byte.
+A leg is the path between two nodes whose addresses are in the frames: from the sender to a broker, or from a
+broker to the receiver. Among TCP segments, the one with the message's last byte counts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from capture.why.places import Places, Way
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The time at which a capture point recorded the frame that arrived; `position`: index in the leg's
+    """The time at which a capture point recorded the frame that arrived. position: index in the leg's
     path.
     """
 
@@ -33,7 +33,7 @@ class Leg:
     to: str
     to_address: str
     way: Way
-    stamps: tuple[Stamp, ...]  # stamps of the frame that came furthest, in path order; at least one
+    stamps: tuple[Stamp, ...]  # stamps of the frame that got furthest, in path order; at least one
     first_ns: int  # time (ns) at which the first point recorded the message for the first time
     copies: int  # number of frames with the message's last byte at the first point
     # time (ns) at which the last point had also recorded all earlier bytes of the connection
@@ -53,8 +53,8 @@ class Follower:
 
     def legs(self, ident: Ident, length: int, source: str, to: str | None) -> tuple[Leg, ...]:
         """Returns the legs from the node `source` towards the node `to`, in order, as far as frames show
-        them; without `to`, or if no frame shows that it was reached, those towards the place where the
-        message was seen last.
+        them. Without `to`, or if no frame shows that the message reached it, the legs lead towards the
+        place where the message was seen last.
         """
         found: dict[tuple[str, str], list[tuple[str, Carried]]] = {}
         for point, frames in self._points.items():
@@ -97,7 +97,7 @@ class Follower:
         return chains
 
     def _leg(self, source: str, to: str, seen: list[tuple[str, Carried]], length: int) -> Leg | None:
-        """Returns the leg, by the sending of the message that was complete first; None if its way is not
+        """Returns the leg, from the sending of the message that was complete first. None if its path is not
         known or no frame carried the message's end.
         """
         address = seen[0][1].quad.to
@@ -119,8 +119,8 @@ class Follower:
     def _sending(
         self, one: Carried, order: list[tuple[int, str]], seen: list[tuple[str, Carried]], length: int
     ) -> tuple[tuple[Stamp, ...], int, int, int] | None:
-        """Returns the stamps of one sending, when and how often the first point saw it, and when it was
-        complete; None if no frame carried its end.
+        """Returns the stamps of one sending, the time and the number of times that the first point recorded
+        it, and the time when it was complete; None if no frame carried its end.
         """
         sights = [(place, name, self._sights(name, one, seen, length)) for place, name in order]
         sights = [(place, name, frames) for place, name, frames in sights if frames]

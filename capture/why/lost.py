@@ -49,7 +49,7 @@ class Lost:
 
     last_seen: str
     last_ns: int
-    verdict: str  # holds: the owner is certain; cannot tell: it is one of the owners, or unknown
+    verdict: str  # holds: the owner is certain; cannot tell: several owners are possible, or none is known
     owners: tuple[str, ...]
     counters: tuple[Counter, ...]
     text: str
@@ -83,8 +83,8 @@ class Finder:
         return Lost(stack, sent_ns, HOLDS, (stack,), self._stack(node, SENDS), text)
 
     def unplaced(self, seen: Mapping[str, int]) -> Lost:
-        """Returns that the owner is unknown, for a message that capture points recorded on a path that the
-        plan does not give; `seen`: when each point recorded it last (ns).
+        """Returns that the owner is unknown. This is for a message that capture points recorded on a path
+        that the plan does not give; `seen` has the time (ns) at which each point recorded it last.
         """
         last = max(seen, key=lambda name: seen[name])
         text = f"it passed {', '.join(f'capture {name}' for name in seen)}; the plan does not give its path"
@@ -118,8 +118,8 @@ class Finder:
         entered = last.t_ns
         found = [(link, self._drops(link, entered)) for link in links]
         counters = tuple(drops for _, drops in found if drops and drops.value)
-        # A link whose counter did not move dropped nothing, unless it was cut, which no counter of its queue
-        # shows. A link without a counter may have dropped the message.
+        # A link whose drop counter did not change dropped nothing, unless the timeline cut it, since its
+        # queue does not count those drops. A link without a counter may have dropped the message.
         some = [
             link
             for link, drops in found
@@ -159,8 +159,9 @@ class Finder:
         return tuple(Counter(f"node {node}", *row) for row in own.select("counter", "value").iter_rows())
 
     def _drops(self, link: Element, t_ns: int) -> Counter | None:
-        """Returns what a link's direction dropped in the whole run, from the programs' start, and from the
-        sample before a time to the second sample after it; None if nothing counted.
+        """Returns the packets that a link's direction dropped in three intervals: the whole run, the time
+        from the programs' start, and the time from the sample before `at` to the second sample after it;
+        None if they were not counted.
         """
         if self.links is None:
             return None
@@ -194,10 +195,11 @@ class Finder:
         return first + also
 
     def _filled(self, leg: Leg, point: str, t_ns: int, limit: int, reorders: bool) -> float | None:
-        """Returns which share of a queue's limit was in use at a time, the more of two measurements: the
-        packets that passed the point behind it from then until the messages that entered it last before and
-        first after had passed. None without such messages, or without a limit. The one after is enough where
-        none was before and frames keep their order: what was in the queue has left before it.
+        """Returns the share of a queue's limit that was in use at a time: the larger of two measurements.
+        They count the packets that passed the capture point behind the queue from that time on, until two
+        messages had passed: the last one that entered the queue before that time, and the first one after
+        it. None without such messages, or without a limit. The second message suffices if there is no
+        first one and frames keep their order: packets that were in the queue have left before it.
         """
         if not point or not limit:
             return None

@@ -45,7 +45,7 @@ class Part:
     where: str
     begin_ns: int
     length_ns: int
-    behind: dict[str, int] = field(default_factory=dict)  # bytes by sender that passed during the wait
+    behind: dict[str, int] = field(default_factory=dict)  # bytes that passed during the wait, by sender
 
 
 # ns; largest difference between the end of one frame's sending and the begin of that of the next, which
@@ -75,8 +75,8 @@ class Line:
 
 @dataclass(slots=True)
 class Divider:
-    """Divides a line along the legs of its message. `behind` may return the frames that passed during a wait,
-    `asked` the address lookup at a time.
+    """Divides a message's time along the legs of its path. `behind` may return the frames that passed during
+    a wait, and `asked` the address lookup at a time.
     """
 
     line: Line
@@ -84,7 +84,7 @@ class Divider:
     behind: Behind
     asked: Asked
     _open: list[Element] = field(default_factory=list)  # links after the last stamp
-    _bytes: int = 0  # bytes of the last frame
+    _bytes: int = 0  # length of the last frame in bytes
 
     def along(self, legs: Sequence[Leg], program: str) -> None:
         """Divides the time until the last stamp of the last leg. program: the name of the part for the time
@@ -137,8 +137,8 @@ class Divider:
         self, links: list[Element], until_ns: int, wire_bytes: int, program: str,
         at: tuple[Leg, str] | None = None,
     ) -> None:  # fmt: skip
-        """Divides the time until a stamp over the links before it. What their delay and rate do not explain
-        is a wait, if only one of them can hold a frame back and no `program` lies between.
+        """Divides the time until a stamp over the links before it. Time that their delay and rate do not
+        explain is a wait, if only one of them can hold a frame back and no `program` lies between them.
         """
         begin_ns = self.line.now_ns
         set_ = [self.settings.at(link, begin_ns) for link in links]

@@ -14,7 +14,7 @@ from ipaddress import ip_address, ip_network
 from contract.plan import Capture, Interface, Link, Node, Plan
 from contract.plan.family import faces
 
-MOST_HOPS = 64  # a route with more is a loop
+MOST_HOPS = 64  # a route with more hops is a loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Places:
 
     def _way(self, source: str, to: str) -> Way | None:
         """Returns the elements from the node `source` to the node with the address `to`, both included; None
-        if the way is not known.
+        if the path is not known.
         """
         found: list[Element] = []
         node = self._nodes[source]
@@ -136,7 +136,7 @@ class Places:
         return found[0] if len(found) == 1 else None
 
     def _positions(self, way: Way) -> dict[str, int]:
-        """Returns for each capture point on the way the index of the last element that a packet has passed
+        """Returns for each capture point on the path the index of the last element that a packet has passed
         when the point records it.
         """
         found = {one.name: _position(one, way, self._nodes) for one in self._captures}
@@ -152,10 +152,11 @@ def _direction(link: Link, begin: str) -> Element:
 
 
 def _position(point: Capture, way: Way, nodes: dict[str, Node]) -> int | None:
-    """Returns the position of a capture point; None if the way does not pass it.
+    """Returns the position of a capture point; None if it is not on the path.
 
     A node's port is between the node (with its own link) and its first segment. A bridge shows a frame when
-    it comes in. A link's device shows frames when they have passed the link (orchestrator's capture_point).
+    the frame enters the segment. A link's device shows frames when they have passed the link (orchestrator's
+    capture_point).
     """
     kind, _, target = point.at.partition(" ")
     if kind != "node":
@@ -174,5 +175,5 @@ def _position(point: Capture, way: Way, nodes: dict[str, Node]) -> int | None:
 
 
 def _until_node(way: Way, first: int, last: int) -> bool:
-    """Returns whether no other node is between two positions."""
+    """Returns whether no other node lies between two positions."""
     return all(one.kind != "node" for one in way[first + 1 : last])

@@ -11,8 +11,9 @@ from capture.why.answer import Run
 def select(
     run: Run, message: str | None = None, worst: int | None = None, traffic_class: str | None = None
 ) -> pl.DataFrame:
-    """Returns rows of a run's messages: those of one message FLOW:SEQ, or of a class, and of them the
-    `worst`: lost ones first, then the slowest. CaptureError for a message or class that does not exist.
+    """Returns rows of a run's messages: those of one message FLOW:SEQ, or of one class; with `worst`, at most
+    that many, the lost messages first, then the slowest. CaptureError for a message or class that does not
+    exist.
     """
     rows = run.messages
     if message is not None:
@@ -21,7 +22,9 @@ def select(
         classes = sorted(set(rows["class"]))
         rows = rows.filter(pl.col("class") == traffic_class)
         if rows.is_empty():
-            raise CaptureError(f"--class {traffic_class!r}: is none of this run's: {', '.join(classes)}")
+            raise CaptureError(
+                f"--class {traffic_class!r}: is no class of this run; its classes: {', '.join(classes)}"
+            )
     if worst is not None:
         owed = rows.filter(pl.col("receiver").is_not_null())
         rows = owed.sort("total_ns", "name", "seq", descending=[True, False, False], nulls_last=False)

@@ -16,16 +16,16 @@ class Stream:
 
     def __init__(self) -> None:
         self._last: int | None = None  # the last position, from which the next one is computed
-        self._segments: list[tuple[int, int, int, Any]] = []  # begin, time, length, data of the caller
+        self._segments: list[tuple[int, int, int, Any]] = []  # begin, time, length, and data of the caller
         self._longest = 0
         self._sorted = True
         self._complete: int | None = None  # all bytes before this position were recorded
-        self._waiting: list[tuple[int, int]] = []  # a heap: begin and end of segments beyond a gap
+        self._waiting: list[tuple[int, int]] = []  # a heap with begin and end of segments beyond a gap
         self._ends: list[int] = []  # positions up to which all bytes were recorded ...
         self._times: list[int] = []  # ... and the times (ns) since when
 
     def unwrapped(self, number: int) -> int:
-        """Returns the position of a sequence number: the one nearest to the last segment's."""
+        """Returns the position of a sequence number: the nearest to the position of the last segment."""
         if self._last is None:
             self._last = number + TURN
         else:
@@ -34,7 +34,7 @@ class Stream:
         return self._last
 
     def opened(self, begin: int) -> None:
-        """Sets the position of the first byte, by the connection's SYN."""
+        """Sets the position of the first byte from the SYN of the connection."""
         if self._complete is None:
             self._complete = begin
 
@@ -55,7 +55,9 @@ class Stream:
         self._times.append(t_ns)
 
     def with_byte(self, position: int) -> list[Any]:
-        """Returns the caller's data of the segments that carried the byte at a position, in order of time."""
+        """Returns, in order of time, the caller's data of the segments that carried the byte at a
+        position.
+        """
         if not self._sorted:
             self._segments.sort(key=lambda one: (one[0], one[1]))
             self._sorted = True

@@ -19,7 +19,9 @@ NODE = re.compile(r"(node |(?<=of ))(?!link |segment )([^\s,]+)")  # in `where`:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """The time of messages in one kind of part at one place. `share` is of the time of all their parts."""
+    """The total time that messages spent in one kind of part at one place. share: its share of the time of
+    all parts.
+    """
 
     what: str
     where: str
@@ -30,9 +32,9 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class OfClass:
-    """The parts of the latency of a class's messages; `slow` are those from the 99th percentile on.
+    """The parts of the latency of a class's messages. slow: messages from the 99th percentile on.
 
-    lost: messages that were not received; unanswered: requests without a reply, with those that were lost.
+    lost: messages that were not received. unanswered: requests without a reply, including lost requests.
     """
 
     traffic_class: str
@@ -41,12 +43,12 @@ class OfClass:
     p99_ns: int | None
     parts: tuple[Sum, ...]
     slow: tuple[Sum, ...]
-    owners: dict[str, int]  # lost and unanswered messages by owner; "cannot tell" if it is not certain
+    owners: dict[str, int]  # lost and unanswered messages by owner; "cannot tell" if the owner is not certain
     unanswered: int = 0
 
     @property
     def text(self) -> str:
-        """The largest part of the slowest messages as a sentence; empty if none arrived."""
+        """Returns the largest part of the slowest messages as a sentence; empty if no message arrived."""
         if not self.slow or self.p99_ns is None:
             return ""
         most = self.slow[0]
@@ -88,7 +90,8 @@ def _owner(answer: Answer) -> str:
 
 
 def sums(answers: Iterable[Answer], groups: Mapping[str, str]) -> tuple[Sum, ...]:
-    """Returns the parts of messages by kind and place, the longest first; the nodes of a group are one place.
+    """Returns the sums of the parts of messages by kind and place, the longest first; the nodes of a group
+    are one place.
 
     groups: the group of each node that belongs to one.
     """

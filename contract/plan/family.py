@@ -16,7 +16,8 @@ Subnet = IPv4Network | IPv6Network
 FAMILIES: tuple[Family, Family] = ("IPv4", "IPv6")
 BITS: Mapping[Family, int] = {"IPv4": 32, "IPv6": 128}
 EVERYWHERE: Mapping[Family, str] = {"IPv4": "0.0.0.0/0", "IPv6": "::/0"}  # destination of a default route
-# The kernel has no IPv6 on a device below it (IPV6_MIN_MTU in include/uapi/linux/ipv6.h; RFC 8200, 5).
+# The kernel has no IPv6 on a device with a smaller MTU (IPV6_MIN_MTU in include/uapi/linux/ipv6.h; RFC 8200,
+# 5).
 IPV6_LEAST_MTU = 1280
 DEFAULT = "default"  # destination of a default route in the family of the neighbour's address
 

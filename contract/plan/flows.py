@@ -106,7 +106,7 @@ class Flow:
     schedule: Schedule | None  # None: greedy, as fast as the transport takes it
     start_ns: int  # no message is scheduled before this time
     stop_ns: int  # all messages are scheduled before this time
-    deadline_ns: int = 0  # deadline of each message (for a request: of its reply); 0: none
+    deadline_ns: int = 0  # deadline of each message, for a request of its reply; 0: none
     reply: Payload | None = None  # payload of a request's reply
     # round-robin: a message goes to one receiver of its set, number seq modulo their count
     spread: Spread = "all"

@@ -38,4 +38,4 @@ class Tunnel:
     mtu: int  # MTU of the frames inside
     ends: tuple[str, ...]  # names of hosts, two or more
     port: int = VXLAN_PORT  # UDP
-    learning: bool = False  # whether it learns the end behind each address; for more than two ends
+    learning: bool = False  # whether the device learns the end behind each address; for more than two ends

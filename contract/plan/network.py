@@ -101,8 +101,9 @@ class Segment:
 class Interface:
     """One NIC of a node: `name` inside the node, `port` its other end on the segment's bridge.
 
-    Of a link between two nodes it is one end: `segment` is then the link's name, and `port` is "", since the
-    other end is inside the other node; unless the link goes through the core, where its ends have ports.
+    For a link between two nodes, the NIC is one end of the link: `segment` is the link's name, and `port` is
+    "", because the other end is inside the other node. If the link goes through the core, its ends have
+    ports.
     """
 
     name: str  # eth0, eth1 ...; eth0.5 is a tagged interface (VLAN 5) on eth0
@@ -113,9 +114,9 @@ class Interface:
     mac: str
     mtu: int
     bridge: str | None = None  # bridge of the port, if not the segment's own
-    nic: str | None = None  # a NIC of the machine, as the file names it: no veth or tap is made
+    nic: str | None = None  # a NIC of the machine, by its name in the file: no veth or tap is made
     cable: str | None = (
-        None  # the NIC cabled to it, as asked: `port` is its name then; without one `port` is ""
+        None  # the NIC that is cabled to `nic`, as requested: `port` is then its name, else ""
     )
     pci: str | None = None  # address of `nic`'s function, filled in by the lab process when it has the lease
     second: str = field(default="", metadata=RARE)  # address of the other family, in dual stack
@@ -185,9 +186,10 @@ class Vrf:
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """One direction of a link: the device whose root qdisc carries the impairment, and where it comes out.
+    """One direction of a link: the device whose root qdisc carries the impairment, and the device from which
+    its packets come out.
 
-    Where the qdisc is inside a bridge VM, a proof's frame is put in at `enter` and comes out at `leave`, taps
+    If the qdisc is inside a bridge VM, a proof sends a frame into `enter` and receives it from `leave`, taps
     of the core namespace; else both are None.
     """
 
@@ -226,8 +228,8 @@ class Link:
     two nodes (a veth pair from one to the other, a subnet of its own); or is the one medium of a segment's
     members, under the segment's name.
 
-    forward is a -> b as the file names them; for a node's access link a is the node. Of a medium forward and
-    reverse are what two stations of the proof's own send through it.
+    forward is a -> b as the file names them; for a node's access link a is the node. For a medium, forward
+    and reverse are the directions between two stations that only the proof uses.
     """
 
     name: str
@@ -236,7 +238,7 @@ class Link:
     kind: Literal["segments", "access", "nodes", "medium"]
     forward: Direction
     reverse: Direction
-    nics: tuple[str, str] | None = None  # the wire is a pair of NICs cabled to each other, as asked: a's, b's
+    nics: tuple[str, str] | None = None  # a's and b's NIC if the wire is a cable between them, as requested
     subnet: str | None = None  # subnet of a link between two nodes
     cost: int = 1  # cost of the hop, for routes by cost and for routing daemons
     second_subnet: str = field(default="", metadata=RARE)  # of a link between two nodes, in dual stack
@@ -281,6 +283,6 @@ class Capture:
     filter: str
     keep: bool  # keep the pcap after reduction
     host: str = ""  # one of the plan's hosts
-    limit_bytes: int = field(default=0, metadata=RARE)  # size of its file at which it ends; 0: none
+    limit_bytes: int = field(default=0, metadata=RARE)  # size of the file at which the capture ends; 0: none
     to: str = field(default="", metadata=RARE)  # ssh://HOST/DIRECTORY in place of the run directory
     compress: str = field(default="", metadata=RARE)  # "zstd", or "" for a plain file

@@ -34,7 +34,7 @@ class Vm:
     vcpus: int = 1
     boot_deadline_ns: int = 120_000_000_000  # time limit from a VM's start to its agent's first answer
     cloud_init: dict[str, Any] = field(default_factory=dict)  # merged into the user-data of a disk image
-    disk_bytes: int = field(default=0, metadata=RARE)  # size of its disk; 0: that of the image
+    disk_bytes: int = field(default=0, metadata=RARE)  # size of the VM's disk; 0: that of the image
     netem: bool = False  # a bridge with two ports that carries a link's impairments
 
 
@@ -54,18 +54,18 @@ class Node:
     cpu_limit_cores: float | None = None
     cpu_reserve_mhz: float | None = None
     cpu_reserve_cores: float | None = None
-    own_core: bool = False  # a core is reserved for it, if the machine has one to spare
+    own_core: bool = False  # a core is reserved for the node, if the machine has one to spare
     memory_limit_bytes: int | None = None
     process_limit: int | None = None  # largest number of processes; each thread counts as one
-    disk_limit_bytes: int | None = None  # limit on the files that its programs write
+    disk_limit_bytes: int | None = None  # limit on the files that the node's programs write
     vm: Vm | None = None  # set where kind is vm
-    forward: bool = False  # forwards packets between its subnets: a router
+    forward: bool = False  # the node forwards packets between its subnets: a router
     mounts_read: tuple[str, ...] = ()  # paths of the machine that programs may read beside public ones
-    mounts_write: tuple[str, ...] = ()  # paths of the machine that they may write
+    mounts_write: tuple[str, ...] = ()  # paths of the machine that programs may write
     mounts_copy: tuple[str, ...] = ()  # directories of the machine of which the node has a writable copy
-    routes: tuple[Route, ...] = ()  # routes beside those of its own subnets
+    routes: tuple[Route, ...] = ()  # routes besides those to the node's own subnets
     image: str = ""  # archive of a container image; its files replace the machine's in a light node
-    image_digest: str = ""  # SHA-256 of its configuration
+    image_digest: str = ""  # SHA-256 of the image's configuration
     image_root: str = ""  # directory of the unpacked image for the lab process; set at launch
     host: str = ""  # one of the plan's hosts
     vrfs: tuple[Vrf, ...] = field(default=(), metadata=RARE)  # routing tables of their own of a router
@@ -82,7 +82,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One timeline event; `phase` + `at_ns` from its start. args depend on the action."""
+    """One timeline event, `at_ns` after the start of `phase`; `args` depend on the action."""
 
     phase: Phase
     at_ns: int
@@ -134,7 +134,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note on the plan: nothing is wrong, but it may not be what the author meant."""
+    """A note on the plan: nothing is wrong, but the file may not state its author's intention."""
 
     place: str
     text: str
@@ -165,12 +165,12 @@ class Plan:
     flows: tuple[Flow, ...] = ()
     receivers: dict[str, tuple[str, ...]] = field(
         default_factory=dict
-    )  # sets of endpoints, by a name of the set's
+    )  # sets of endpoints, by the name of the set
     # A receiver that represents a group -> its endpoints; each message reaches one, chosen by the relay. A
     # group's name takes the place of an endpoint only in `receivers`.
     shared: dict[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
-    programs: tuple[Program, ...] = ()  # programs that its software needs
+    programs: tuple[Program, ...] = ()  # programs that the lab's software needs
     tables: dict[str, tuple[int, ...]] = field(default_factory=dict)  # tables of delays, as netem draws them
     traces: dict[str, Trace] = field(default_factory=dict)  # traces by the name in directions
     trace_late_ns: int = 10_000_000  # a trace's change that is later than this makes the run suspect

@@ -34,7 +34,7 @@ class Band:
 class Discipline:
     """A queue of one kind."""
 
-    kind: str  # its name in topology files
+    kind: str  # the kind's name in topology files
     # Numbers, texts and flags, by the kind's own names.
     settings: dict[str, Any] = field(default_factory=dict, hash=False)
     bands: tuple[Band, ...] = ()  # in the order in which packets are matched; of kinds that have bands

@@ -54,14 +54,16 @@ class Process:
 class Program:
     """A program or shared library of the machine that software needs."""
 
-    name: str  # name of its file
+    name: str  # name of the program's file
     package: str  # Debian package of the file
-    version: tuple[str, ...]  # command that prints its version
-    without: str  # part of the lab that fails without it
-    built_by: str = field(default="", metadata=RARE)  # command that installs it if no Debian package does
+    version: tuple[str, ...]  # command that prints the program's version
+    without: str  # part of the lab that fails without the program
+    built_by: str = field(
+        default="", metadata=RARE
+    )  # command that installs a program without a Debian package
     directory: str = field(
         default="", metadata=RARE
-    )  # directory of which it needs everything, where that is no package's
+    )  # directory that the program needs as a whole, if that belongs to no package
 
     @property
     def install(self) -> str:
@@ -76,7 +78,7 @@ class Session:
     endpoint: str  # unique in the lab
     connect_ns: int  # offset from the scenario's start
     disconnect_ns: int
-    listens: bool = False  # a server's side: bound when it is armed, takes no place in the ramp
+    listens: bool = False  # a server: it is bound when it is armed, and takes no place in the ramp
     # Longest time before a connection's end for which data may be lost unnoticed; None: data outlives
     # connections.
     patience_ns: int | None = None
@@ -93,7 +95,5 @@ class Software:
     kind: str = ""  # key of the kinds of software
     process: Process | None = None
     session: Session | None = None
-    spec: dict[str, Any] = field(default_factory=dict)  # the kind's own
-    ports: dict[str, tuple[int, ...]] = field(
-        default_factory=dict
-    )  # application protocol -> where it is spoken
+    spec: dict[str, Any] = field(default_factory=dict)  # settings of the kind
+    ports: dict[str, tuple[int, ...]] = field(default_factory=dict)  # application protocol -> its ports

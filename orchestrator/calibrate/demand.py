@@ -15,8 +15,8 @@ REMEDY = "use --time virtual, which does not depend on the machine's speed, or l
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The highest load that the flows of a plan offer at once, as upper estimates. Greedy transfers and what
-    programs send without a flow are not in it.
+    """The highest load that the flows of a plan offer at once, as upper estimates. It excludes greedy
+    transfers, and traffic that programs send without a flow.
     """
 
     packets_per_s: float
@@ -48,7 +48,7 @@ def demand(plan: Plan) -> Demand:
 
 
 def _peak(flow: Flow) -> float:
-    """Returns the most messages a second that a flow schedules."""
+    """Returns the highest number of messages a second in a flow's schedule."""
     assert flow.schedule is not None
     highest = max(rate.per_s for rate in flow.schedule.rates)
     return highest * flow.schedule.burst / flow.schedule.count

@@ -20,8 +20,8 @@ TIMER_QUANTILE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One load of a ladder: packets a second offered, the share of messages that left late, that arrived late
-    and that were lost, and the 99th percentile of how late they left.
+    """One load of a ladder: the offered packets a second, the share of messages that left late, the share
+    that arrived late, the share that was lost, and the 99th percentile of how late messages left.
     """
 
     per_s: float
@@ -32,18 +32,18 @@ class Step:
 
     @property
     def in_time(self) -> bool:
-        """Whether the messages left in time."""
+        """True if the messages left in time."""
         return self.late_share <= SHARE
 
     @property
     def faithful(self) -> bool:
-        """Whether the messages left and arrived in time and none was lost."""
+        """True if the messages left and arrived in time and none was lost."""
         return self.in_time and self.slow_share <= SHARE and self.lost_share == 0
 
 
 def steps(ladder: Ladder, messages: pl.DataFrame, begin_ns: int) -> list[Step]:
-    """Returns the steps of a ladder from its messages; begin_ns: the start of the scenario. Steps in which
-    nothing was due are left out.
+    """Returns the steps of a ladder from its messages; begin_ns: the start of the scenario. Leaves out steps
+    in which no message was due.
     """
     found = []
     for number, rate in enumerate(ladder.rates()):
@@ -58,7 +58,8 @@ def steps(ladder: Ladder, messages: pl.DataFrame, begin_ns: int) -> list[Step]:
 def _step(rate: float, rows: pl.DataFrame) -> Step:
     late = rows["sent_ns"] - rows["scheduled_ns"]
     timer = late.drop_nulls().quantile(TIMER_QUANTILE, "higher")
-    # Messages that never left count as late, too; those that arrived are timed from when they left.
+    # Messages that never left also count as late. For messages that arrived, the time counts from the moment
+    # when they left.
     slow = (rows["received_ns"] - rows["sent_ns"] > LATE_NS).fill_null(False)
     return Step(
         rate,
@@ -70,8 +71,8 @@ def _step(rate: float, rows: pl.DataFrame) -> Step:
 
 
 def limit(found: Sequence[Step], *, sends_only: bool = False) -> float:
-    """Returns the load of the last step before the first that was not faithful, in packets a second; 0 if
-    the first was not. sends_only: only judge whether messages left in time.
+    """Returns the load of the last step before the first unfaithful one, in packets a second; 0 if the first
+    step was unfaithful. sends_only: True judges only whether messages left in time.
     """
     best = 0.0
     for step in found:

@@ -15,7 +15,7 @@ PAIRS = 4  # pairs of sender and receiver that load the machine together
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """One series of rising loads: `first_per_s` packets a second in all in the first step, over `pairs`
+    """One series of rising loads: in the first step, `first_per_s` packets a second in total, over `pairs`
     links at once.
     """
 
@@ -27,7 +27,7 @@ class Ladder:
     steps: int = STEPS
 
     def rates(self) -> list[float]:
-        """Returns the packets a second of each step, of all pairs together."""
+        """Returns the packets a second of each step, added up over all pairs."""
         return [self.first_per_s * FACTOR**step for step in range(self.steps)]
 
     def topology(self) -> str:

@@ -19,13 +19,15 @@ from orchestrator.run.prepare import Request, begin
 from orchestrator.run.run import Event, execute
 
 Tell = Callable[[Ladder, Sequence[Step]], None]
-TRIES = 3  # of a ladder whose lowest load was not carried: another program may have run for a moment
+# Number of runs of a ladder whose lowest load was not carried, since another program may have run for a
+# moment.
+TRIES = 3
 
 
 def calibrate(kernel: str, tell: Tell, ladders: Sequence[Ladder] = LADDERS) -> Calibration:
-    """Measures this machine under a kernel ("auto": the first that can) in real time; calls `tell` after
-    each ladder. Raises RunError if a ladder does not complete, or if not even its first step was faithful in
-    `TRIES` runs.
+    """Measures this machine in real time under a kernel ("auto": the first kernel that can run the ladders);
+    calls `tell` after each ladder. Raises RunError if a ladder does not complete, or if not even its first
+    step was faithful in `TRIES` runs.
     """
     found: dict[str, list[Step]] = {}
     with tempfile.TemporaryDirectory(prefix="vnet-calibrate-") as place:
@@ -58,7 +60,7 @@ def climb(ladder: Ladder, kernel: str = "auto") -> list[Step]:
 
 
 def _insist(ladder: Ladder, found: Sequence[Step]) -> None:
-    """Raises RunError if the machine was not faithful at the lowest load: it is busy, or too slow."""
+    """Raises RunError if the machine was not faithful at the lowest load, because it is busy or too slow."""
     if limit(found) > 0:
         return
     first = found[0] if found else None
@@ -92,4 +94,4 @@ def _climb(ladder: Ladder, kernel: str, place: Path) -> tuple[manifest.Manifest,
 
 
 def _quiet(_event: Event) -> None:
-    """Shows nothing of a ladder's progress."""
+    """Ignores the events of a ladder, so that no progress is shown."""

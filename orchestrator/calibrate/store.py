@@ -19,8 +19,8 @@ SAME = ("cpu", "cores", "kernel")  # properties of a machine on which a calibrat
 class Calibration:
     """The load that a machine carried faithfully under one kernel.
 
-    kernel: kind of the lab's kernel. release: of that kernel. machine: as `machine` describes it. date: when
-    it was measured. timer_error_ns: 99th percentile of how late messages left at the lowest load.
+    kernel: kind of the lab's kernel. release: of that kernel. machine: the result of `machine`. date: date of
+    the measurement. timer_error_ns: 99th percentile of how late messages left at the lowest load.
     """
 
     kernel: str
@@ -46,7 +46,7 @@ def directory(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def save(one: Calibration, root: Path | None = None) -> Path:
-    """Writes a calibration in place of an earlier one of the kernel; returns its file."""
+    """Writes a calibration; it replaces an earlier one of the same kernel. Returns its file."""
     root = root or directory()
     root.mkdir(parents=True, exist_ok=True)
     path = root / f"{one.kernel}.json"
@@ -55,8 +55,8 @@ def save(one: Calibration, root: Path | None = None) -> Path:
 
 
 def read(kernel: str, root: Path | None = None, here: Mapping[str, Any] | None = None) -> Calibration | None:
-    """Returns the calibration of a kernel; None without one, or if it was measured on another machine or
-    under another release of its kernel.
+    """Returns the calibration of a kernel. None if there is none, or if it was measured on another machine or
+    under another release of the kernel.
 
     here: the machine, by default this one. Raises CalibrationError for a damaged file.
     """

@@ -17,8 +17,8 @@ from orchestrator.campaign.journal import COMPLETE, Json
 
 
 def due(directory: Path, most: int) -> list[str]:
-    """Returns the names of the cells whose last run is complete, suspect and disturbed by the machine, with
-    runs left of `most`.
+    """Returns the names of the cells whose last run is complete, suspect and disturbed by the machine, and
+    that have had fewer than `most` further runs.
     """
     found = []
     for name, lines in _by_cell(directory).items():

@@ -26,8 +26,8 @@ def archive(held: Entry, to: Path) -> Path:
     """Packs a run into TO/LAB.RUN.tar.gz, a campaign into TO/NAME.tar.gz; then removes the directory.
 
     Returns the path of the file. Raises EntryError, and keeps the directory, if the run or campaign is
-    running, if the file exists or cannot be written, or is being written by another process, if `to` lies in
-    the directory, or if a file differs from the archive or came or went meanwhile.
+    running, if the file exists, cannot be written or is being written by another process, if `to` lies in the
+    directory, or if a file differs from the archive, was added or was removed meanwhile.
     """
     insist_it_has_ended(held)
     target = to / f"{_name(held)}.tar.gz"
@@ -66,9 +66,11 @@ def archive(held: Entry, to: Path) -> Path:
 
 @contextmanager
 def _locked(part: Path) -> Iterator[IO[bytes]]:
-    """Opens the unfinished archive `part` empty and locked; removes it if the context ends with an exception.
+    """Opens the unfinished archive `part`, empty and locked; removes it if the context ends with an
+    exception.
 
-    Replaces what a killed process left, which holds no lock. Raises EntryError if a process writes it now.
+    Replaces a file of a killed process, since that holds no lock. Raises EntryError if a process is writing
+    the file.
     """
     with part.open("ab") as file:
         try:
@@ -118,21 +120,22 @@ def _compare(directory: Path, written: dict[str, str], part: Path) -> None:
             content = tar.extractfile(member) if member.isfile() else None
             if content is not None:
                 found[member.name] = _hash(content)
-    # A hard link to another file of the run is a member without content; runs have none.
+    # In the archive, a hard link to another file of the run would be a member without content; runs have no
+    # hard links.
     if wrong := sorted(n for n in written.keys() | found.keys() if written.get(n) != found.get(n)):
         raise _differs(directory, len(wrong), wrong[0], "differs in the archive from the file")
 
 
 def _differs(directory: Path, of: int, name: str, how: str) -> EntryError:
     return EntryError(
-        f"{directory}: {name} {how} (of {of}): it changed meanwhile; is somebody writing there? The run is "
-        "as it was"
+        f"{directory}: {name} {how} (of {of}): it changed meanwhile; does a program write there? The run is "
+        "unchanged"
     )
 
 
 def _files(directory: Path) -> set[tuple[str, int, int]]:
     """Returns (path, size in bytes, time of the last change in ns) of each entry below the directory that is
-    no directory.
+    not a directory.
     """
     found = set()
     for path in _below(directory):

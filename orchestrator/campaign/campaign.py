@@ -27,8 +27,8 @@ from orchestrator.topology.conditions import failing
 from orchestrator.topology.search import Trial
 
 FORMAT = 1
-# Keys of campaign.json that stay when a campaign grows. Another order would contradict the finished runs,
-# and another number of repetitions could be chosen after a look at their figures.
+# Keys of campaign.json that stay when a campaign grows. A different order would contradict the finished runs.
+# A different number of repetitions could be chosen after a look at their figures.
 KEPT = ("parameters", "kernel", "lab", "time", "seed", "fail_if", "order", "until", "rerun_suspect")
 
 
@@ -37,8 +37,8 @@ class Summary:
     """The state of a campaign: number of cells in each state, and the estimated time of the remaining ones.
 
     set_aside: for each cell that was run again, the directories of earlier complete runs, which do not count.
-    left_s: seconds for the remaining cells if as many run at a time as now (`status` has the details); None
-    before a cell is complete. page: the path of the campaign's report, None if there is none.
+    left_s: seconds for the remaining cells if the number of parallel cells stays as it is (`status` has the
+    details); None before a cell is complete. page: the path of the campaign's report, None if there is none.
     """
 
     cells: int
@@ -183,8 +183,8 @@ def run_campaign(
     Without an engine, runs one cell after the other in this process. Records a cell that fails, and
     continues. Ctrl-C ends the running cells and the campaign. page: writes the pages of the campaign and of
     its runs at the end; without it, only verdicts.json, if the files have expectations. retry_failed: also
-    runs cells that failed earlier. Raises as `open_campaign`, CampaignError if another process runs this
-    campaign, KernelError if this machine cannot run a cell, EngineError if the engine cannot.
+    runs cells that failed earlier. Raises the errors of `open_campaign`, CampaignError if another process
+    runs this campaign, KernelError if this machine cannot run a cell, and EngineError if the engine cannot.
     """
     with journal.locked(directory):
         campaign = open_campaign(settings, directory)
@@ -217,8 +217,8 @@ def _run(
     engine: Engine | None,
     failed: set[str],
 ) -> bool:
-    """Runs the cells that have not ended and those of `failed`, or else the suspect ones again; returns
-    whether the campaign was interrupted.
+    """Runs the cells that have not ended and those of `failed`; if there are none, runs the suspect ones
+    again. Returns whether the campaign was interrupted.
 
     A resumed campaign therefore keeps its order: a suspect cell does not run again before the others.
     """
@@ -242,8 +242,8 @@ def _failed(directory: Path) -> set[str]:
 
 
 def _again(campaign: Campaign, directory: Path) -> list[str]:
-    """Returns the names of the cells that are due to run again, since the machine disturbed their last run so
-    that it is suspect, and `rerun_suspect` allows a further run.
+    """Returns the names of the cells that must run again: the machine disturbed their last run so that it is
+    suspect, and `rerun_suspect` allows a further run.
     """
     found = due(directory, campaign.rerun_suspect)
     return [cell.name for cell in campaign.cells if cell.name in found]
@@ -253,7 +253,7 @@ def status(directory: Path, *, interrupted: bool = False, page: Path | None = No
     """Reads the state of the campaign in `directory`; raises CampaignError if it holds none.
 
     `interrupted` is copied to the result, and `page`, if None, is the page that exists. jobs: number of cells
-    that run at a time, for the remaining time; 0: as many as are running now, or one.
+    that run at a time, from which the remaining time is computed; 0: as many as are running now, or one.
     """
     planned = journal.read_campaign(directory)["cells"]
     lines = journal.latest(directory)
@@ -273,8 +273,8 @@ def status(directory: Path, *, interrupted: bool = False, page: Path | None = No
 
 
 def _left_s(directory: Path, left: int, jobs: int) -> float | None:
-    """Returns the seconds that `left` cells take, `jobs` at a time, each as long as the mean of the complete
-    ones; None before a cell is complete.
+    """Returns the time in seconds for `left` cells, `jobs` at a time, if each takes as long as the mean of
+    the complete ones; None before a cell is complete.
     """
     complete = [line for line in journal.lines(directory) if line.get("state") == "complete"]
     took = [float(line["wall_s"]) for line in complete if line.get("wall_s") is not None]

@@ -66,7 +66,9 @@ def _prepared(told: dict[str, Any]) -> Prepared:
 
 
 def tell(event: dict[str, Any]) -> None:
-    """Writes an event as a JSON line to standard output; leaves out `tick`, which the client makes itself."""
+    """Writes an event as a JSON line to standard output; leaves out `tick`, which the client generates
+    itself.
+    """
     if event.get("event") != "tick":
         sys.stdout.write(json.dumps(event) + "\n")
         sys.stdout.flush()

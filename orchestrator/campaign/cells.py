@@ -33,8 +33,8 @@ def one_by_one(
     boot: str, settings: Settings, directory: Path, todo: Todo, total: int, observe: Observe
 ) -> bool:
     """Runs the cells of `todo` (number, cell) in order, until one is interrupted; returns whether one was.
-    Goes on after a failed cell. boot: `each`: virtual machines boot in each cell; `once`: cells share
-    snapshots of booted ones. total: number of all cells of the campaign, for the events.
+    Goes on after a failed cell. boot: with `each`, virtual machines boot in each cell; with `once`, cells
+    share snapshots of booted ones. total: number of all cells of the campaign, for the events.
     """
     with snapshots(directory, settings, [cell for _, cell in todo], boot) as places:
         for number, cell in todo:
@@ -46,8 +46,8 @@ def one_by_one(
 
 
 def _run_cell(request: Request, directory: Path, number: int, cell: Cell, observe: Observe) -> str:
-    """Runs cell `number` and returns its end state; first waits until no other lab uses its name. Waits and
-    runs it again if another lab takes the name in between.
+    """Runs cell `number` and returns its end state; first waits until no other lab uses its name. If another
+    lab takes the name in between, waits and runs the cell again.
     """
     prepared = prepare(request, directory, cell.loaded)
     while True:

@@ -32,9 +32,9 @@ class EntryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One run or campaign. `kind`: RUN or CAMPAIGN; `runs`: their number; `word`: one of WORDS.
+    """One run or campaign. kind: RUN or CAMPAIGN. runs: the number of its runs. word: one of WORDS.
 
-    `ended_s`: Unix time of the last change of a manifest, campaign.json or plan.json in it; 0 without any.
+    ended_s: Unix time of the last change of a manifest, campaign.json or plan.json in it; 0 if there is none.
     """
 
     path: Path
@@ -53,7 +53,7 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Conditions on entries: a least age (seconds), a least size (bytes), a choice of verdicts. An entry must
-    meet all that are set (not None, not empty).
+    meet all conditions that are set (not None, not empty).
     """
 
     older_s: float | None = None
@@ -94,13 +94,13 @@ def remove(held: Entry) -> None:
 
 
 def insist_it_has_ended(held: Entry) -> None:
-    """Raises EntryError if the entry or one of its runs is running, or if its directory is gone."""
+    """Raises EntryError if the entry or one of its runs is running, or if its directory does not exist."""
     now = _held(held.path, held.kind)
     if now is None:
         raise EntryError(f"{held.path}: is no {held.kind} any more; list again")
     if now.word == RUNNING:
         raise EntryError(
-            f"{held.path}: is running; wait, or end it (`vnet ls`), or if it is of another machine, there"
+            f"{held.path}: is running; wait, or end it (`vnet ls`), on the machine on which it runs"
         )
 
 
@@ -119,7 +119,7 @@ def _entries(directory: Path, depth: int) -> Iterator[tuple[Path, str]]:
 
 
 def _held(path: Path, kind: str) -> Entry | None:
-    """Returns the entry at `path` with its facts; None if there is no directory."""
+    """Returns the entry at `path` with its facts; None if the directory does not exist."""
     if not path.is_dir():
         return None
     marks = sorted(path.rglob(manifest.NAME)) if kind == CAMPAIGN else [path / manifest.NAME]
@@ -145,9 +145,9 @@ def _expected(path: Path) -> list[str]:
 
 
 def _word(run: Path) -> str:
-    """Returns the word of WORDS for one run: first by the state and marks of its manifest, then by its
-    verdicts on links, guarantees and checks. A run without an end state counts as interrupted, one with an
-    unreadable manifest, or with a file that was changed after its seal, as suspect.
+    """Returns the word of WORDS for one run: first from the state and marks of its manifest, then from its
+    verdicts on links, guarantees and checks. A run without an end state counts as interrupted. A run with an
+    unreadable manifest, or with a file that was changed after its seal, counts as suspect.
     """
     dead.settle(run)
     try:
@@ -175,7 +175,7 @@ def _is_locked(campaign: Path) -> bool:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # the file is absent, or no campaign made it
+    except OSError:  # the file is absent, or the campaign's process has not written it
         return False
     return False
 

@@ -22,7 +22,7 @@ from contract.cells import is_below
 Json = dict[str, Any]
 COMPLETE = ("complete",)
 FINISHED = ("complete", "failed")  # a cell in another state is run again
-# Files that may exist before campaign.json does: of a start that was killed, and of `vnet serve`.
+# Files that may exist before campaign.json does: those of a start that was killed, and those of `vnet serve`.
 BEFORE_IT = ("lock", "campaign.json.new", "page.json", "page.json.new", "page.log")
 
 
@@ -106,7 +106,9 @@ def append(directory: Path, line: Mapping[str, Any]) -> None:
 
 
 def read_campaign(directory: Path) -> Json:
-    """Reads campaign.json; raises CampaignError as `read_json`, or if it does not list cells by name."""
+    """Reads campaign.json; raises the errors of `read_json`, and CampaignError if it does not list cells by
+    name.
+    """
     path = directory / "campaign.json"
     value, remedy = read_json(path), "undo the change, or begin anew with another --out"
     if not isinstance(value, dict) or not isinstance(value.get("cells"), list):
@@ -121,7 +123,7 @@ def read_campaign(directory: Path) -> Json:
 def lines(directory: Path) -> list[Json]:
     """Returns all lines of cells.jsonl in order, without truncated ones; empty if there is no such file.
 
-    A truncated line (kill -9) is no JSON, and its cell counts as running. Raises CampaignError for a line
+    A truncated line (kill -9) is not JSON, and its cell counts as running. Raises CampaignError for a line
     that was changed.
     """
     path = directory / "cells.jsonl"
@@ -137,7 +139,7 @@ def lines(directory: Path) -> list[Json]:
 
 
 def latest(directory: Path) -> dict[str, Json]:
-    """Returns the name of each cell in the journal -> its last line. Raises CampaignError as `lines`."""
+    """Returns for each cell in the journal, by name, its last line. Raises the errors of `lines`."""
     return {str(line["cell"]): line for line in lines(directory)}
 
 
@@ -154,8 +156,8 @@ def in_flight(directory: Path) -> list[Json]:
 
 
 def insist(place: str, value: Any, needed: tuple[str, ...], remedy: str) -> Json:
-    """Returns a line of the journal, a note or a planned cell. Raises CampaignError, which begins with
-    `place`, if it lacks a field of `needed` or a field is not of the form that this program writes.
+    """Returns a line of the journal, a note or a planned cell. Raises CampaignError, whose text begins with
+    `place`, if it lacks a field of `needed` or if a field does not have the form that this program writes.
     """
     if not isinstance(value, dict):
         raise CampaignError(f"{place}: was changed: {_shown(value)} is no mapping; {remedy}")
@@ -204,9 +206,9 @@ def begin(directory: Path, line: Mapping[str, Any]) -> None:
 
 
 def end(directory: Path, line: Mapping[str, Any]) -> str | None:
-    """Syncs the cell's files to disk, appends its end to the journal, and removes its note as running.
-    Returns why its run is suspect, or None, and adds this to the line as `suspect`; for a suspect run also
-    adds `disturbed`: the machine's disturbances that made it suspect.
+    """Syncs the cell's files to disk, appends the cell's end to the journal, and removes the note that it is
+    running. Returns the reason why its run is suspect, or None, and adds it to the line as `suspect`. For a
+    suspect run also adds `disturbed`: the machine's disturbances that made it suspect.
     """
     _sync_file_system(directory)
     why = suspect(directory, line)
@@ -217,8 +219,9 @@ def end(directory: Path, line: Mapping[str, Any]) -> str | None:
 
 
 def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
-    """Returns why the run of an ended cell is suspect; None if it is not. Takes the reason from the line, or
-    from the run's manifest if the line has none yet; an unreadable manifest is such a reason.
+    """Returns the reason why the run of an ended cell is suspect; None if it is not suspect. Takes the reason
+    from the line, or from the run's manifest if the line has none yet; an unreadable manifest is also a
+    reason.
     """
     if "suspect" in line:
         return None if line["suspect"] is None else str(line["suspect"])
@@ -229,9 +232,9 @@ def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
 
 
 def disturbed(directory: Path, line: Mapping[str, Any]) -> str | None:
-    """Returns the disturbances by the machine that made the run of an ended cell suspect; None if it is not
-    suspect, if it is for other reasons alone, or if its manifest cannot be read. Takes them from the line, or
-    from the run's manifest if the line has none yet.
+    """Returns the disturbances by the machine that made the run of an ended cell suspect. None if it is not
+    suspect, if it is suspect only for other reasons, or if its manifest cannot be read. Takes them from the
+    line, or from the run's manifest if the line has none yet.
     """
     if "disturbed" in line:
         return None if line["disturbed"] is None else str(line["disturbed"])

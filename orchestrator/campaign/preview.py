@@ -1,4 +1,6 @@
-"""Previews a campaign: its cells in the order of running, how many there may be, and their expected time."""
+"""Previews a campaign: its cells in the order of running, how many cells there may be, and their expected
+time.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from orchestrator.topology import Campaign, Cell
 
 @dataclass(frozen=True)
 class Expected:
-    """One cell: its place in the order of running, and the expected seconds of its run; in virtual time
-    `lab_s` are seconds on the lab's clock, which passes faster or slower than the machine's.
+    """One cell: its place in the order of running, and the expected seconds of its run. In virtual time,
+    `lab_s` are seconds on the lab's clock, which is faster or slower than the machine's.
     """
 
     number: int
@@ -30,7 +32,9 @@ class Expected:
 
 @dataclass(frozen=True)
 class Preview:
-    """The cells that are known before the first run, the most runs that there may be, and what adds them."""
+    """The cells that are known before the first run, the largest possible number of runs, and the rules that
+    add runs.
+    """
 
     cells: tuple[Expected, ...]
     most: int | None  # None: unknown, because a search adds runs depending on results
@@ -38,12 +42,12 @@ class Preview:
 
     @property
     def wall_s(self) -> float:
-        """The expected seconds in real time of the known cells, one after another."""
+        """The expected seconds in real time of the known cells, if they run one after another."""
         return sum(one.wall_s for one in self.cells)
 
     @property
     def lab_s(self) -> float:
-        """The seconds of all labs' clocks."""
+        """The expected seconds on all labs' clocks, added up."""
         return sum(one.lab_s for one in self.cells)
 
 
@@ -51,14 +55,14 @@ Around = Callable[[Plan], float]
 
 
 def preview(campaign: Campaign, lab: str | None, around_s: Around) -> Preview:
-    """Returns what a campaign will run; `around_s` estimates the seconds of a run beside ramp and hold.
+    """Returns what a campaign will run; `around_s` estimates the seconds of a run that are not ramp or hold.
 
     Raises TopologyError if a cell has no plan.
     """
     times: dict[int, tuple[float, float]] = {}
     found = []
     for number, cell in enumerate(campaign.cells, 1):
-        if id(cell.loaded) not in times:  # repetitions differ in their seeds only
+        if id(cell.loaded) not in times:  # repetitions differ only in their seeds
             plan = make_plan(cell.loaded, lab, cell.seed)
             times[id(cell.loaded)] = (plan.ramp_ns + plan.hold_ns) / 1e9, around_s(plan)
         found.append(Expected(number, cell, *times[id(cell.loaded)]))

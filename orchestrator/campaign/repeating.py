@@ -1,4 +1,6 @@
-"""Decides, for a campaign with `until`, how often each setting is repeated: until its interval is narrow."""
+"""Decides, for a campaign with `until`, how many times each setting is repeated: until its interval is
+narrow.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,10 @@ def rule_of(campaign: Campaign) -> Enough | None:
 
 
 def grown(campaign: Campaign, directory: Path) -> Repetitions | None:
-    """Returns the repetitions of all settings after a look at the results; None if every setting has ended.
+    """Returns the repetitions of all settings, from the results so far; None if every setting has ended.
 
-    A setting ends when each value has a narrow interval, at the last look, or if no run of it measured one.
+    A setting ends when each value has a narrow interval, at the last look, or if none of its runs measured a
+    value.
     """
     rule = rule_of(campaign)
     if rule is None:

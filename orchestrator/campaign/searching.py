@@ -53,7 +53,7 @@ def _combinations(campaign: Campaign) -> Iterator[Sequence[Cell]]:
 
 
 def _passed(search: Search, run: RunCell) -> bool:
-    """Returns whether a run holds all expectations and bounds of a search."""
+    """Returns whether a run meets all expectations and bounds of a search."""
     from reports.expect.judge import of_run
 
     kept = all(of_run(run, planned(one)).verdict == HOLDS for one in search.expect)
@@ -61,7 +61,7 @@ def _passed(search: Search, run: RunCell) -> bool:
 
 
 def holds(bounds: Iterable[Bound], metrics: Sequence[Metric]) -> bool:
-    """Returns whether the metrics of a run keep all bounds; a bound without a measured value counts as
+    """Returns whether the metrics of a run are within all bounds; a bound without a measured value counts as
     broken.
     """
     return all(_keeps(bound, one, metrics) for bound in bounds for one in bound.classes)

@@ -48,8 +48,8 @@ def sharing_machines(settings: Settings, cells: Sequence[Cell]) -> list[int]:
 
 
 def _machines(settings: Settings, topology: Topology) -> set[str]:
-    """Returns one text for each virtual machine of a topology, which is equal for equal machines: name,
-    virtual hardware and image, MAC addresses and ports.
+    """Returns one text for each virtual machine of a topology. Equal machines have equal texts; the text has
+    name, virtual hardware and image, MAC addresses and ports.
     """
     model = topology.model
     if all(machine.kind != "vm" for machine in (*model.nodes.values(), *model.groups.values())):

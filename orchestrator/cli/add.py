@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def new_nodes(run_dir: Path, now: dict[str, Any], group: str, count: int, *, idle: bool) -> list[Clone]:
     """Returns `count` clones of nodes of `group`, for a running lab; creates nothing. now: the nodes of the
-    lab, from its answer to `inspect`. idle: leave out software that takes part in the scenario. Raises
+    lab, from its answer to `inspect`. idle: True leaves out software that takes part in the scenario. Raises
     CliError if the group cannot be cloned.
     """
     from contract.rundir import read_plan

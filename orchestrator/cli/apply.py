@@ -1,5 +1,6 @@
-"""Implements `vnet apply`, which changes a running lab to what its file says now: it prints the difference as
-a plan, then makes each change. What a running lab cannot change is refused before anything is done.
+"""Implements `vnet apply`, which changes a running lab to the present content of its file: it prints the
+difference as a plan, then makes each change. If a change is impossible in a running lab, it refuses the file
+before it changes anything.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ def _make(control: Control, changes: list[Change]) -> None:
 
 
 def fixed(before: Plan, wanted: Plan, now: Mapping[str, Any]) -> Iterator[str]:
-    """Yields each difference that a running lab cannot follow: where it is, and what differs. before: the
-    plan with which the lab began; now: its answer to `inspect`.
+    """Yields each difference that a running lab cannot follow: its place, and the two values. before: the
+    plan with which the lab began; now: the lab's answer to `inspect`.
     """
     if before.segments != wanted.segments:
         yield "segments: differ from those of the lab"
@@ -120,7 +121,7 @@ def fixed(before: Plan, wanted: Plan, now: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _fixed_of(was: Node, node: Node) -> Iterator[str]:
-    """Yields what differs between the same node of two plans, by the name of the plan's field."""
+    """Yields the differences between the same node in two plans, by the name of the plan's field."""
     alike = dict.fromkeys(SETTINGS)
     for one in dataclasses.fields(node):
         mine, theirs = (getattr(each, one.name) for each in (node, was))
@@ -137,7 +138,7 @@ def _fixed_of(was: Node, node: Node) -> Iterator[str]:
 
 def difference(before: Plan, wanted: Plan, now: Mapping[str, Any]) -> list[Change]:
     """Returns the changes that take the lab from its present state to the plan: settings of nodes, links,
-    nodes that go, nodes that come. Raises CliError for new nodes that the lab cannot clone.
+    nodes to remove, nodes to add. Raises CliError for new nodes that the lab cannot clone.
     """
     changes = [change for node in wanted.nodes for change in _settings(node, now["nodes"].get(node.name))]
     gone = [name for name in now["nodes"] if name not in {node.name for node in wanted.nodes}]

@@ -52,7 +52,7 @@ def _tell(ladder: Ladder, steps: Sequence[Step]) -> None:
 
 
 def words(found: Calibration) -> str:
-    """Returns what a calibration found, one quantity a line."""
+    """Returns the results of a calibration as text, one quantity a line."""
     return "\n".join((
         f"this machine under kernel {found.kernel} ({found.release}) is faithful up to",
         f"  packets/s    {found.link_packets_per_s:>10,.0f} over one link, {found.packets_per_s:,.0f} in all",

@@ -171,9 +171,10 @@ def status_command(directory: Path, strict: bool, as_json: bool) -> int:
 
 
 def engine_for(jobs: int, on: str | None, settings: Settings) -> Engine | None:
-    """Returns the engine of `--jobs` and `--on`; None if runs follow one another in this process. Raises
-    CliError if the options or settings contradict each other, if `--on` is malformed, or if parallel labs in
-    real time would share the machine's own kernel. Prints a note if there are fewer cores than parallel runs.
+    """Returns the engine of `--jobs` and `--on`; None if the runs are executed one after another in this
+    process. Raises CliError if the options or settings contradict each other, if `--on` is malformed, or if
+    parallel labs in real time would share the machine's own kernel. Prints a note if there are fewer cores
+    than parallel runs.
     """
     from orchestrator.campaign.engines.engine import Engine, EngineError, engine_of
 
@@ -265,7 +266,7 @@ def _name(file: Path, parameters: dict[str, str]) -> str:
 
 
 def said(summary: Summary) -> str:
-    """Returns the state of a campaign in words, such as `8 of 10 runs complete, 2 left, about 40 s`."""
+    """Returns the state of a campaign as text, such as `8 of 10 runs complete, 2 left, about 40 s`."""
     from orchestrator.cli.progress import duration
 
     parts = [f"{summary.complete} of {summary.cells} runs complete"]
@@ -302,8 +303,8 @@ def as_data(directory: Path, summary: Summary) -> dict[str, Any]:
 
 
 def _known(directory: Path) -> list[str]:
-    """Returns lines with the number of settings whose interval is as narrow as `until` requires, and the
-    names of the others; empty for a campaign without `until`.
+    """Returns two lines: the number of settings whose interval is as narrow as `until` requires, and the
+    names of the others. Empty for a campaign without `until`.
     """
     from orchestrator.campaign.journal import read_campaign
     from reports.enough import summed_up

@@ -67,8 +67,8 @@ def check_command(
 def _examine(
     file: Path, parameters: dict[str, str], time_mode: str, hosts: tuple[str, ...]
 ) -> tuple[str, Mapping[Note, str]]:
-    """Returns the contents of a correct file in words (`3 nodes, 1 segment, ...`), and what to look at, each
-    with its word: `note` on what the file asks for, `warning` on what this machine can do.
+    """Returns the contents of a correct file as text (`3 nodes, 1 segment, ...`), and a list of remarks, each
+    with its word: `note` for a remark on the file's requests, `warning` for one on this machine's abilities.
 
     Raises TopologyError if the file has mistakes or does not fit this machine.
     """
@@ -137,9 +137,9 @@ def _of_machines(plan: Plan) -> list[Note]:
 
 
 def of_calibration(plan: Plan, time_mode: str) -> list[Note]:
-    """Returns warnings on load above the load that `vnet calibrate` has measured this machine to carry. Empty
-    in virtual time, for labs on other machines, and without a calibration of the kernel that would run the
-    plan.
+    """Returns warnings if the plan's load exceeds the load that this machine can carry according to `vnet
+    calibrate`. Empty in virtual time, for labs on other machines, and without a calibration of the kernel
+    that would run the plan.
     """
     from orchestrator.calibrate import demand, store
     from orchestrator.kernel.protocol import KernelError
@@ -152,7 +152,7 @@ def of_calibration(plan: Plan, time_mode: str) -> list[Note]:
             return []
         kernel = choose(plan).kernel.name
     except KernelError:
-        return []  # no kernel can run it; `insist_it_fits` reports this if it is a mistake
+        return []  # no kernel can run the plan; `insist_it_fits` reports this if it is a mistake
     known = store.read(kernel)
     return [] if known is None else list(demand.notes(plan, known))
 

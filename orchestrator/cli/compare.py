@@ -143,8 +143,8 @@ def _say(found: Comparison, outcomes: Sequence[Outcome], written: Path) -> None:
 
 
 def _status(found: Comparison, outcomes: Sequence[Outcome], strict: bool) -> int:
-    """Returns the exit status: the first that applies of SUSPECT (with `strict`, if a run is suspect), UNMET
-    (if a condition is met), UNTOLD (if that is open for one) and DONE.
+    """Returns the exit status, the first of these that applies: SUSPECT with `strict` if a run is suspect,
+    UNMET if a condition is met, UNTOLD if a condition cannot be decided, DONE.
     """
     from contract import verdict
 

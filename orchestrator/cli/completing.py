@@ -24,7 +24,9 @@ def labs(_context: click.Context, _parameter: click.Parameter, begun: str) -> li
 
 
 def nodes(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Returns groups and nodes, of the lab in the command line, that complete the end of a list `a,b`."""
+    """Returns the groups and nodes of the lab on the command line with which the end of a list `a,b` can be
+    completed.
+    """
     found = _plan(context).nodes
     groups = [node.group for node in found]
     before, comma, last = begun.rpartition(",")
@@ -43,8 +45,8 @@ def links(context: click.Context, _parameter: click.Parameter, begun: str) -> li
 
 
 def topology_keys(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Returns the keys of topology files that complete `begun`: after a dot, keys below that path; else all
-    keys.
+    """Returns the keys of topology files with which `begun` can be completed: after a dot, keys below that
+    path; else all keys.
     """
     from orchestrator.topology.explain import UnknownKeyError, explain, known
 

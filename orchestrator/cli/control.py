@@ -14,12 +14,12 @@ Message = dict[str, Any]
 
 
 class ControlError(Exception):
-    """The lab has refused a request or does not answer; the text gives the reason."""
+    """Raised if the lab refuses a request or does not answer; the text gives the reason."""
 
 
 class Control:
-    """A connection to a lab, to be used in a `with` statement. Requests may overlap: `send` returns the id
-    that the answers in `messages` have.
+    """A connection to a lab, to be used in a `with` statement. Requests may overlap: `send` returns an id,
+    and the answers in `messages` have the same id.
     """
 
     def __init__(self, connection: socket.socket, peer: str = "the lab") -> None:
@@ -99,7 +99,7 @@ class Control:
         sent = self.send(op, **fields)
         for message in self.messages():
             if message.get("id") != sent:
-                continue  # an event for all clients
+                continue  # the message is an event for all clients
             if "event" in message:
                 if on_event:
                     on_event(message)

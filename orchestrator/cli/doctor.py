@@ -86,8 +86,8 @@ def _text(finding: Finding, width: int) -> Text:
 
 
 def _able(findings: list[Finding]) -> bool:
-    """Returns whether this machine can run labs: under its own kernel, or under User-Mode Linux, even if
-    limited.
+    """Returns whether this machine can run labs, even with limits: under its own kernel, or under User-Mode
+    Linux.
     """
     states = {finding.subject: finding.state for finding in findings}
     return states.get("kernel") == "ok" or states.get("uml") in ("ok", "limited")

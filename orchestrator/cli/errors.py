@@ -41,8 +41,8 @@ EXPECTED = {
 
 
 def expected(error: BaseException) -> CliError | None:
-    """Returns the exception as a CliError: unchanged, or with the status in EXPECTED of its class or a base
-    class; None for an exception that is not in EXPECTED.
+    """Returns the exception as a CliError. A CliError stays unchanged; an exception of a class in EXPECTED,
+    or of a subclass, gets the status there. Returns None for other exceptions.
     """
     if isinstance(error, CliError):
         return error

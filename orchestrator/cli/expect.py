@@ -67,8 +67,8 @@ def expect_command(
 
 
 def _judged(directory: Path, conditions: tuple[str, ...], fail_if: tuple[str, ...]) -> list[Judged]:
-    """Returns the verdicts on the conditions of both kinds or, without any, on the expectations of the
-    file.
+    """Returns the verdicts on the conditions of both kinds. Without conditions, returns those on the
+    expectations of the file.
     """
     from reports import verdicts
     from reports.study import study_of_campaign, study_of_run
@@ -80,7 +80,7 @@ def _judged(directory: Path, conditions: tuple[str, ...], fail_if: tuple[str, ..
 
 def _planned(conditions: tuple[str, ...], fail_if: tuple[str, ...]) -> Planned | None:
     """Returns a function that makes a plan's expectations from the conditions: `conditions` must hold,
-    `fail_if` must not. None without any condition.
+    `fail_if` must not hold. None if there are no conditions.
     """
     if not conditions and not fail_if:
         return None

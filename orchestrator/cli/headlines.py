@@ -26,8 +26,8 @@ MOST_NAMED = 2  # largest number of links that are listed with one reason
 
 def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
     """Prints the results in a run or campaign directory: expectations, headline table, verdicts and monitors,
-    and the path `page` if it is not None. failures: also list the failed link checks; leave them out if
-    warnings have listed them.
+    and the path `page` if it is not None. failures: True also lists the failed link checks; use False if
+    warnings have listed them already.
     """
     from reports.headline import result
 
@@ -39,8 +39,8 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
 
 
 def expectations(found: Sequence[Judged]) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs on the verdicts of expectations: their numbers, then each one that fails
-    or is open; empty without expectations.
+    """Returns (line, colour) pairs on the verdicts of expectations: their numbers, then each expectation that
+    fails or is undecided; empty without expectations.
     """
     from reports.judged import answer
 
@@ -54,8 +54,9 @@ def expectations(found: Sequence[Judged]) -> list[tuple[str, str]]:
 
 
 def verdicts(judged: Summary, *, failures: bool = True) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs on the link checks: numbers, tolerances and reasons of open ones; empty if
-    there are none. failures: also list the failed ones, MOST_FAILED at most.
+    """Returns (line, colour) pairs on the link checks: their numbers, the tolerances, and the reasons of
+    undecided ones; empty if there are no link checks. failures: True also lists the failed ones, at most
+    MOST_FAILED.
     """
     counted = Counter(judged.counts.get("proof", {}))
     if not counted:
@@ -88,7 +89,9 @@ def explained(directory: Path) -> list[tuple[str, str]]:
 
 
 def unread(directory: Path) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs: each log of a run that is not of the format that its `figures` name."""
+    """Returns (line, colour) pairs, one for each log of a run whose format differs from the one that its
+    `figures` name.
+    """
     from reports.metrics import programs
 
     if not (directory / rundir.PLAN).is_file():
@@ -96,14 +99,14 @@ def unread(directory: Path) -> list[tuple[str, str]]:
     try:
         plan = rundir.read_plan(directory)
     except rundir.UnreadableError:
-        return []  # only the page shows it
+        return []  # only the page shows the result
     found = programs.unread(directory, plan)
     return [(f"{one.text}; {programs.REMEDY}", "yellow") for one in found]
 
 
 def _open(proof: Sequence[Proven]) -> list[str]:
-    """Returns a line for each reason of verdicts `cannot tell`, with up to MOST_NAMED links; MOST_FAILED
-    lines at most, then the number of further ones.
+    """Returns a line for each reason of verdicts `cannot tell`, with up to MOST_NAMED links. After
+    MOST_FAILED lines, one line states the number of the others.
     """
     links: dict[str, list[str]] = {}
     for one in proof:
@@ -119,7 +122,7 @@ def _open(proof: Sequence[Proven]) -> list[str]:
 
 
 def _counted(counted: Mapping[str, int]) -> str:
-    """Returns the numbers of verdicts in words, the worst first: `1 fails, 10 holds`."""
+    """Returns the numbers of verdicts as text, the worst first: `1 fails, 10 holds`."""
     return ", ".join(f"{counted[one]} {one}" for one in verdict.ORDER if counted.get(one))
 
 

@@ -103,9 +103,9 @@ def hunt_command(
 
 
 def status_of(found: Found) -> int:
-    """Returns the exit status: UNMET if an expectation fails, in a trial or a file of the corpus; else
-    UNTOLD if there is a doubt: no trial was run, a trial or a file of the corpus could not tell or did not
-    end in order, or two runs of one file differ; else DONE.
+    """Returns the exit status. It is UNMET if an expectation fails, in a trial or in a file of the corpus. It
+    is UNTOLD if there is a doubt: no trial was run, a trial or a file of the corpus could not tell or did not
+    end in order, or two runs of one file differ. Otherwise it is DONE.
     """
     if found.violations or "fails" in found.corpus.values():
         return UNMET

@@ -108,7 +108,7 @@ def save_command(lab: str, node: str, name: str) -> None:
 
 
 def _base(state_dir: Path, node: str) -> Image:
-    """Returns the image that a machine of a running lab was made of."""
+    """Returns the image from which a machine of a running lab was made."""
     from contract.rundir import read_plan
     from orchestrator.images import look
     from orchestrator.lab.state import read_lab

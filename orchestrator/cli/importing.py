@@ -243,7 +243,8 @@ IMPORTERS: Registry[Importer] = Registry("vnet.importers", {}, Importer, _fault)
 def imported(network: Network, output: Path | None, then_run: bool) -> int:
     """Writes the topology of an imported network to `output` (default: NAME.yaml), lists the parts that are
     left out or changed, and runs it if `then_run`. Returns the exit status. Raises CliError if the file
-    exists and is no draft; TopologyError if the network makes no valid topology, which is written as a draft.
+    exists and is not a draft. Raises TopologyError if the network does not make a valid topology; that
+    topology is then written as a draft.
     """
     from orchestrator.exchange.writing import write
     from orchestrator.language.problem import TopologyError

@@ -68,8 +68,8 @@ def _nodes(nodes: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _limits(limits: dict[str, Any]) -> str:
-    """Returns the enforced limits of a node, one in a line: `CPU 0.5 cores (1298 MHz)`, `memory 64 MB`; `-`
-    without any.
+    """Returns the enforced limits of a node, one a line: `CPU 0.5 cores (1298 MHz)`, `memory 64 MB`; `-` if
+    there are none.
     """
     words = []
     if limits.get("cpu_cores"):

@@ -1,5 +1,5 @@
-"""Prints the progress of a campaign: of one run after the other or, for parallel runs, a line for the start
-and end of each, and every 10 s the phases of all.
+"""Prints the progress of a campaign. Runs that are executed one after another have a progress display each.
+For parallel runs it prints a line at the start and end of each, and every 10 s the phases of all.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ EVERY_S = 10.0
 
 
 def _again(event: dict[str, Any]) -> str:
-    """Returns a line on the suspect cells of the event that run again."""
+    """Returns a line on those suspect cells of the event that run again."""
     cells: Sequence[str] = event["cells"]
     return f"{len(cells)} suspect run{' is' if len(cells) == 1 else 's are'} made again: {', '.join(cells)}"
 
 
 def _repeats(event: dict[str, Any]) -> str:
-    """Returns a line on the event that more repetitions are planned, since intervals are still too wide."""
+    """Returns a line that more repetitions are planned, since intervals are still too wide."""
     return f"some intervals are too wide: up to {event['repetitions']} repetitions of their settings"
 
 
@@ -44,7 +44,7 @@ class JobsView:
         self._clock = clock
         self._began = clock()
         self._told = self._began
-        self._runs: dict[int, tuple[str, Progress, float]] = {}  # number -> name, progress, begin in seconds
+        self._runs: dict[int, tuple[str, Progress, float]] = {}  # number -> name, progress, start in seconds
         self._why = ""
         self._left = 0
         self._ended = 0
@@ -57,7 +57,7 @@ class JobsView:
         kind = str(event.get("event"))
         if kind == "cell":
             left = event["total"] - event["number"] + 1
-            self._left = min(self._left or left, left)  # runs start roughly in order
+            self._left = min(self._left or left, left)  # runs start roughly in the order of their numbers
             self._runs[number] = (event["cell"], Progress(), self._clock())
             on = f" on {event['machine']}" if len(self._machines) > 1 else ""
             self._say(f"[{number}/{event['total']}] {event['cell']}{on}")
@@ -167,9 +167,9 @@ class CellView:
         self._shown = self._display.enter_context(view(expected, transient=True))
 
     def _ended(self, event: dict[str, Any], errors: tuple[str, ...]) -> str:
-        """Returns a line on the end of a cell: state and duration, the time that the others will take, and
-        why it is suspect. `errors` are the errors of the cell that were printed; if they are its reason, the
-        line omits it.
+        """Returns a line on the end of a cell: state and duration, the expected time of the others, and the
+        reason why it is suspect. `errors` are the errors of the cell that were printed already; the line
+        omits them as the reason.
         """
         took = time.monotonic() - self._began
         if event["state"] != "complete" or event.get("suspect"):

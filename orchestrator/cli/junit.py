@@ -26,9 +26,9 @@ def junit_option(command: F) -> F:
 @contextmanager
 def judged(junit: Path | None, topology: Path) -> Iterator[Callable[[Path], None]]:
     """Yields a function that writes the verdicts of a run or campaign directory to the file `junit`. At
-    first, and again if an exception leaves the context, the file reports an unfinished run: otherwise the
-    file of an earlier run could be taken for this one. Does nothing if `junit` is None. Raises CliError if
-    the file cannot be written.
+    first, and again if an exception leaves the context, the file reports an unfinished run. Otherwise a
+    reader could take the file of an earlier run for this one's. Does nothing if `junit` is None. Raises
+    CliError if the file cannot be written.
     """
     if junit is None:
         yield lambda _directory: None

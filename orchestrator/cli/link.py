@@ -121,7 +121,7 @@ def link_command(
 def _impairments(
     control: Control, link: str, sides: list[str], changes: dict[str, Any], clear: bool
 ) -> dict[str, dict[str, Any]]:
-    """Returns the fields of the request: each of `sides` -> its new impairment (see `completed`). Raises
+    """Returns the fields of the request: for each of `sides` its new impairment (see `completed`). Raises
     CliError if the lab has no such link.
     """
     links = asked(control, "inspect")["links"]
@@ -132,8 +132,9 @@ def _impairments(
 
 def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict[str, Any]:
     """Returns the new impairment: the present one `now` (an empty one if `clear`) with `changes`. A new loss
-    replaces a loss in bursts. The queue limit fits the new rate and delay unless it is in `changes`. Raises
-    CliError if the kernel cannot have this combination, or the queue has no such class.
+    replaces a loss in bursts. The queue limit is computed from the new rate and delay, unless it is in
+    `changes`. Raises CliError if the kernel does not support this combination, or the queue has no such
+    class.
     """
     import dataclasses
 
@@ -154,8 +155,8 @@ def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict
 
 
 def _class_changed(wanted: Impairment, name: str, changes: dict[str, Any]) -> Impairment:
-    """Returns the impairment with new values of the queue class `name`. Raises CliError without such a class,
-    or for rates in a queue whose classes have none.
+    """Returns the impairment with new values of the queue class `name`. Raises CliError if there is no such
+    class, or for rates in a queue whose classes have no rates.
     """
     import dataclasses
 
@@ -180,7 +181,7 @@ def _some(names: dict[str, Any]) -> str:
 
 def said(answer: dict[str, Any]) -> list[str]:
     """Returns lines on the state of a link after a change, from the lab's answer: the impairment of each
-    changed direction, and `down` or, if nothing else changed, `up`.
+    changed direction, and `down`. If nothing else changed, the line is `up`.
     """
     from contract.codec import build
     from contract.plan import Impairment

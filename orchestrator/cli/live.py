@@ -30,7 +30,7 @@ from orchestrator.cli.progress import (
 
 class LiveView:
     """Redraws the progress 8 times a second; prints warnings, errors, signals and timeline events above it.
-    transient: remove the progress at the end. `clock` returns seconds.
+    transient: True removes the progress at the end. `clock` returns seconds.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ def of_others() -> list[RunningLab]:
 
 
 def reserved() -> list[Reservation]:
-    """Returns the reservations that hold now; warns of a directory that cannot be read."""
+    """Returns the reservations that hold now; warns of a reservations directory that cannot be read."""
     from orchestrator.reservations import store
     from orchestrator.reservations.model import ReservationError
 
@@ -66,8 +66,8 @@ def reserved() -> list[Reservation]:
 
 
 def about(lab: str) -> dict[str, Any]:
-    """Returns {lab, kernel, nodes, run_dir, state} of a lab. `state` is a text by the lab's answer; if the
-    lab does not answer, it is the reason, with a remedy, and `nodes` is None.
+    """Returns {lab, kernel, nodes, run_dir, state} of a lab. `state` is a text from the lab's answer. If the
+    lab does not answer, `state` is the reason with a remedy, and `nodes` is None.
     """
     from orchestrator.lab.state import processes, read_lab, state_root
 

@@ -43,10 +43,10 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "baseline": ("baseline", "Keep the figures of a run or campaign for comparisons.", "Experiments"),
     "atlas": ("atlas", "Find the interaction models that meet requirements on a network.", "Experiments"),
     "results": ("results", "List, remove and archive runs by age, size and verdict.", "Experiments"),
-    "why": ("why", "Say where messages' time went, and who dropped lost ones.", "Experiments"),
+    "why": ("why", "Show where messages' time went, and what dropped lost ones.", "Experiments"),
     "packets": ("packets", "Show dissected packets of a run's capture points.", "Experiments"),
     "reduce": ("reduce", "Reduce a pcap file to a table of packets.", "Experiments"),
-    "doctor": ("doctor", "Say what this machine can do, and how to repair the rest.", "Before a run"),
+    "doctor": ("doctor", "Show what this machine can do, and remedies for the rest.", "Before a run"),
     "calibrate": ("calibrate", "Measure what load this machine carries faithfully.", "Before a run"),
     "check": ("check", "Check a topology file; show all its mistakes at once.", "Before a run"),
     "plan": ("plan", "Show what would be made, with predictions; make nothing.", "Before a run"),
@@ -56,7 +56,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "images": ("images", "Build, add, save, list and remove what virtual machines boot.", "Before a run"),
     "profiles": ("profiles", "List named impairments, with the source of every figure.", "Before a run"),
     "migrate": ("migrate", "Rewrite retired keys of topology files; show the difference.", "Before a run"),
-    "explain": ("explain", "Say what a key of topology files means.", "Before a run"),
+    "explain": ("explain", "Explain a key of topology files.", "Before a run"),
     "new": ("new", "Write a first topology file by questions, or a plug-in.", "Before a run"),
     "plugins": ("plugins", "List plug-ins, with version, origin and errors.", "Before a run"),
     "schema": ("schema", "Print the JSON Schema of topology files, for editors.", "Before a run"),
@@ -79,7 +79,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "set": ("set", "Change nodes' MTU, CPU limit, CPU reservation or host name.", "Running labs"),
     "snapshot": ("snapshot", "Keep virtual machines as they are now, under a name.", "Running labs"),
     "revert": ("snapshot", "Take virtual machines back to a snapshot.", "Running labs"),
-    "apply": ("apply", "Change a running lab to what its file says now.", "Running labs"),
+    "apply": ("apply", "Change a running lab to match its changed file.", "Running labs"),
     "link": ("link", "Change a link's impairment, or take it down and up.", "Running labs"),
     "add": ("add", "Clone nodes of a group into a running lab.", "Running labs"),
     "remove": ("remove", "Destroy single nodes of a running lab.", "Running labs"),
@@ -101,14 +101,15 @@ SHORT = {
 
 
 class ReaderGoneError(Exception):
-    """The reader of the output (such as head or less) has ended. Replaces BrokenPipeError, for which click
-    would return exit status 1.
+    """Raised if the reader of the output (such as head or less) has ended. It replaces BrokenPipeError, for
+    which click would return exit status 1.
     """
 
 
 class LazyGroup(click.Group):
-    """A group of commands that imports the module of a command when the command runs, but not to list it.
-    Turns a BrokenPipeError into ReaderGoneError, or into CliError if the reader of the output is still there.
+    """A group of commands that imports the module of a command only when the command runs, and not to list
+    it. Turns a BrokenPipeError into ReaderGoneError, or into CliError if the reader of the output still
+    exists.
     """
 
     def invoke(self, ctx: click.Context) -> object:
@@ -234,7 +235,9 @@ def _failed(error: Exception) -> int:
 
 
 def _short_of(error: Exception) -> int:
-    """Returns the error number (errno) behind an exception, also of a library; 0 if there is none."""
+    """Returns the error number (errno) of an exception, or of its cause if a library raised it; 0 if there is
+    none.
+    """
     if isinstance(error, MemoryError):
         return errno.ENOMEM
     if isinstance(error, RuntimeError) and "start new thread" in str(error):  # the text of module threading

@@ -72,8 +72,8 @@ def _difference(file: Path, before: bytes, after: bytes) -> Iterable[str]:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Replaces the file atomically, with its mode, so that a full disk does not leave a part of it; CliError
-    if it cannot be written.
+    """Replaces the file atomically and keeps its mode, so that a full disk leaves no incomplete file;
+    CliError if it cannot be written.
     """
     target = file.resolve()
     beside = target.with_name(f".{target.name}.migrating")

@@ -14,14 +14,16 @@ _MOST = 100_000  # largest number of names of one pattern, so that a typing mist
 
 
 class PatternError(ValueError):
-    """A pattern is malformed or matches no node; in the latter case the text lists the existing nodes."""
+    """Raised if a pattern is malformed or matches no node; in the second case the text lists the existing
+    nodes.
+    """
 
 
 def expand(patterns: str, groups: Mapping[str, str]) -> list[str]:
     """Returns the names of the nodes that match `patterns`, in the lab's order, each once.
 
     groups: node -> its group, in the lab's order. Raises PatternError unless each part of the list and each
-    number of a range matches a node: a command that reaches fewer nodes than it names makes a wrong
+    number of a range matches a node, because a command that reaches fewer nodes than it names makes a wrong
     experiment.
     """
     chosen: set[str] = set()
@@ -31,7 +33,7 @@ def expand(patterns: str, groups: Mapping[str, str]) -> list[str]:
 
 
 def several(names: Sequence[str]) -> str:
-    """Returns names for a sentence: the first _SHOWN (five), and the number of further ones."""
+    """Returns names for a sentence: the first _SHOWN (five), and the number of the others."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
@@ -104,8 +106,8 @@ def _unmatched(part: str, missing: list[str], groups: Mapping[str, str]) -> str:
 
 
 def describe(groups: Mapping[str, str]) -> str:
-    """Returns at most 12 entries in words: single nodes, and groups with their first and last node, then the
-    number of further entries; `none` without nodes.
+    """Returns at most 12 entries as text: single nodes, and groups with their first and last node. A last
+    entry states the number of the others. Returns `none` without nodes.
     """
     members: dict[str, list[str]] = {}
     for name, group in groups.items():

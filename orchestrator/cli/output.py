@@ -30,7 +30,9 @@ def print_json(value: Any) -> None:
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Prints text for people, with control characters escaped; err: on standard error, nl: with a newline."""
+    """Prints text for the user, with control characters escaped. err: print on standard error; nl: add a
+    newline.
+    """
     click.echo(printable(text), err=err, nl=nl)
 
 
@@ -111,8 +113,8 @@ def print_result(
 
 
 def fitting(rows: list[list[str]], width: int) -> int:
-    """Returns how many columns fit `width` characters without a broken word or figure; at least two, if there
-    are two.
+    """Returns the number of columns that fit into `width` characters without breaking a word or figure; at
+    least two, if there are two.
     """
     taken = min(NAMES, max(len(row[0]) for row in rows)) + BETWEEN
     for number, column in enumerate(list(zip(*rows, strict=True))[1:], 1):
@@ -123,5 +125,5 @@ def fitting(rows: list[list[str]], width: int) -> int:
 
 
 def note(text: str) -> None:
-    """Prints a line on standard error, since standard output is for the answer of a command."""
+    """Prints a line on standard error, since standard output holds only the answer of a command."""
     say(text, err=True)

@@ -29,7 +29,7 @@ def piped(
     """
     waiting = iter(chunks)
     session = control.send("exec", node=node, argv=list(argv), env={}, tty=None)
-    barrier = control.send("status")  # input could overtake `exec`, so it waits for this answer
+    barrier = control.send("status")  # input could overtake `exec`, so the code first waits for this answer
     flying: set[int] = set()
     fed = False
     for message in control.messages():

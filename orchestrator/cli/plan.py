@@ -1,4 +1,4 @@
-"""Implements `vnet plan`, which prints the plan of a file without making anything: nodes, links, events and
+"""Implements `vnet plan`, which prints the plan of a file and creates nothing: nodes, links, events and
 predictions, delay bounds, or the runs of a campaign.
 """
 

@@ -17,7 +17,7 @@ MOST_LISTED = 60  # largest number of cells that the terminal lists
 
 
 def is_campaign(file: Path) -> bool:
-    """Returns whether a file holds a campaign alone, without a topology of its own."""
+    """Returns whether a file holds only a campaign, without a topology of its own."""
     from orchestrator.language.source import read_document
     from orchestrator.topology.loading import read_bytes
 
@@ -69,7 +69,7 @@ def show_campaign(
 
 
 def insist_on_plain(file: Path, options: dict[str, object]) -> None:
-    """Raises CliError if an option is given that applies only to one lab's plan; `file` is read as a
+    """Raises CliError if an option is given that applies only to the plan of one lab; `file` is read as a
     campaign.
     """
     if given := [name for name, value in options.items() if value]:
@@ -90,7 +90,7 @@ def _number(found: Preview) -> str:
 
 
 def _time(found: Preview, time: str) -> str:
-    """Returns the expected time of the known cells."""
+    """Returns the expected time of those cells whose time is known."""
     if time == "virtual":
         return (
             f"{_seconds(found.lab_s)} on the labs' clocks; how long that takes depends on their load: "

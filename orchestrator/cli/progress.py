@@ -1,4 +1,4 @@
-"""Computes the progress of a lab or run from its events, estimates the time left, and puts both into words;
+"""Computes the progress of a lab or run from its events, estimates the time left, and formats both as text;
 prints nothing.
 """
 
@@ -31,8 +31,8 @@ COUNTED = ("scheduled", "sent", "settled", "received")
 class PhaseState:
     """One phase of a run; times are seconds since the command began.
 
-    done, total: its count; total is 0 if it has none. ended_s: None while it lasts. counted_s: when `done`
-    last grew.
+    done, total: its count; total is 0 if it has none. ended_s: None while the phase lasts. counted_s: the
+    time when `done` last grew.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Progress:
     warnings: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     happened: tuple[str, ...] = ()  # timeline events as applied
-    virtual: bool = False  # in virtual time, `done` of a timed phase has the lab's seconds
+    virtual: bool = False  # in virtual time, `done` of a timed phase counts the lab's seconds
 
     @property
     def current(self) -> PhaseState | None:
@@ -83,7 +83,7 @@ def planned(plan: Any, time: str = "real", last: str = "report") -> Progress:
 
 
 def rising(plan: Any) -> Progress:
-    """Returns the progress of a lab that is to come up without a run, with estimates of its phases; `plan`: a
+    """Returns the progress of a lab that will come up without a run, with estimates of its phases; `plan`: a
     Plan.
     """
     return Progress(expected_s=expected_s(plan, SETUP[-1]))
@@ -146,8 +146,8 @@ def _closed(phases: tuple[PhaseState, ...], now_s: float) -> tuple[PhaseState, .
 
 
 def share(phase: PhaseState, progress: Progress, now_s: float) -> float | None:
-    """Returns the share of a phase that is done, 0 to 1: in real time by the clock for ramp and hold, else by
-    the count; None without a count.
+    """Returns the share of a phase that is done, 0 to 1. In real time it is computed from the clock for ramp
+    and hold, else from the count; None without a count.
     """
     length = progress.length_s.get(phase.name, 0.0)
     if length > 0 and not progress.virtual:
@@ -170,7 +170,8 @@ def traffic(progress: Progress) -> str:
     if progress.sessions and progress.sessions[1]:
         said.append(f"sessions {progress.sessions[0]}/{progress.sessions[1]}")
     if any(progress.messages.values()):
-        # Each receiver's and each reply's arrival counts here, unlike the tables' messages received.
+        # This counts the arrival of each message at each receiver and of each reply, unlike the tables'
+        # messages received.
         names = {"sent": "sent", "settled": "settled", "received": "arrivals"}
         shown = {word: progress.messages[one] for one, word in names.items() if one in progress.messages}
         said += [f"{value:,} {word}".replace(",", " ") for word, value in shown.items()]
@@ -218,7 +219,7 @@ def status(progress: Progress, now_s: float) -> str:
 
 def signal_text(event: Mapping[str, Any]) -> str:
     """Returns a sentence on the effect of the event's Ctrl-C: the first tears the lab down, a later one stops
-    at once.
+    it at once.
     """
     if event.get("press", 1) == 1:
         return "interrupting: the lab is torn down, measurements are kept (Ctrl-C again: stop at once)"
@@ -226,7 +227,7 @@ def signal_text(event: Mapping[str, Any]) -> str:
 
 
 def warning_word(event: Mapping[str, Any]) -> str:
-    """Returns `note` for a warning that leaves the run's figures as good as they are, else `warning`."""
+    """Returns `note` for a warning that does not affect the run's figures, else `warning`."""
     return "warning" if event.get("suspect", True) else "note"
 
 
@@ -283,7 +284,9 @@ def left_s(progress: Progress, now_s: float) -> float | None:
 
 
 def _speed(progress: Progress, known: list[PhaseState]) -> float | None:
-    """Returns how many seconds of the lab pass in one of the wall clock; 1 in real time, None if unknown."""
+    """Returns how many seconds of the lab's clock pass in one second of the wall clock; 1 in real time, None
+    if unknown.
+    """
     if not progress.virtual:
         return 1.0
     for phase in reversed(known):
@@ -308,7 +311,8 @@ def _rest_s(phase: PhaseState, length_s: float, timed: bool, now_s: float) -> fl
 
 
 def _falling(expected_s: float, passed_s: float) -> float:
-    """Returns the remaining seconds by an estimate: all of it at first, half of it when that time has passed.
+    """Returns the remaining seconds, from an estimate for the phase: all of it at first, half of it when that
+    time has passed.
 
     The result never reaches zero, because the phase has not ended.
     """

@@ -82,8 +82,8 @@ def report_command(
 
 
 def doubted(directory: Path) -> list[str]:
-    """Returns a line for each finding that makes the run, or a complete run of the campaign, suspect, and for
-    each run of the campaign that is not complete.
+    """Returns a line for each finding that makes the run suspect, or a complete run of the campaign, and a
+    line for each run of the campaign that is not complete.
     """
     from contract import findings
     from reports.study import cell_lines
@@ -102,10 +102,10 @@ def doubted(directory: Path) -> list[str]:
 
 
 def write(directory: Path, again: bool, node_ns: int | None = None, machine_bps: int | None = None) -> Path:
-    """Writes the report of a run or campaign and returns the page's path; CliError if it cannot be written.
-    For a run, reduces it first if `again`, if it has no tables, or if its lab was killed and no end was
-    recorded, and records its delay bounds. node_ns, machine_bps: assumptions for the bounds; None: those that
-    are recorded.
+    """Writes the report of a run or campaign and returns the page's path; CliError if it cannot be written. A
+    run is first reduced if `again`, if it has no tables, or if its lab was killed and no end was recorded;
+    its delay bounds are recorded as well. node_ns, machine_bps: assumptions for the bounds; None uses the
+    recorded ones.
     """
     from capture.errors import CaptureError
     from capture.reduce import reduce_run

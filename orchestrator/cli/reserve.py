@@ -1,4 +1,6 @@
-"""Implements `vnet reserve`: cores, memory and NICs of this machine for an account, until when."""
+"""Implements `vnet reserve`, which reserves cores, memory and NICs of this machine for an account until a
+stated time.
+"""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def introduction(prepared: Prepared, run_dir: Path) -> str:
 
 def conclusion(outcome: Outcome, keep: bool, lab: str, shown: Progress) -> str:
     """Returns lines on the end of the run, with the warnings and errors that `shown` has not printed; "" if
-    there is nothing to state. keep: the lab stays up.
+    there is nothing to state. keep: True if the lab stays up.
     """
     from orchestrator.cli.progress import warning_text, warning_word
 
@@ -151,8 +151,8 @@ def conclusion(outcome: Outcome, keep: bool, lab: str, shown: Progress) -> str:
 
 
 def ending(outcome: Outcome, errors: tuple[str, ...]) -> str:
-    """Returns state and reason of a run that is not complete; only the state if the reason was printed
-    (`errors`).
+    """Returns state and reason of a run that is not complete; returns only the state if the reason is among
+    the printed `errors`.
     """
     why = outcome.error or "stopped by the user"
     if errors and why == "; ".join(errors):
@@ -161,8 +161,8 @@ def ending(outcome: Outcome, errors: tuple[str, ...]) -> str:
 
 
 def status_of(outcome: Outcome, strict: bool) -> int:
-    """Returns the exit status of a run: INTERRUPTED for a stop by the user, FAILED for another end before it
-    is complete, else `judged_status`. A complete run without a page (--raw) is DONE unless `strict`.
+    """Returns the exit status of a run: INTERRUPTED if the user stopped it, FAILED if it ended early for
+    another reason, else `judged_status`. A complete run without a page (--raw) is DONE unless `strict`.
     """
     if outcome.state == "interrupted" and not outcome.watchdog:
         return INTERRUPTED
@@ -175,8 +175,9 @@ def status_of(outcome: Outcome, strict: bool) -> int:
 
 
 def judged_status(directory: Path, *, suspect: bool, strict: bool) -> int:
-    """Returns the exit status of a complete run or campaign: SUSPECT if it is suspect and `strict`; UNMET if
-    an expectation fails; UNTOLD if one is open or, with `strict`, a link or guarantee is; else DONE.
+    """Returns the exit status of a complete run or campaign, the first of these that applies: SUSPECT with
+    `strict` if it is suspect; UNMET if an expectation fails; UNTOLD if an expectation, or with `strict` a
+    link or guarantee, is undecided; DONE.
     """
     from contract.rundir import VERDICTS
     from contract.verdict import FAILS, OPEN

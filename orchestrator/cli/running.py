@@ -42,7 +42,7 @@ def find(lab: str) -> Running:
 
 def connect(lab: str, *, looks: bool = False) -> Control:
     """Connects to a running lab. Raises CliError with a remedy if it does not exist, has died, runs in
-    virtual time or does not answer, or, unless the caller only `looks`, if another account began it.
+    virtual time or does not answer, or if another account began it, unless the caller only `looks`.
     """
     from orchestrator.lab.state import read_lab
     from orchestrator.reservations.running import of_another
@@ -71,7 +71,7 @@ def connect(lab: str, *, looks: bool = False) -> Control:
 
 
 def asked(control: Control, op: str, **fields: Any) -> Message:
-    """Sends one request and returns the answer; CliError with the lab's text if it refuses."""
+    """Sends one request and returns the answer; CliError with the lab's text if the lab refuses."""
     try:
         return control.call(op, **fields)
     except ControlError as error:
@@ -79,7 +79,9 @@ def asked(control: Control, op: str, **fields: Any) -> Message:
 
 
 def by(how: str = "") -> str:
-    """Returns the author of a change for the lab's events: the account name, and `how` if it is not empty."""
+    """Returns the author of a change for the lab's events: the account name, with `how` if that is
+    not empty.
+    """
     return f"{getpass.getuser()} {how}".rstrip()
 
 
@@ -102,6 +104,6 @@ def one(patterns: str, groups: dict[str, str]) -> str:
 
 
 def groups(control: Control) -> dict[str, str]:
-    """Asks the lab for the group of each node; returns node -> group in the lab's order."""
+    """Returns the group of each node, in the lab's order, from the lab's answer."""
     found: dict[str, str] = asked(control, "status")["groups"]
     return found

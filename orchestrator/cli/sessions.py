@@ -16,9 +16,7 @@ Output = Callable[[str, str, bytes], None]  # called with node, stream and data
 
 @dataclass
 class Ended:
-    """The result of a command on a node: output and exit status, or the reason why the command could not
-    start.
-    """
+    """The result of a command on a node: output and exit status, or the reason why it could not start."""
 
     node: str
     status: int | None = None
@@ -71,8 +69,8 @@ def _take(message: Message, flying: dict[int, Ended], ended: dict[str, Ended], o
 
 
 class Prefixer:
-    """Assembles pieces of output into lines, and passes each to `write` after the node's name, padded to
-    `width`.
+    """Joins pieces of output to lines, and passes each line to `write` after the node's name, which is padded
+    to `width`.
     """
 
     def __init__(self, write: Callable[[str], None], width: int) -> None:
@@ -116,8 +114,8 @@ def attached(
     """Runs one command with input from the descriptor `stdin` (None: no input); returns its exit status.
 
     Passes (stream, data) to `output` as data arrives. tty: rows and columns if the command gets a terminal,
-    else None. resized: returns new rows and columns once after a change, else None. Raises ControlError if
-    the command cannot be started.
+    else None. resized: function that returns new rows and columns once after a change, else None. Raises
+    ControlError if the command cannot be started.
     """
     size = {"rows": tty[0], "cols": tty[1]} if tty else None
     env = {"TERM": os.environ.get("TERM", "dumb")} if tty else {}

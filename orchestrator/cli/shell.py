@@ -48,7 +48,9 @@ def shell_command(lab: str, node: str, command: tuple[str, ...]) -> int:
 
 
 def shell_words(lab: str, node: str) -> tuple[str, ...]:
-    """Returns the command for an interactive bash, or sh without bash, with node and lab in its prompt."""
+    """Returns the command for an interactive shell with node and lab in its prompt: bash, or sh if bash is
+    missing.
+    """
     prompt = rf"\[\e[1;36m\]{node}\[\e[0m\]@{lab}:\w\$ "
     script = (
         'if command -v bash >/dev/null; then PS1="$1" exec bash --norc -i; else PS1="$0# " exec sh -i; fi'
@@ -68,8 +70,8 @@ def _size() -> tuple[int, int]:
 
 @contextmanager
 def raw(descriptor: int) -> Iterator[None]:
-    """Puts the terminal into raw mode while the context lasts, so that the node gets all keys, also Ctrl-C;
-    then restores it.
+    """Puts the terminal into raw mode while the context lasts, so that the node gets all keys, including
+    Ctrl-C; then restores it.
     """
     before = termios.tcgetattr(descriptor)
     tty.setraw(descriptor)

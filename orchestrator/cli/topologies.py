@@ -90,7 +90,7 @@ def _hosts(given: str) -> tuple[str, ...]:
 
 
 def pairs_of(given: tuple[str, ...]) -> dict[str, str]:
-    """Returns the names and values of NAME=VALUE texts; CliError for a text of another form or a repeated
+    """Returns the names and values of texts NAME=VALUE; CliError for a text of another form or a repeated
     name.
     """
     pairs: dict[str, str] = {}
@@ -153,7 +153,7 @@ def time_option(command: F) -> F:
 
 def fits_in(time_mode: str, assume_nics: bool = False) -> Callable[[Plan], None]:
     """Returns a function that raises TopologyError for a plan that cannot run on this machine in time mode
-    `time_mode`; assume_nics: as if it had the NICs that the plan names.
+    `time_mode`; assume_nics: True if the check assumes that the machine has the NICs that the plan names.
     """
     from orchestrator.run.prepare import insist_it_fits
 
@@ -161,7 +161,7 @@ def fits_in(time_mode: str, assume_nics: bool = False) -> Callable[[Plan], None]
 
 
 def refuse_to_stay(time_mode: str, what: str) -> None:
-    """Raises CliError in virtual time, for the option or command `what`, by which a lab would stay up."""
+    """Raises CliError in virtual time, for an option or command `what` that would keep a lab up."""
     if time_mode == "virtual":
         raise CliError(
             f"{what} --time virtual: the clock of a lab that waits for commands would run ahead; "

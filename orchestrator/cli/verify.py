@@ -82,7 +82,7 @@ def _say(directory: Path, verdict: Comparison) -> None:
 
 
 def as_data(directory: Path, verdict: Comparison) -> dict[str, Any]:
-    """Returns the comparison as JSON data for `--json`."""
+    """Returns the result of the comparison as JSON data for `--json`."""
     from dataclasses import asdict
 
     return {"run_dir": str(directory), **asdict(verdict)}

@@ -38,8 +38,8 @@ def view(progress: Progress, *, transient: bool = False) -> Iterator[View]:
 
 
 class PlainView:
-    """Passes lines on the progress of a lab, with the seconds since the start, to `write`; `clock` returns
-    seconds.
+    """Prints the progress of a lab as lines, each with the seconds since the start, by calling `write`;
+    `clock` returns seconds.
     """
 
     def __init__(

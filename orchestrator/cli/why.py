@@ -1,4 +1,6 @@
-"""Implements `vnet why`, which divides the time of a run's messages into parts and names who dropped them."""
+"""Implements `vnet why`, which divides the time of a run's messages into parts, and names the causes of lost
+messages.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,7 @@ def _sums(title: str, parts: Sequence[Sum]) -> Iterator[str]:
 
 
 def _lines(answer: Answer) -> Iterator[str]:
-    """Yields the lines of a message: a heading, then its waterfall, or who dropped it."""
+    """Yields the lines of a message: a heading, then its waterfall, or the place where it was dropped."""
     total = answer.latency_ns
     missing = "no reply" if answer.received else "never arrived"
     fate = missing if total is None else f"{total / 1e6:,.6f} ms"
@@ -132,7 +134,9 @@ def _lines(answer: Answer) -> Iterator[str]:
 
 
 def _lost_lines(lost: Lost, scheduled_ns: int) -> Iterator[str]:
-    """Yields where a message was dropped, where it was seen last, and the counters that moved."""
+    """Yields the place where a message was dropped, the place where it was seen last, and the counters that
+    changed.
+    """
     owners = " or ".join(lost.owners) or "nothing that captures and counters show"
     yield f"  {'dropped by' if lost.verdict == HOLDS else 'cannot tell where it was dropped:'} {owners}"
     yield f"  last seen: {lost.last_seen}, {(lost.last_ns - scheduled_ns) / 1e6:,.6f} ms after it was due"

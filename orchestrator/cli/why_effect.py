@@ -19,10 +19,10 @@ WORDS: dict[str, str] = {HOLDS: "confirmed", FAILS: "not confirmed"}
 
 
 def cause_lines(found: Causes, gone: str = "lost") -> Iterator[str]:
-    """Yields a line for each cause, the most important first, then one for messages without a cause; or a
+    """Yields a line for each cause, the most important first, then one for messages without a cause; or one
     line that no cause was found.
 
-    gone: the word for messages that never arrived, and requests without a reply.
+    gone: the word for messages that never arrived and requests without a reply.
     """
     from capture.why.causes import MEANING
 
@@ -44,7 +44,7 @@ def cause_lines(found: Causes, gone: str = "lost") -> Iterator[str]:
 
 def effect_of(run_dir: Path, rows: pl.DataFrame, cause: str, found: Sequence[Named]) -> Effect:
     """Runs the run again without a cause and returns the effect on `rows` of its messages; CliError if that
-    cannot be done.
+    is impossible.
     """
     from contract.rundir import read_plan
     from orchestrator.cli.progress import planned
@@ -62,8 +62,8 @@ def effect_of(run_dir: Path, rows: pl.DataFrame, cause: str, found: Sequence[Nam
 
 
 def effect_lines(of: Effect, gone: str = "lost") -> Iterator[str]:
-    """Yields the lines on an effect: the verdict with its reason, the slowest messages, all, and the lost.
-    gone: as in `cause_lines`.
+    """Yields the lines on an effect: the verdict with its reason, then the slowest messages, all messages,
+    and the lost ones. gone: as in `cause_lines`.
     """
     yield f"without {of.cause}: {WORDS.get(of.verdict, OPEN)}: {of.text}"
     if of.slow_before_ns is not None and of.slow_after_ns is not None:

@@ -96,8 +96,8 @@ def _capture(control: Control, point: str, wanted: str, snaplen: int) -> Iterato
 
 
 def place(found: dict[str, Any], point: str) -> str:
-    """Returns the place of a capture, `KIND NAME`, from such a text or a name alone. Raises CliError if the
-    lab has no such place, or if a name alone is ambiguous.
+    """Returns the place of a capture as `KIND NAME`, from a text of that form or from a name alone. Raises
+    CliError if the lab has no such place, or if a name alone is ambiguous.
     """
     there = {
         kind: [s["name"] for s in found[of]] if kind == "segment" else list(found[of])

@@ -1,7 +1,7 @@
 """Runs the doctor's checks on a host that `far.py` has reached by ssh: `python -m orchestrator.doctor`.
 
-Standard input has the programs that labs call, as JSON; standard output gets the findings. Uses the standard
-library only.
+Standard input contains the programs that labs call, as JSON; the findings are written to standard output.
+Uses the standard library only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from orchestrator.kernel.facts import host_facts
 
 
 def main() -> None:
-    """Prints, as JSON, the findings for multi-host labs: all but those on User-Mode Linux, which these labs
+    """Prints the findings for multi-host labs as JSON: all except those on User-Mode Linux, which these labs
     cannot use.
     """
     tools = [Tool(**{**one, "version": tuple(one["version"])}) for one in json.load(sys.stdin)]

@@ -25,8 +25,8 @@ AT_ONCE = 16  # number of connections that are made at the same time
 
 def examine_all(hosts: Mapping[str, RemoteMachine], agent: Path) -> dict[str, list[Finding]]:
     """Returns the findings of all hosts, examined in parallel; `agent` is the agent's program, which is
-    copied there with the code. A host that cannot be reached or examined has one finding with the reason; one
-    that lacks requirements of remote labs has one for each of these.
+    copied there with the code. A host that cannot be reached or examined has one finding, with the reason. A
+    host that lacks requirements of remote labs has one finding for each of them.
     """
     with ThreadPoolExecutor(AT_ONCE) as pool:
         asked = {name: pool.submit(_examine, machine, agent) for name, machine in hosts.items()}

@@ -25,8 +25,8 @@ def findings() -> list[Finding]:
 
 
 def descriptors(hard: int | None = None) -> Finding:
-    """Returns a finding on whether the hard limit of open files (RLIMIT_NOFILE, or `hard`) allows NODES
-    nodes. The soft limit does not count, since a lab raises it.
+    """Returns a finding on whether the hard limit of open files allows NODES nodes; the limit is
+    RLIMIT_NOFILE, or `hard` if given. The soft limit does not count, since a lab raises it.
     """
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1] if hard is None else hard
     return _bound(
@@ -51,8 +51,8 @@ def processes(hard: int | None = None, pids: int | None = None) -> Finding:
 
 
 def memory(available: int) -> Finding:
-    """Returns a finding on how many light nodes, or virtual machines as `vnet plan` reckons them, fit into
-    three quarters of `available` bytes of memory; ok from NODES light nodes, missing for none.
+    """Returns a finding on the number of light nodes, and of virtual machines as `vnet plan` computes it,
+    that fit into three quarters of `available` bytes of memory; ok from NODES light nodes, missing for none.
     """
     room = available * 3 // 4
     nodes = max(0, (room - BASE_BYTES) // NODE_BYTES)

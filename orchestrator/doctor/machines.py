@@ -22,8 +22,8 @@ REFUSED = "labs with nodes of kind vm are refused"
 
 
 def findings() -> list[Finding]:
-    """Returns one finding on the requirements of virtual machines that are missing; if none is missing, two:
-    on the programs and on the images that are built and up to date.
+    """Returns findings on virtual machines. If requirements are missing, one finding names them; if not,
+    there are two: on the programs, and on the images that are built and up to date.
     """
     lacking = list(absent())
     if lacking:

@@ -75,7 +75,9 @@ def checked(settings: Settings) -> Topology:
 
 
 def ends(values: Any) -> list[Any]:
-    """Returns the values of `vary` to be checked: all of a list, the two ends of a range; none of others."""
+    """Returns the values of `vary` that must be checked: all values of a list, and the two ends of a range;
+    no values otherwise.
+    """
     if isinstance(values, list):
         return values
     found = range_of(values)
@@ -83,8 +85,8 @@ def ends(values: Any) -> list[Any]:
 
 
 def faults(topology: Topology) -> list[Data]:
-    """Returns the kinds of faults of a checked file: its list, or the default ones in a fixed order. The
-    default leaves out OF_A_KERNEL on a machine without the kernel that can do them.
+    """Returns the kinds of faults of a checked file: those that it lists, or the default ones in a fixed
+    order. On a machine without the kernel for them, the default leaves out OF_A_KERNEL.
     """
     hunt = topology.model.hunt
     if hunt is not None and hunt.faults is not None:
@@ -94,7 +96,7 @@ def faults(topology: Topology) -> list[Data]:
 
 
 def _everything(topology: Topology) -> Iterator[Data]:
-    """Yields each kind of fault on each node with programs, and on each link of the file."""
+    """Yields each kind of fault for each node with programs and for each link of the file."""
     for node, machine in topology.names.nodes.items():
         programs = [name for name, one in machine.software.items() if not kind_of(one).in_agent]
         for name in programs:

@@ -1,4 +1,4 @@
-"""Draws a trial from the hunt's seed, its number and what earlier rounds have taught; nothing else decides
+"""Draws a trial from the hunt's seed, its number and the lessons of earlier rounds. Nothing else influences
 it, so that any number of workers draws the same trials.
 """
 
@@ -61,7 +61,9 @@ def _value(values: Any, rng: random.Random) -> Any:
 
 
 def _variant(space: Space, rng: random.Random, number: int, parent: Trial, lesson: Lesson) -> Trial:
-    """Returns a neighbour of a trial: events removed, added or replaced, or another seed or parameter."""
+    """Returns a variant of a trial: with events removed, added or replaced, or with another seed or
+    parameter.
+    """
     events = list(parent.events)
     seed = rng.randrange(1, SEEDS) if rng.random() < 0.3 else parent.seed
     parameters = dict(parent.parameters)
@@ -79,7 +81,9 @@ def _variant(space: Space, rng: random.Random, number: int, parent: Trial, lesso
 def _more(
     space: Space, rng: random.Random, events: tuple[Data, ...], count: int, weights: Sequence[float]
 ) -> tuple[Data, ...]:
-    """Returns the events and `count` further ones that overlap none; fewer where no place is found."""
+    """Returns the events and `count` further ones that overlap none of them; fewer if there is no place for
+    more.
+    """
     found = list(events)
     for _ in range(count):
         for _ in range(TRIES):

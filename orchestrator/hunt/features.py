@@ -1,5 +1,5 @@
-"""Describes what a run showed, as words: outcomes of messages, kinds of log lines, TCP's rare events, the
-order of events.
+"""Describes what a run showed as a list of texts: outcomes of messages, kinds of log lines, TCP's rare
+events, the order of events.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ def _logs(run_dir: Path) -> Iterator[str]:
 
 
 def _stacks(run_dir: Path) -> Iterator[str]:
-    """Yields which of TCP's counters of rare events moved on which node: connections that end in each state,
-    timers that expire, segments that come twice. Not how far they moved, which differs in nearly all trials.
+    """Yields the node and name of each counter of rare TCP events that changed: connections that end in each
+    state, timers that expire, segments that arrive twice. Leaves out the amounts, which differ in nearly all
+    trials.
     """
     path = run_dir / "stacks.parquet"
     if path.exists():

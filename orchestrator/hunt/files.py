@@ -14,7 +14,7 @@ WIDTH = 110
 
 
 def content(trial: Trial, begin: str = "") -> str:
-    """Returns the text of the trial's file: that of the hunt without its `hunt` block, with the trial's
+    """Returns the text of the trial's file. It is the hunt's file without the `hunt` block, with the trial's
     events in the timeline, its seed, and its parameters as defaults. begin: comment lines above it.
     """
     data = {key: value for key, value in trial.data.items() if key not in ("hunt", "campaign")}

@@ -1,5 +1,5 @@
-"""Collects the findings of a hunt: counts of its trials, and violations by what they break and the events
-they need.
+"""Collects the findings of a hunt: counts of its trials, and the violations with what they break and which
+events they need.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _FATE = re.compile(r"[\d,]+ (lost|twice)\b")
 
 
 def ways(outcome: Outcome) -> list[str]:
-    """Returns the ways in which a trial fails, in words, sorted: each failing expectation once or, if its
-    reason counts lost messages or such as came twice, once for each of these. Empty for a trial that does not
-    fail.
+    """Returns the ways in which a trial fails as text, sorted. A failing expectation is one way. If its
+    reason counts lost messages, or messages that arrived twice, it is one way for each of these. Empty for a
+    trial that does not fail.
     """
     if outcome.state != "fails":
         return []
@@ -35,9 +35,9 @@ def ways(outcome: Outcome) -> list[str]:
 class Violation:
     """Trials that fail in the same way by the same kinds of events; `smallest` is their smallest form.
 
-    way: one of `ways`. failing, why: all that the smallest form breaks. file: its topology file; run_dir: its
-    run. repeats: whether two runs of it were equal to the byte. real: how many of `real_runs` runs in real
-    time failed in the same way.
+    way: one of `ways`. failing, why: all expectations that the smallest form breaks, with the reasons. file:
+    its topology file; run_dir: its run. repeats: True if two runs of it were equal to the byte. real: the
+    number of runs in real time, of `real_runs`, that failed in the same way.
     """
 
     way: str
@@ -54,7 +54,7 @@ class Violation:
 
     @property
     def events(self) -> list[str]:
-        """The kinds of events that it needs, sorted."""
+        """The kinds of events that the violation needs, sorted."""
         return sorted(map(kind_of, self.smallest.events))
 
     def explains(self, way: str, trial: Trial) -> bool:
@@ -65,12 +65,12 @@ class Violation:
 
 @dataclass
 class Found:
-    """The state of a hunt. trials: of the search; runs: all that this process ran, those of shrinking, too.
-    searched_s, shrunk_s: what search and shrinking took on this machine. covered: trials with an event of
-    this kind that begins in this third of the hold (0 to 2), each counted once; failed: those of them that
-    fail. rounds: after each round the number of trials, of features seen and of violations. repeated: runs
-    that were made twice whether or not they fail, the baseline first; unequal: those whose bytes differ,
-    in words.
+    """The state of a hunt. trials: of the search; runs: all runs of this process, including those of
+    shrinking. searched_s, shrunk_s: the seconds of search and of shrinking on this machine. covered: trials
+    with an event of this kind that begins in this third of the hold (0 to 2), each counted once; failed:
+    those of them that fail. rounds: after each round the number of trials, of features seen and of
+    violations. repeated: runs that were made twice whether or not they fail, the baseline first; unequal:
+    those whose bytes differ, in words.
     """
 
     trials: int = 0
@@ -95,7 +95,7 @@ class Found:
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons, as text, why a hunt without a violation does not show that the expectations held."""
+        """The reasons, as text, why a hunt without a violation does not prove the expectations."""
         found = [] if self.trials else ["no trial was run: the limits were reached before the first"]
         found += [f"corpus: {name}: {state}" for name, state in self.corpus.items() if state not in KNOWN]
         found += [f"{self.unsure} trials cannot tell"] if self.unsure else []
@@ -112,7 +112,7 @@ class Found:
             self.unequal.append(name)
 
     def count(self, trial: Trial, outcome: Outcome, hold_ns: int) -> None:
-        """Counts a trial of the search by its state, and what it covered."""
+        """Counts a trial of the search by its state and by the faults that it covered."""
         self.trials += 1
         self.holds += outcome.state == "holds"
         self.fails += outcome.state == "fails"
@@ -127,7 +127,7 @@ class Found:
 
 
 def as_data(found: Found, directory: Path) -> dict[str, Any]:
-    """Returns what a hunt found as JSON data."""
+    """Returns the findings of a hunt as JSON data."""
     return {
         "directory": str(directory),
         "seed": found.seed,

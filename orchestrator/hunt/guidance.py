@@ -14,7 +14,8 @@ BONUS = 1.0  # weight of the uncertainty about a kind of fault that was tried li
 
 
 class Guidance:
-    """A bandit over kinds of faults, whose reward is how many features a trial showed that none before had.
+    """A bandit over kinds of faults. The reward is the number of features that a trial showed and no earlier
+    trial had.
 
     It updates its weights in rounds, and within a round in the order of the trials' numbers, so that the
     weights do not depend on which worker ends first.
@@ -39,7 +40,7 @@ class Guidance:
         return dict(self._tried)
 
     def lesson(self) -> Lesson | None:
-        """Returns what the rounds so far have taught; None while trials are random."""
+        """Returns the lessons of the rounds so far; None while trials are random."""
         if self._rounds < RANDOM_ROUNDS:
             return None
         total = sum(self._tried.values())

@@ -35,8 +35,8 @@ Tell = Callable[[str], None]
 
 def hunt(settings: Settings, tell: Tell) -> Found:
     """Runs a hunt, or continues the one in its directory; returns what it found. Ctrl-C raises
-    KeyboardInterrupt; what was recorded until then is kept. Raises TopologyError, KernelError or HuntError
-    before the first trial if the file cannot be hunted.
+    KeyboardInterrupt; outcomes that were recorded until then stay. Raises TopologyError, KernelError or
+    HuntError before the first trial if the file cannot be hunted.
     """
     topology = checked(settings)
     about = {
@@ -118,7 +118,7 @@ class Hunt:
 
     def _same(self, trial: Trial, recorded: Outcome) -> None:
         """Runs the baseline again: its bytes must be those that are recorded. Raises HuntError if two fresh
-        runs are equal and the recorded one is not, as then all that is recorded is of other programs.
+        runs are equal and the recorded one differs, because all records then come from other programs.
         """
         folder, text = self._settings.directory / TRIALS / "baseline", content(trial)
         before = recorded if recorded.hashed else self._trials.keep(text, folder)
@@ -197,8 +197,8 @@ class Hunt:
         return shrinker.shrink(trial, self._topology.seed, smallest)
 
     def _write(self, one: Violation, number: int) -> None:
-        """Writes the violation's file, and runs it twice: the first run is kept with its report and must
-        break the expectation, too; the second must equal it.
+        """Writes the violation's file, and runs it twice. The first run is kept with its report and must
+        break the expectation, too. The second run must equal the first.
         """
         base = f"{number:02}-{'-'.join(event.split(' ')[0] for event in one.events) or 'no-event'}"
         path, text = self._free(base, one)
@@ -218,8 +218,8 @@ class Hunt:
         self._tell(f"violation {number}: {path}")
 
     def _free(self, base: str, one: Violation) -> tuple[Path, str]:
-        """Writes a violation's file; returns its path and text. A file of that name with other content, of an
-        earlier hunt, stays: the name then ends in -2, -3, ...
+        """Writes a violation's file; returns its path and text. If a file of that name with other content
+        exists from an earlier hunt, it stays, and the new name ends in -2, -3, ...
         """
         folder = self._settings.directory / REPRODUCTIONS
         folder.mkdir(exist_ok=True)

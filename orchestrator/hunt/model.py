@@ -9,7 +9,7 @@ from typing import Any, Literal
 from orchestrator.language.units import DURATION, whole
 
 Data = dict[str, Any]
-# Keys of an event beside its action.
+# Keys of an event in addition to its action.
 EXTRAS = {
     "at", "for", "software", "both", "forward", "reverse", "label", "down", "up", "times", "stall", "offset",
 }  # fmt: skip
@@ -23,7 +23,7 @@ class HuntError(Exception):
 @dataclass(frozen=True)
 class Trial:
     """One run of a hunt: `events` are added to the file's timeline, `parameters` replace those of the file.
-    number: from 1; 0 is the baseline, without faults. `data` is the file's content.
+    number: 1 and higher; 0 is the baseline, without faults. `data` is the file's content.
     """
 
     number: int
@@ -33,7 +33,7 @@ class Trial:
     data: Data = field(default_factory=dict, repr=False)
 
     def of(self, data: Data) -> Trial:
-        """Returns the trial on another content of the file."""
+        """Returns the same trial on another content of the file."""
         return replace(self, data=data)
 
     def places(self, hold_ns: int) -> Iterator[tuple[str, int]]:
@@ -60,7 +60,7 @@ class Outcome:
 
 
 def kind_of(event: Data) -> str:
-    """Returns what a drawn event does and to what, such as `kill NODE SOFTWARE` or `impair LINK`."""
+    """Returns the action and the target of a drawn event, such as `kill NODE SOFTWARE` or `impair LINK`."""
     action = next(key for key in event if key not in EXTRAS)
     target = event[action]
     named = " ".join(map(str, target)) if isinstance(target, list) else str(target)

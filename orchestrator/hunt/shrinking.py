@@ -29,7 +29,7 @@ class Shrinker:
 
     def shrink(self, trial: Trial, first_seed: int, smallest: Mapping[str, Any]) -> Trial:
         """Returns a smaller trial that fails, or the trial itself. `smallest` has for each varied parameter
-        the value to try first, `first_seed` is the file's.
+        the value that is tried first; `first_seed` is the file's seed.
         """
         trial = self._events(trial)
         trial = self._first(trial, [replace(trial, seed=first_seed)])
@@ -65,7 +65,7 @@ class Shrinker:
         return replace(trial, events=tuple(events))
 
     def _times(self, trial: Trial) -> Trial:
-        """Rounds moment and length of each event as far as it still fails."""
+        """Rounds time and length of each event as far as the trial still fails."""
         for place in range(len(trial.events)):
             for change in (_moments, _lengths, _milder):
                 candidates = [
@@ -108,7 +108,7 @@ def _lengths(event: Data) -> Iterator[Data]:
 
 
 def _milder(event: Data) -> Iterator[Data]:
-    """Yields an impairment with one figure less, each in turn."""
+    """Yields the impairment with one figure removed, for each figure in turn."""
     for way in ("both", "forward", "reverse"):
         figures: Any = event.get(way)
         if not isinstance(figures, dict) or len(figures) < 2:
@@ -118,7 +118,7 @@ def _milder(event: Data) -> Iterator[Data]:
 
 
 def _rounded(value_ns: int) -> Iterator[int]:
-    """Yields coarser values near a time, the coarsest first, without the time itself."""
+    """Yields coarser values near a time, the coarsest first; never yields the time itself."""
     for step in STEPS_NS:
         near = (value_ns + step // 2) // step * step
         if near != value_ns:
@@ -126,7 +126,7 @@ def _rounded(value_ns: int) -> Iterator[int]:
 
 
 def _without(data: Data) -> Iterator[Callable[[Data], Data]]:
-    """Yields functions that remove one part each: the file's timeline, captures, nodes, groups, links."""
+    """Yields functions that each remove one part: the file's timeline, captures, nodes, groups or links."""
     for section in ("timeline", "captures", "description"):
         if data.get(section):
             yield lambda now, section=section: {key: v for key, v in now.items() if key != section}  # type: ignore[misc]

@@ -117,8 +117,8 @@ class Trials:
                 self._resident = None
 
     def _started(self, told: dict[str, Any], run_dir: Path) -> Job:
-        """Starts a trial's process; the first call starts the resident process that forks it. One at a time,
-        as each fork has one answer.
+        """Starts a trial's process. The first call starts the resident process that forks it. Only one call
+        runs at a time, because each fork has one answer.
         """
         with self._lock:
             if self._resident is None:
@@ -176,8 +176,8 @@ class Trials:
 
 
 def equal(one: Outcome, other: Outcome) -> bool | None:
-    """Returns whether two runs are equal to the byte; None if the first has no hash: it did not end in order,
-    or an earlier version of vNET recorded it.
+    """Returns whether two runs are equal to the byte. None if the first has no hash, because it did not end
+    in order or an earlier version of vNET recorded it.
     """
     return one.hashed == other.hashed if one.hashed else None
 
@@ -189,8 +189,8 @@ def _with_hash(outcome: Outcome, run_dir: Path) -> Outcome:
 
 
 def judged(run_dir: Path) -> Outcome:
-    """Judges the expectations of a reduced run, and describes what it showed. A suspect run does not hold,
-    as its figures cannot be trusted.
+    """Judges the expectations of a reduced run, and describes what it showed. A suspect run never gets the
+    state "holds", because its figures cannot be trusted.
     """
     try:
         found = list(verdicts.on_conditions(study_of_run(run_dir)))

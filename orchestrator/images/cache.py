@@ -27,8 +27,8 @@ def cache_dir(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def directories(name: str | None = None, root: Path | None = None) -> list[Path]:
-    """Returns the directories NAME-HASH that hold an image.json, of one name or all (None), sorted by name,
-    the newest of a name first; nothing without a cache. `root` replaces the cache directory.
+    """Returns the directories NAME-HASH that hold an image.json, those of one name or all (None), sorted by
+    name, the newest of a name first; returns none without a cache. `root` replaces the cache directory.
     """
     root = root or cache_dir()
     found = []
@@ -49,7 +49,7 @@ def publish(name: str, digest: str, root: Path | None = None) -> Iterator[Path]:
     """Yields a directory to build in; it becomes NAME-HASH if the block succeeds, in place of an older one,
     and is removed if it fails. Raises ImageError for an OSError of the block.
 
-    Builds of one name wait for each other; a build removes what an interrupted one left.
+    Builds of one name wait for each other; a build removes the files of an interrupted one.
     """
     root = root or cache_dir()
     root.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ MASKED = (
     "e2scrub_reap.service",
     "fstrim.timer",
 )
-# Directories that no node reads: a third of the image's size.
+# Directories that no node reads; they would be a third of the image's size.
 WASTE = (
     "var/cache/apt",
     "var/lib/apt/lists",
@@ -81,7 +81,7 @@ def build(disk: Disk, say: Callable[[str], None]) -> Image:
 
 
 def _install(root: Path, disk: Disk) -> None:
-    """Installs the recipe's packages with apt in the new system, since debootstrap handles no virtual
+    """Installs the recipe's packages with apt in the new system, since debootstrap does not handle virtual
     packages; starts no service. Then locks root's password, masks units, empties the machine ID, and sets the
     host name `localhost`.
     """

@@ -38,8 +38,8 @@ def locate(name: str, agent: Path | None = None) -> Image:
 
 
 def look(name: str) -> Image:
-    """Returns the image of that name or path as it was built, without the present agent. Raises ImageError
-    if it is not built, is outdated, or is no usable disk.
+    """Returns the image of that name or path as it was built, without the present agent. Raises ImageError if
+    it is not built, is outdated, or is not a usable disk.
     """
     if "/" in name or name.endswith((".qcow2", ".img")):
         return _own_disk(Path(name))

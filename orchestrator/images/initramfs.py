@@ -34,7 +34,7 @@ _OWN = ("ip", "tc", "sh", "init", "linuxrc", "busybox")
 def libraries(tree: Path, program: Path, more: Sequence[str] = ()) -> dict[str, Path]:
     """Returns the shared libraries that a program loads: the path of each in `tree`, by name.
 
-    tree: the directory with the unpacked packages. more: directories in it that are searched after the
+    tree: the directory with the unpacked packages. more: directories in `tree` that are searched after the
     system's. Errors: ImageError if the loader would take a library from this machine instead.
     """
     search = ":".join(str(tree / directory) for directory in (*LIBRARIES, *more))

@@ -6,7 +6,8 @@ import struct
 from collections.abc import Mapping
 
 SECTOR = 2048
-# ECMA-119: 16 unused sectors, primary descriptor, terminator, two path tables, root directory, files.
+# The numbers of sectors (ECMA-119): 16 unused ones, then primary descriptor, terminator, two path tables,
+# root directory and files.
 _DESCRIPTOR, _TABLES, _ROOT, _FILES = 16, 18, 20, 21
 _NO_DATE = b"0" * 16 + b"\0"
 

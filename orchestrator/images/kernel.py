@@ -72,7 +72,9 @@ def vmlinux(vmlinuz: Path, target: Path) -> None:
 
 
 def release_of(tree: Path) -> str:
-    """Returns the release of the kernel in the unpacked packages. Raises ImageError unless there is one."""
+    """Returns the release of the kernel in the unpacked packages. Raises ImageError unless there is exactly
+    one.
+    """
     found = [path.name.removeprefix("vmlinuz-") for path in (tree / "boot").glob("vmlinuz-*")]
     if len(found) != 1:
         raise ImageError(f"kernel packages: {len(found)} kernels where one is expected: {' '.join(found)}")

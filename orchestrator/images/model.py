@@ -26,7 +26,7 @@ class Image:
     disk: Path | None
     memory_bytes: int
     agent: str  # path of the agent in the guest
-    guest_agent: bool  # whether it runs qemu-ga
+    guest_agent: bool  # whether the guest runs qemu-ga
     made: dict[str, str] = field(default_factory=dict)  # input of the build -> hash or version
 
 

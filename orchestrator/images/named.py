@@ -26,7 +26,7 @@ CHUNK = 1 << 20
 
 def add(file: Path, name: str) -> Image:
     """Copies a qcow2 cloud image into the cache under a name and returns it. Raises ImageError if the name is
-    taken or no name, or the file is no whole qcow2 disk.
+    in use or invalid, or if the file is not a whole qcow2 disk.
     """
     insist_free(name)
     own = look(str(file.absolute()))
@@ -50,7 +50,7 @@ def save(disk: Path, name: str, of: str, base: Image) -> Image:
 
 
 def insist_free(name: str) -> None:
-    """Raises ImageError if the name is invalid, or if vNET or an image in the cache has it already."""
+    """Raises ImageError if the name is invalid, or if an image of vNET or in the cache already has it."""
     if not NAME.fullmatch(name):
         raise ImageError(f'image "{name}": is no name; write a-z, 0-9 and -, first a letter, at most 63')
     if name in recipes() or name in LAB_KERNELS:

@@ -116,7 +116,7 @@ def sources() -> tuple[str, str]:
 
 def one_line_sources() -> str:
     """Returns a sources.list with the suite that `sources` finds and the suites whose names begin with its
-    name, such as its security suite, each with `main` only. Errors: as `sources`.
+    name, such as its security suite, each only with `main`. Raises the errors of `sources`.
     """
     release, _ = sources()
     suites = [(codename, site) for codename, site in _suites() if codename.startswith(release)]
@@ -124,7 +124,7 @@ def one_line_sources() -> str:
 
 
 def _suites() -> list[tuple[str, str]]:
-    """Returns (codename, site) of each Debian archive among apt's sources, those of security included."""
+    """Returns (codename, site) of each Debian archive among apt's sources, including those of security."""
     argv = ["apt-get", "indextargets", "--format", "$(CODENAME) $(SITE)", "Created-By: Packages"]
     lines = dict.fromkeys(run(argv, why="apt's sources").splitlines())
     pairs = [(codename, site) for codename, _, site in (line.partition(" ") for line in lines)]

@@ -44,7 +44,7 @@ class Contents:
     packages: tuple[str, ...]
     accounts: tuple[str, ...]  # accounts to which the image's programs change
     programs: dict[str, str]  # path below /usr in the guest -> path in the package
-    members: dict[str, tuple[str, ...]]  # group -> accounts that are in it, besides the account of that name
+    members: dict[str, tuple[str, ...]]  # group -> its accounts, besides the account with the group's name
     libraries: tuple[str, ...]  # directories in the packages with libraries, besides those of the system
 
 

@@ -28,7 +28,8 @@ def run(
 ) -> str:
     """Runs a tool to its end and returns its standard output; `env` adds to this process's environment.
 
-    Raises ImageError, which begins with `why`, if it cannot be started, or with its last lines if it fails.
+    Raises ImageError, whose text begins with `why`, if the tool cannot be started; if it fails, the text has
+    its last lines.
     """
     words = [str(word) for word in argv]
     try:

@@ -20,7 +20,8 @@ from orchestrator.images.run import run
 _LINE = re.compile(r"^\s*(?:(?P<name>\S+) => )?(?P<path>/\S+) \(0x", re.MULTILINE)
 _LOADER = re.compile(r"ld-linux[^/]*\.so\.\d+$")
 LABEL = "cidata"
-# cloud-init runs bootcmd early at every boot. The agent brings its libraries: a guest's own may be older.
+# cloud-init runs bootcmd early at every boot. The agent brings its libraries, because a guest's own may be
+# older.
 START = "mkdir -p /run/vnet/seed && mount -o ro -L cidata /run/vnet/seed && sh /run/vnet/seed/start-agent.sh"
 
 

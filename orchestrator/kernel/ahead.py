@@ -1,9 +1,9 @@
 """Starts work before it is needed, to save time on the clock: probing this kernel, the lab process, and the
-modules that reduce and report. A run gives the same results without this.
+modules that reduce and report. The results of a run do not depend on this.
 
-CPU seconds that an idle second core takes over, on two cores of 2026 (three measurements each): the trial of
-this kernel's qdiscs and links 0.11 to 0.15, the modules of the lab process 0.18 to 0.23, the libraries that
-reduce and report 1.6, those that reduce 0.4.
+These CPU seconds move to an idle second core (two cores of 2026, three measurements each): 0.11 to 0.15 for
+the trial of this kernel's qdiscs and links, 0.18 to 0.23 for the modules of the lab process, 1.6 for the
+libraries that reduce and report, and 0.4 for those that only reduce.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def take(
     """Passes `argv`, environment and output files to the process that `begin` started and returns it. Returns
     None if there is none, or if `argv` does not begin as that process does (this Python with LIGHT).
 
-    Also returns None, after the process has ended, if the message is too long, the process is gone, or it
-    does not find the code of plug-ins that the lab needs.
+    Also ends the process and returns None if the message is too long, if the process has ended already, or if
+    it does not find the code of plug-ins that the lab needs.
     """
     start = [sys.executable, *LIGHT]
     if not _begun or list(argv[: len(start)]) != start:

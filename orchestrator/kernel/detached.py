@@ -21,7 +21,7 @@ from orchestrator.lab.state import Owned
 
 POLL_S = 0.02
 LOG_LINES = 20
-SOCKET_PATH_MAX = 107  # characters of sun_path in unix(7), without its end
+SOCKET_PATH_MAX = 107  # characters of sun_path in unix(7), without the zero at the end
 
 
 class DetachedLab:
@@ -177,7 +177,7 @@ def fork(
     logs: Sequence[str],
     kill: Callable[[int], None] | None = None,
 ) -> DetachedLab:
-    """Forks a lab process that runs `work` and ends with this process; else as `spawn`."""
+    """Forks a lab process that runs `work` and ends with this process; otherwise does the same as `spawn`."""
     raw = run_dir / "raw"
     raw.mkdir(parents=True, exist_ok=True)
     with (raw / "progress.jsonl").open("wb") as output, (raw / logs[0]).open("ab") as errors:

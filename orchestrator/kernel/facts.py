@@ -18,7 +18,7 @@ LIBRARIES = ("usr/local/lib", "usr/lib/*-linux-gnu", "usr/lib64", "usr/lib")
 SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 QDISCS = {  # kind -> further arguments of `tc qdisc add dev lo root`
     **trials(),
-    "ingress": "",  # attached elsewhere than at the root
+    "ingress": "",  # is attached elsewhere than at the root
 }
 # s; a trial takes a tenth of a second on an idle machine, and long in a nested one beside other work
 TRIAL_S = 60
@@ -90,7 +90,7 @@ def find_tool(name: str) -> str | None:
     directories, which PATH often lacks.
     """
     if name.startswith("/"):
-        return name if Path(name).is_file() else None  # a library of Python is no program
+        return name if Path(name).is_file() else None  # a library of Python is not a program
     if ".so." in name:
         found = (path for pattern in LIBRARIES for path in sorted(Path("/").glob(f"{pattern}/{name}")))
         return next(map(str, found), None)
@@ -98,10 +98,11 @@ def find_tool(name: str) -> str | None:
 
 
 def try_kinds(root: bool) -> tuple[str | None, dict[str, str | None]]:
-    """Makes every kind of qdisc, filter and link in a temporary network namespace; an ordinary user's is in a
-    user namespace.
+    """Makes every kind of qdisc, filter and link in a temporary network namespace; for an ordinary user, it
+    is in a user namespace.
 
-    Returns None, or why no namespace can be made; and for each kind None if it works, else the error text.
+    Returns two results: None, or the reason why no namespace can be made; and for each kind None if it works,
+    else the error text.
     """
     unshare = ["unshare", "--net"] if root else ["unshare", "--user", "--map-root-user", "--net"]
     try:

@@ -28,8 +28,8 @@ LabCommand = Callable[[Launch, Path], Sequence[str]]
 
 
 def handed(base: Mapping[str, str]) -> dict[str, str]:
-    """Returns the user's variables that a lab on the machine itself needs: where disks are kept, and for
-    captures that are sent elsewhere ssh's command and agent.
+    """Returns those of the user's environment variables that a lab on the machine itself needs: the place of
+    disks and, for captures that are sent to other machines, ssh's command and agent.
     """
     return {name: base[name] for name in ("VNET_DISK_DIR", "VNET_SSH", "SSH_AUTH_SOCK") if name in base}
 
@@ -63,7 +63,7 @@ class HostKernel(LabKernel):
 
     @classmethod
     def of(cls, plan: Plan, wish: Wish) -> Self:
-        """Returns the kernel of this machine. It does not check for images if these arrive later
+        """Returns the kernel of this machine. It does not check for images if they arrive later
         (wish.carried).
         """
         kernel = cls()
@@ -79,8 +79,9 @@ class HostKernel(LabKernel):
         return limits.fit(placed, self.can(placed), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """Returns the needs of `plan` that the machine lacks: root alone without root, network namespaces
-        alone without these, else kinds of qdisc and link, cgroup controllers, tools, images.
+        """Returns the needs of `plan` that the machine does not meet. Without root, that is only root;
+        without network namespaces, only these; else kinds of qdisc and link, cgroup controllers, tools,
+        images.
         """
         if not self.facts.root:
             return [Missing("root", "namespaces, links and control groups are made", ROOT_REMEDY, OTHER)]
@@ -108,7 +109,8 @@ class HostKernel(LabKernel):
 
 class FakeKernel(HostKernel):
     """The kernel `fake`: runs the real lab process with a driver that creates nothing, to test everything
-    around a lab. A user must request it, since the figures of its runs are invented; the manifest says so.
+    around a lab. A user must request it, since the figures of its runs are invented; the manifest states
+    that.
     """
 
     name = "fake"

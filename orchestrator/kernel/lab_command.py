@@ -72,8 +72,8 @@ def environment(
     queues of plug-ins, `kernel` and `facts` as JSON, and of `base` only the variables of the user's home,
     locale, time zone, terminal, ssh connection, cache and VNET_SILENCE_S.
 
-    facts: of the real machine; None: of this one. url: this machine's URL if the user is on another machine;
-    then the manifest also records this machine's name.
+    facts: those of the real machine; None means this machine's. url: this machine's URL if the user is on
+    another machine; then the manifest also records this machine's name.
     """
     facts = machine() if facts is None else facts
     if url:

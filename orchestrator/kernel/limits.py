@@ -15,8 +15,8 @@ from orchestrator.plan.nics import NicUse, nic_uses
 
 
 def fit(plan: Plan, missing: Sequence[Missing], kernel: str, out: Path) -> Fit:
-    """Returns the Fit of a plan under a kernel of this machine: what is missing; if nothing is, the exceeded
-    limits.
+    """Returns the Fit of a plan under a kernel of this machine. It lists what is missing or, if nothing is
+    missing, the limits that the plan exceeds.
     """
     return Fit(plan, missing, () if missing else exceeded(plan, kernel, out))
 

@@ -56,7 +56,7 @@ def netem_placed(
     plan: Plan, bridged: Callable[[Plan], Plan] | None, lacks: Callable[[str], str | None]
 ) -> Plan:
     """Returns the plan with netem in bridge VMs (by `bridged`) if it has virtual machines and needs netem,
-    and the kernel has none; else the plan as it is, as also if `bridged` is None.
+    and the kernel has none; else the plan as it is. Also returns the plan as it is if `bridged` is None.
     """
     if bridged is None or not any(node.kind == "vm" for node in plan.nodes):
         return plan
@@ -125,7 +125,7 @@ def outside(plan: Plan) -> list[Missing]:
 
 
 def _kinds_of(text: str) -> list[str]:
-    """Returns the kinds of qdiscs, filters and actions in lines for `tc -batch`, without those that every
+    """Returns the kinds of qdiscs, filters and actions in lines for `tc -batch`, except those that every
     kernel has.
     """
     words = [k for pattern in (QDISC_WORDS, FILTER_WORDS, ACTION_WORDS) for k in pattern.findall(text)]

@@ -1,4 +1,6 @@
-"""Sends signals to recorded processes of a lab, and finds those that a dead User-Mode Linux kernel left."""
+"""Sends signals to recorded processes of a lab, and finds processes that a dead User-Mode Linux
+kernel left.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,10 @@ def end(processes: Sequence[Owned], timeout_s: float = 5.0) -> list[Owned]:
 
 
 def session_members(session: int, binary: str) -> list[Owned]:
-    """Returns the processes of one session that execute the file `binary`, without ended ones (zombies).
+    """Returns the processes of one session that execute the file `binary`, except ended ones (zombies).
 
-    Linux reuses no process number while a session of that number has members. Session and file together
-    therefore show that a process belongs to the kernel that was started as leader of the session.
+    Linux does not reuse a process number while a session of that number has members. So session and file
+    together show that a process belongs to the kernel that was started as leader of the session.
     """
     numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
     return [member for pid in numbers if (member := _member(pid, session, binary)) is not None]

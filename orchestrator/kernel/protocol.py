@@ -12,11 +12,13 @@ from orchestrator.language.problem import Problem
 
 
 class KernelError(RuntimeError):
-    """A lab kernel failed; the text contains place, cause and remedy."""
+    """Raised if a lab kernel failed; the text contains place, cause and remedy."""
 
 
 class NoKernel(KernelError):  # noqa: N818  # what is missing, not that it is an error, is the subject
-    """No kernel can carry the plan (exit status 4). problems: the other faults of the topology file."""
+    """Raised if no kernel can carry the plan (exit status 4). problems: the other faults of the topology
+    file.
+    """
 
     def __init__(self, text: str, problems: Sequence[Problem] = ()) -> None:
         super().__init__(text)
@@ -139,8 +141,8 @@ class LabKernel(Protocol):
 
     @classmethod
     def clean(cls, state_dir: Path) -> bool:
-        """Removes what a dead lab of this kernel left besides the named things (links, namespaces) on this
-        machine.
+        """Removes what a dead lab of this kernel left on this machine, apart from things with names (links,
+        namespaces).
 
         Returns whether nothing else of the lab remains. Raises KernelError or OSError.
         """

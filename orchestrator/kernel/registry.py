@@ -1,5 +1,5 @@
-"""Chooses the kernel of a lab: the first that can carry the plan, of those that the plan and the command line
-allow.
+"""Chooses the kernel of a lab: of the kernels that the plan and the command line allow, the first that can
+carry the plan.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ AUTO = Wish()
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The chosen kernel, its answer to the plan, and the reason in words for the user and the manifest.
+    """The chosen kernel, its answer to the plan, and the reason as text for the user and the manifest.
 
-    If `fit` has problems, no kernel can carry the plan, and this is the first that lacks nothing but is too
-    small.
+    If `fit` has problems, no kernel can carry the plan; this is then the first kernel that lacks nothing but
+    is too small.
     """
 
     kernel: LabKernel
@@ -65,8 +65,9 @@ def meant(plan: Plan, wish: Wish) -> list[LabKernel]:
 
 
 def made(where: str, plan: Plan, wish: Wish) -> list[LabKernel]:
-    """Returns the kernels of a place (here, another machine, hosts) that the wish allows by its time and, on
-    this machine, its name; `auto` allows those that are listed. Imports the modules of these alone.
+    """Returns the kernels of a place (here, another machine, hosts) that the wish allows, by its time and on
+    this machine also by its name; `auto` allows those that are listed. Imports only the modules of these
+    kernels.
     """
     kinds = [kind for kind in KERNELS if kind.where == where and wish.time in kind.times]
     if where == HERE:
@@ -77,7 +78,7 @@ def made(where: str, plan: Plan, wish: Wish) -> list[LabKernel]:
 
 
 def recorded(kernel: str) -> type[LabKernel] | None:
-    """Returns the class of the kernel for real time that a lab's record names, by its name or its machine's
+    """Returns the class of the real-time kernel that a lab's record names, by its name or by its machine's
     URL; None if there is none.
     """
     name = kernel.partition("://")[0]

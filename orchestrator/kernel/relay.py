@@ -1,8 +1,8 @@
 """Carries many control clients over one serial line; each client outside has its own connection inside.
 
 Lines are JSON objects, in both directions: `{"c": 3, "line": "..."}` carries a line of client 3 and `{"c": 3,
-"eof": true}` its end; a client's first line opens its connection. Objects without `c` are for the callers of
-this module.
+"eof": true}` its end; a client's first line opens its connection. Objects without `c` are left to the callers
+of this module.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Relay:
 
     def deliver(self, number: int, message: dict[str, Any]) -> None:
         """Sends a client the line of a message that arrived over the serial line, or closes its connection if
-        the message has `eof`; does nothing if the client is gone.
+        the message has `eof`; does nothing if the client has disconnected.
         """
         if number not in self.clients:
             return  # the client disconnected before its answer arrived
@@ -81,8 +81,8 @@ class GuestRelay(Relay):
         self.control = control
 
     def from_host(self, message: dict[str, Any]) -> None:
-        """Passes one line of a client to the lab, or its end; connects first if the client is new, and
-        answers with the connection's end if that fails.
+        """Passes one line of a client to the lab, or the client's end. Connects first if the client is new;
+        if that fails, answers with the connection's end.
         """
         number = int(message["c"])
         if number not in self.clients and not message.get("eof") and not self._connect(number):

@@ -1,4 +1,4 @@
-"""Checks what virtual machines need of this machine: libvirt's binding and driver, jinja2, tap devices, an
+"""Checks the needs of virtual machines on this machine: libvirt's binding and driver, jinja2, tap devices, an
 account, images.
 """
 
@@ -50,8 +50,8 @@ def missing(plan: Plan) -> list[Missing]:
 
 
 def missing_images(plan: Plan) -> list[Missing]:
-    """Returns the images of the plan's machines that are not here, each once, with the command that builds
-    it.
+    """Returns a need for each image of the plan's machines that this machine lacks, with the command that
+    builds it; names each image once.
     """
     wanted = dict.fromkeys(node.vm.image for node in plan.nodes if node.vm is not None)
     return _not_there(plan, wanted) if wanted else []

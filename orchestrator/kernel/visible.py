@@ -1,7 +1,7 @@
 """Finds paths of this machine that a topology uses in a node but that the node will not see.
 
-The check runs before the lab starts: inside the lab such a path is missing, and the program that needs it
-fails late, with an error of its own.
+The check runs before the lab starts, because a program that needs such a path would fail late, with an error
+of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from orchestrator.language.problem import Problem
 OF_GUEST = ("/dev", "/proc", "/run", "/sys", "/tmp")
 # directories in which a lab kernel shows those of the machine's files that nodes read
 CARRIED = ("/run", "/tmp")
-OF_NODE = (*OF_GUEST, "/var/tmp")  # directories that every node has of its own, and may write
+OF_NODE = (*OF_GUEST, "/var/tmp")  # directories that are private to each node, and writable
 READ = "mounts.read"
 # least number of names in a directory's path, because `GET /data` in a command is no directory of the machine
 SHORTEST = 3
@@ -98,8 +98,8 @@ def _hidden(path: Path) -> bool:
     outside the system's directories and those that every node has of its own: a directory of more than two
     levels, or a file that has a dotted part in its path or that not everybody can read.
 
-    Of what lies below the directories that a node has of its own, nodes see the files that commands name and
-    everybody can read.
+    Below the directories that a node has of its own, nodes see those files that commands name and everybody
+    can read.
     """
     if _below(str(path), OF_GUEST) and not _below(str(path), CARRIED):
         return False

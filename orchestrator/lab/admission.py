@@ -1,5 +1,5 @@
-"""Compares which clients their brokers admitted with what the topology expects: a run in which a client was
-refused each time has measured less than its file asks for.
+"""Compares the clients that brokers admitted with the topology's expectation: a run in which a client was
+refused each time has measured less than its file requests.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ Fault = tuple[str, str]  # sentence and remedy
 
 
 def insist(lab: Lab, all_connected: bool) -> None:
-    """Raises LabError if a client was refused each time, or admitted against the file's `admission`; warns
-    instead if the file has `on_node_failure: continue`. Does nothing without records of messages, or if
-    `all_connected` (all clients were connected at one moment) and the file expects no refusal.
+    """Raises LabError if a client was refused each time, or admitted although the file's `admission` expects
+    a refusal; warns instead if the file has `on_node_failure: continue`. Does nothing without records of
+    messages. Also does nothing if the file expects no refusal and `all_connected` is true (all clients were
+    connected at one moment).
     """
     barred = unwelcome(lab.plan)
     records = lab.run_dir / "raw" / "messages.csv"
@@ -43,7 +44,9 @@ def unwelcome(plan: Plan) -> frozenset[str]:
 
 
 def _clients(plan: Plan) -> dict[str, dict[str, Any]]:
-    """Returns the settings of each MQTT client, by its endpoint: other kinds have no key `admission`."""
+    """Returns the settings of each MQTT client, by its endpoint; clients of other kinds have no key
+    `admission`.
+    """
     return {
         software.session.endpoint: software.spec
         for node in plan.nodes
@@ -54,7 +57,7 @@ def _clients(plan: Plan) -> dict[str, dict[str, Any]]:
 
 def admissions(records: Path) -> dict[str, str]:
     """Reads the records of messages. Returns for each session, by its endpoint, the reason of its last
-    refusal, or an empty text if it was ever admitted; nothing for sessions that were neither.
+    refusal, or an empty text if it was ever admitted; omits sessions that were neither refused nor admitted.
     """
     found: dict[str, str] = {}
     with records.open(errors="replace") as lines:
@@ -71,8 +74,9 @@ def admissions(records: Path) -> dict[str, str]:
 
 
 def faults(found: Mapping[str, str], barred: frozenset[str]) -> list[Fault]:
-    """Returns a fault for each reason of a refusal that the file does not expect, one for clients that were
-    admitted though it expects a refusal, and one for those that were neither admitted nor refused.
+    """Returns a fault for each reason of a refusal that the file does not expect. Also returns one for
+    clients that were admitted although the file expects a refusal, and one for clients that were neither
+    admitted nor refused.
     """
     refused: dict[str, list[str]] = {}
     for endpoint, reason in found.items():

@@ -1,7 +1,8 @@
-"""Sockets in nodes' network namespaces that record what the kernel announces about the network (rtnetlink).
+"""Opens sockets in nodes' network namespaces that record what the kernel announces about the network
+(rtnetlink).
 
-They are read only after the scenario, to disturb nothing. Announcements beyond a socket's buffer are lost; a
-note names the nodes where that happened.
+They are read only after the scenario, so that reading disturbs nothing. Announcements beyond a socket's
+buffer are lost; a note names the nodes where that happened.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Announcement:
 
 def open_in(lab: Lab) -> Places:
     """Opens a socket in each of the first MOST light nodes of this host that run programs; skips namespaces
-    that are gone. Returns none for the driver `fake`.
+    that do not exist any more. Opens none for the driver `fake`.
     """
     names = [] if lab.driver.name == "fake" else list(_namespaces(lab))[:MOST]
     found: Places = {}
@@ -54,8 +55,8 @@ def open_in(lab: Lab) -> Places:
 
 
 def read(kernel: socket.socket) -> Iterator[Announcement]:
-    """Yields the announcements that the socket has recorded until now, and one of kind OVERRUN where some
-    were lost. Raises OSError if the socket cannot be read.
+    """Yields the announcements that the socket has recorded so far, and one of kind OVERRUN if some were
+    lost. Raises OSError if the socket cannot be read.
     """
     while True:
         try:
@@ -89,12 +90,14 @@ def device(index: int) -> str:
 
 
 def in_each(places: Iterable[str], work: Callable[[str], None]) -> list[str]:
-    """Calls `work` with the name of each namespace, in a thread that is inside it; skips those that are
-    gone. Returns the namespaces in which it failed, each with the reason.
+    """Calls `work` with the name of each namespace, in a thread that is inside the namespace; skips
+    namespaces that do not exist any more. Returns the namespaces in which `work` failed, each with the
+    reason.
     """
     failed: list[str] = []
 
-    def inside() -> None:  # a thread of its own: it stays in the last namespace that it was in
+    # In a thread of its own, because the thread stays in the last namespace that it entered.
+    def inside() -> None:
         for netns in places:
             try:
                 enter(netns)

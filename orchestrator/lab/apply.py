@@ -64,7 +64,7 @@ def tell_shared_cores(lab: Lab, without: Sequence[str]) -> None:
 
 
 def network(lab: Lab, steps: Sequence[Step]) -> None:
-    """Makes bridges and wires by the `ip` steps and reads them back from the core namespace; raises
+    """Makes bridges and wires with the steps for `ip`, and reads them back from the core namespace; raises
     LabError if they differ from the plan.
     """
     wires = [s for s in steps if s.tool == "ip"]
@@ -95,7 +95,7 @@ def configure(lab: Lab, nodes: Sequence[Node]) -> None:
 
 def wait_for_ports(lab: Lab, ports: Sequence[str] | None) -> None:
     """Waits until bridges forward frames of these ports (None: all); raises TimedOut with the ports that do
-    not. Ignores ports of machines that did not boot.
+    not forward. Ignores ports of machines that did not boot.
     """
     core, waiting = lab.plan.core_netns, [""]
     failed = [n for n in lab.nodes.values() if lab.node_states.get(n.name, "").startswith("failed")]
@@ -116,8 +116,8 @@ def wait_for_ports(lab: Lab, ports: Sequence[str] | None) -> None:
 
 
 def wait_for_wires(lab: Lab) -> None:
-    """Waits until links between nodes that bypass the core namespace forward frames; raises TimedOut with
-    those that do not. Returns at once for drivers that are no Tracer, such as `fake`.
+    """Waits until links between nodes that bypass the core namespace forward frames; raises TimedOut with the
+    links that do not. Returns at once for drivers that are no Tracer, such as `fake`.
     """
     if not isinstance(lab.driver, Tracer):
         return
@@ -163,7 +163,7 @@ def settle_failed(lab: Lab, failed: dict[str, str]) -> None:
 
 
 def impairments(lab: Lab) -> None:
-    """Sets the qdiscs of all links by the plan's tc steps and reads them back per namespace."""
+    """Sets the qdiscs of all links with the plan's steps for `tc`, and reads them back in each namespace."""
     steps = [s for s in lab.plan.steps if s.tool == "tc"]
     if lab.plan.tables:
         tables.offer(lab.state.directory / "tc", lab.plan.tables)
@@ -191,7 +191,7 @@ def read_back(lab: Lab, links: Sequence[Link]) -> None:
             f"links.{name}.{side}", d.impairment, readback.of_host(entries[d.netns], d.host), d.carrier
         )
     ]
-    for link in shared:  # also those of media, which new ports have come to
+    for link in shared:  # shared devices include those of media, to which new ports have been added
         found += _transmitters(lab, link, entries)
     readback.insist(found)
 

@@ -1,7 +1,7 @@
 """Reads queues back before each event that changes them.
 
-A node's program may change a queue, and a later event or the program itself may revert that; a check at the
-end of the run would miss it.
+A node's program may change a queue, and a later event or the program itself may undo the change; a check at
+the end of the run would then miss it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ REMEDY = "no program of a node may use tc; put changes into the timeline"
 
 
 class ReadBacks:
-    """The differences that were found in a run, each once, with the event before which it was found."""
+    """The differences that were found in a run, each listed once, with the event before which it
+    was found.
+    """
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._found: dict[Difference, str] = {}
 
     def look(self, action: str, targets: Iterable[str], label: str) -> None:
-        """Compares the queues of an event's targets (at most MOST, evenly spread) and of the links that their
-        frames pass; warns if they cannot be read.
+        """Compares the queues of an event's targets (at most MOST, evenly spread) and of the links that the
+        targets' frames pass with the expected ones; warns if they cannot be read.
         """
         names = list(targets)
         names = names[:: 1 + (len(names) - 1) // MOST]

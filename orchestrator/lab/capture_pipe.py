@@ -52,7 +52,7 @@ class Running:
 
     @property
     def last_words(self) -> str:
-        """The last three lines of it, in one."""
+        """The last three lines of the program's standard error, joined to one line."""
         return " / ".join(self.said.strip().splitlines()[-3:])
 
     def await_end(self, ns: int, what: str) -> None:
@@ -74,7 +74,7 @@ class Running:
 
 
 class Stage:
-    """A running program that reads `input`; calls `on_end` with its last words if it fails."""
+    """A running program that reads `input`; calls `on_end` with the program's last lines if it fails."""
 
     def __init__(
         self, loop: Loop, what: str, argv: Sequence[str], output: Any, on_end: Callable[[str], None]
@@ -109,9 +109,9 @@ class Stage:
 
 
 def pipe(loop: Loop, capture: Capture, file: Path, on_end: Callable[[str], None]) -> tuple[Any, list[Stage]]:
-    """Starts the programs of a capture. Returns what tcpdump writes to (the file, or the first program's
-    input), which the caller closes, and the programs in the order of the packets. `on_end` gets the last
-    words of one that fails. Raises LabError if one cannot start.
+    """Starts the programs of a capture. Returns the file or the pipe to which tcpdump writes (the caller
+    closes it), and the programs in the order in which packets pass them. `on_end` gets the last lines of a
+    program that fails. Raises LabError if one cannot start.
     """
     stages: list[Stage] = []
     what = f"captures.{capture.name}"
@@ -137,7 +137,7 @@ def file_name(capture: Capture) -> str:
 def sending(capture: Capture, file: Path) -> list[str]:
     """Returns the ssh command that writes its input to LAB.RUN.FILE in the directory that a capture's `to`
     names on the other machine. `file` is the path that the capture would have in its run directory. ssh never
-    prompts; VNET_SSH replaces it.
+    prompts; the command in VNET_SSH replaces `ssh`.
     """
     url = urlsplit(capture.to)
     run = file.parent.parent

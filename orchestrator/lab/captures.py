@@ -1,4 +1,4 @@
-"""Runs one tcpdump in a namespace: starts it, shows whether it captures, stops it (also at its limit), and
+"""Runs one tcpdump in a namespace: starts it, waits until it captures, stops it (also at its limit), and
 reads its counts.
 """
 
@@ -33,8 +33,8 @@ def command(capture: Capture, *, virtual: bool = False) -> list[str]:
     """Returns the command line of a capture. nsenter replaces itself by tcpdump, so that the pid is
     tcpdump's.
 
-    In virtual time nobody can look at a file that grows, and a write for each packet is one in fifteen of all
-    system calls of a lab.
+    In virtual time no program watches the file while it grows, so packets are written in blocks: a write for
+    each packet would be one in fifteen of all system calls of a lab.
     """
     buffer_kib = tcpdump.VIRTUAL_BUFFER_KIB if virtual else tcpdump.BUFFER_KIB
     written = tcpdump.argv(capture, buffer_kib, at_once=not virtual)
@@ -42,7 +42,7 @@ def command(capture: Capture, *, virtual: bool = False) -> list[str]:
 
 
 def end_at_limit(lab: Lab, point: Capture, stop: Callable[[str], None]) -> None:
-    """Ends a capture by `stop` when its file has reached its limit, which it looks at ten times a second, and
+    """Looks at the size of a capture's file ten times a second. At the limit, ends the capture by `stop`, and
     warns that its figures cover only the time before.
     """
     mine = lab.captures[point.name]
@@ -74,8 +74,9 @@ def counts(said: str) -> dict[str, int]:
 
 
 def await_start(loop: Loop, name: str, process: CaptureProcess, died: Sequence[str]) -> None:
-    """Waits until a capture captures. Raises LabError if it ends before (`died` then has the reason); raises
-    TimedOut after 20 s, or what interrupts the wait, and ends the capture first.
+    """Waits until a capture captures. Raises LabError if it ends before that (`died` then has the reason).
+    Raises TimedOut after 20 s, or the exception that interrupts the wait; in both cases it ends the capture
+    first.
     """
     deadline = loop.clock.now_ns() + START_NS
     try:

@@ -4,7 +4,7 @@ carrier.
 An interface that got its carrier drops frames, and a bridge does not forward through it, until the kernel's
 link watch has processed the change. The watch may need a second for a hundred interfaces, so minutes for
 10,000. A request for a single interface makes the kernel process its change at once (rtnl_getlink in
-net/core/rtnetlink.c, since Linux 6.8), so this module requests them one by one.
+net/core/rtnetlink.c, since Linux 6.8), so this module requests the interfaces one by one.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ OPERSTATE_UP = 6  # RFC 2863
 
 
 def not_passing(wanted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Returns the interfaces of `wanted` that do not forward frames yet, by namespace; namespaces without any
-    are left out. Raises LabError if a namespace cannot be entered or the kernel does not answer.
+    """Returns the interfaces of `wanted` that do not forward frames yet, by namespace; omits namespaces
+    without such interfaces. Raises LabError if a namespace cannot be entered or the kernel does not answer.
     """
     found: dict[str, list[str]] = {}
     failed: list[OSError] = []

@@ -1,5 +1,5 @@
-"""Creates, fills and removes the control groups of a lab: vnet/LAB/NODE below each controller
-that is needed.
+"""Creates, populates and removes the control groups of a lab: vnet/LAB/NODE below each controller that is
+needed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Layout:
     mounts: dict[str, Path] = field(default_factory=dict)  # controller -> mount point
 
     def roots(self, controllers: Iterable[str]) -> list[Path]:
-        """Returns the different trees that have these controllers."""
+        """Returns the mount points of the trees that have these controllers, each tree once."""
         return list(dict.fromkeys(self.mounts[c] for c in controllers if c in self.mounts))
 
 
@@ -64,8 +64,8 @@ def this_machine() -> Layout:
 class Groups:
     """The control groups of one lab.
 
-    controllers: those in use; `cpu` is added only when a limit needs it, since this controller changes
-    scheduling even without limits.
+    controllers: the controllers in use. `cpu` is added only when a limit needs it, since this controller
+    changes scheduling even without limits.
     """
 
     def __init__(self, layout: Layout, lab: str) -> None:
@@ -74,7 +74,7 @@ class Groups:
         self.controllers: list[str] = [c for c in ("cpuacct", "memory", "pids") if c in layout.mounts]
 
     def need(self, controller: str, why: str) -> None:
-        """Adds `controller` to those in use; raises LabError if this kernel lacks it."""
+        """Adds `controller` to the controllers in use; raises LabError if this kernel lacks it."""
         if controller not in self.layout.mounts:
             raise LabError(
                 f"{why}: needs the {controller} controller, which this kernel's control groups do not offer "
@@ -93,7 +93,8 @@ class Groups:
             _make(root / "vnet" / self.lab)
             if self.layout.version == 2:
                 self._delegate(root)
-        for cgroup in cgroups:  # by text: joining paths costs more than making the group
+        # Paths are joined as text, since joining Path objects costs more than making the group.
+        for cgroup in cgroups:
             for root in roots:
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(f"{root}/{cgroup}")  # noqa: PTH102
@@ -159,9 +160,10 @@ def above(lab: str) -> list[Path]:
 
 
 def lab_groups(layout: Layout, lab: str) -> list[Path]:
-    """Returns every existing group of a lab, also libvirt's, deepest first."""
+    """Returns every existing group of a lab, including libvirt's, the deepest first."""
     tops = [top for root in layout.roots(WANTED) if is_ours(top := root / "vnet" / lab)]
-    tops += [root / "vnet.partition" / f"{lab}.partition" for root in trees()]  # libvirt's, vm/limits.py
+    # These are libvirt's groups, see vm/limits.py.
+    tops += [root / "vnet.partition" / f"{lab}.partition" for root in trees()]
     return [Path(d) for top in tops if top.is_dir() for d, _, _ in os.walk(top, topdown=False)]
 
 
@@ -172,8 +174,9 @@ def labs(layout: Layout) -> set[str]:
 
 
 def is_ours(top: Path) -> bool:
-    """Returns whether vnet/LAB belongs to a lab: it has the mark, or it is empty (a crash before the mark was
-    set), or this kernel has no extended attributes on control groups (before Linux 5.7).
+    """Returns whether vnet/LAB belongs to a lab. It does if it has the mark. It also does if it is empty
+    (after a crash before the mark was set), or if this kernel has no extended attributes on control groups
+    (before Linux 5.7).
     """
     try:
         return MARK in os.listxattr(top) or not (members(top) or any(d.is_dir() for d in top.iterdir()))
@@ -194,7 +197,8 @@ def trees() -> list[Path]:
 def _make(group: Path) -> None:
     """Makes a lab's own group and marks it; raises LabError if another program made it."""
     while not group.is_dir():
-        with contextlib.suppress(FileNotFoundError):  # another lab's teardown removed the empty parent group
+        # The teardown of another lab has removed the empty parent group.
+        with contextlib.suppress(FileNotFoundError):
             group.mkdir(parents=True, exist_ok=True)
     if not is_ours(group):
         remedy = "remove it, or name the lab otherwise (--lab)"
@@ -207,7 +211,7 @@ def _make(group: Path) -> None:
 
 
 def remove_tree(top: Path, timeout_s: float = EMPTY_S) -> None:
-    """Removes a group and those below it; groups that are gone already are no error.
+    """Removes a group and the groups below it; a group that does not exist any more is no error.
 
     Kills the processes in the groups and waits for their end. Raises OSError (EBUSY) if a group is not empty
     after `timeout_s`.
@@ -238,8 +242,8 @@ def _remove_empty(top: Path) -> None:
 
 
 def _removed(group: Path) -> bool:
-    """Removes the group if it has no process left; returns whether it is gone. A killed process leaves it
-    only when the kernel has reaped it.
+    """Removes the group if it has no process left; returns whether it is removed. A killed process leaves the
+    group only when the kernel has reaped it.
     """
     try:
         group.rmdir()
@@ -253,7 +257,7 @@ def _removed(group: Path) -> bool:
 
 
 def members(group: Path) -> list[int]:
-    """Returns the processes in the group itself; empty if the group is gone or unreadable."""
+    """Returns the processes in the group itself; empty if the group does not exist or is unreadable."""
     try:
         return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
     except (FileNotFoundError, OSError):
@@ -268,7 +272,7 @@ def remove_if_empty(directory: Path) -> None:
 
 def text_of(file: Path | str) -> str:
     """Returns the text of a counter file of the kernel. It makes three system calls instead of the seven of
-    Path.read_text: there are several such files for each node, and a guest's system calls are slow.
+    Path.read_text, because each node has several such files and a guest's system calls are slow.
     """
     opened = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -296,8 +300,8 @@ def _write(file: Path, text: str) -> None:
 
 
 def own_pids_max(own: str | None = None) -> int | None:
-    """Returns pids.max of this process's control group; None if there is none or it sets no limit. own: the
-    text of /proc/self/cgroup.
+    """Returns pids.max of this process's control group; None if there is no such file or it sets no limit.
+    own: the text of /proc/self/cgroup.
     """
     own = Path("/proc/self/cgroup").read_text() if own is None else own
     for line in own.splitlines():

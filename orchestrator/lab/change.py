@@ -20,8 +20,8 @@ OTHER_UNIT = {
 
 
 def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Sets MTU, host name, CPU limits and CPU reservations of nodes; settings that are None stay. Returns
-    {node: values read back}, also for nodes at the other ends of wires whose MTU changes.
+    """Sets MTU, host name, CPU limits and CPU reservations of nodes; a setting that is None stays. Returns
+    {node: values read back}, including nodes at the other ends of wires whose MTU changes.
 
     Raises LabError for unknown settings, a host name for several nodes, limits that are not above 0, or
     values that differ when read back.
@@ -141,9 +141,9 @@ def _unwire(lab: Lab, names: set[str]) -> None:
     """Removes the devices of the nodes' links in the core namespace, which remain after a node's namespace is
     gone.
 
-    The kernel deletes ports of light nodes with their namespaces, at a later time (cleanup_net in
-    net/core/net_namespace.c): deleting one here would race with the kernel. A machine that stays keeps its
-    tap, without a carrier.
+    The kernel deletes ports of light nodes together with their namespaces, at a later time (cleanup_net in
+    net/core/net_namespace.c); deleting one here would race with the kernel. A virtual machine that stays
+    keeps its tap, without a carrier.
     """
     core, devices, kept = lab.plan.core_netns, list[str](), set[str]()
     light = [node for name in names if (node := lab.node(name)).vm is None]
@@ -152,7 +152,7 @@ def _unwire(lab: Lab, names: set[str]) -> None:
         if link.kind == "nodes" and {link.a, link.b} & names:
             devices += [
                 device for device in in_core(lab, link) if device != link.reverse.device
-            ]  # the two directions form one pair
+            ]  # both directions become one pair
             stay = [lab.node(name) for name in {link.a, link.b} - names]
             kept |= {c.port for n in stay if n.vm is not None for c in n.interfaces if c.segment == link.name}
         elif link.kind == "access" and link.half_duplex and link.a in names:

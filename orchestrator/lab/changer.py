@@ -19,11 +19,11 @@ from orchestrator.queueing import htb
 PATIENCE_S = 10.0  # s; tc needs less than 1 ms for a line, but a stopped machine may take long
 # largest number of `tc` processes kept, each with two descriptors; the least recently used one is closed
 MOST = 64
-END = b"["  # tc's JSON of qdiscs stands on one line, the last of an answer
+END = b"["  # tc prints the JSON of qdiscs on one line, which is the last of an answer
 
 
 class Changers:
-    """The `tc` processes, one for each of the MOST namespaces that were changed last."""
+    """The `tc` processes, one for each of the MOST namespaces with the latest changes."""
 
     def __init__(self) -> None:
         self._open: dict[str, _Changer] = {}

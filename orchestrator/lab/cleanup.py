@@ -3,8 +3,8 @@
 A thing belongs to the lab only if it bears the lab's mark: namespaces /run/netns/vnet-LAB and vnet-LAB.*,
 control groups vnet/LAB below any controller, the state directory, and the directory of its machines' disks;
 processes in those groups or namespaces, the processes that lab.json records (while their start_ticks match),
-and mounts below the state directory. NICs that the lab leased go back first: a namespace that ends deletes
-virtual interfaces and leaves others with the wrong name.
+and mounts below the state directory. NICs that the lab leased are given back first, because the end of a
+namespace deletes virtual interfaces and leaves physical ones with the wrong name.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _remove_disks(state_dir: Path, removed: Removed) -> None:
 
 
 def _give_nics_back(lab: str, root: Path, removed: Removed) -> None:
-    """Gives NICs back to the machine at once, because the processes that could do so have ended."""
+    """Gives NICs back to the machine at once, because the processes that would do so have ended."""
     from orchestrator.nics import recover
 
     back, errors = recover.give_back(root, lab, patience_s=0)
@@ -142,8 +142,8 @@ def labs(root: Path | None = None) -> list[str]:
 def running_labs() -> list[str]:
     """Returns the names of this user's labs: those with a state directory, running or not.
 
-    For root, also those of which only other remains are left, unless VNET_STATE_DIR is set: such remains may
-    belong to labs with another state directory.
+    For root, also returns labs of which only namespaces, control groups or leases are left, unless
+    VNET_STATE_DIR is set, because these may belong to labs with another state directory.
     """
     if os.geteuid() == 0 and "VNET_STATE_DIR" not in os.environ:
         return labs()
@@ -152,8 +152,8 @@ def running_labs() -> list[str]:
 
 
 def _end_processes(lab: str, state_dir: Path, removed: Removed) -> None:
-    """Kills the lab's processes until none is left, since a process may fork between two scans; notes an
-    error for those that do not end. The lab process comes first, because it starts others.
+    """Kills the lab's processes until none is left, since a process may fork between two scans; records an
+    error for processes that do not end. It kills the lab process first, because that starts others.
     """
     began = time.monotonic()
     seen: set[Owned] = set()

@@ -13,9 +13,9 @@ LOOKS = 5  # number of pairs of readings of both clocks; the quickest pair count
 def wall_offset_ns() -> int:
     """Returns Unix time minus CLOCK_MONOTONIC in ns, from the quickest of LOOKS readings of both clocks.
 
-    NTP changes the rate of both alike, so the difference changes only where the time of day is set (or a leap
-    second is inserted, or the machine was suspended): Linux adds it to the monotonic time as one number
-    (tk_core's wall_to_monotonic in kernel/time/timekeeping.c).
+    NTP changes the rate of both clocks alike, so the difference changes only when the time of day is set, a
+    leap second is inserted, or the machine is suspended. Linux keeps the difference as one number (tk_core's
+    wall_to_monotonic in kernel/time/timekeeping.c).
     """
     looks = []
     for _ in range(LOOKS):
@@ -27,8 +27,8 @@ def wall_offset_ns() -> int:
 class Clock(Protocol):
     """Returns lab time in Unix ns.
 
-    offset_ns: lab time minus CLOCK_MONOTONIC. jumps: a wait costs no real time; `advance` moves the clock
-    instead.
+    offset_ns: lab time minus CLOCK_MONOTONIC. jumps: True if a wait takes no real time, because `advance`
+    moves the clock.
     """
 
     offset_ns: int

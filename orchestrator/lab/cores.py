@@ -1,6 +1,6 @@
 """Assigns a core to each node with `own_core` and keeps the lab's other programs off these cores.
 
-The kernel may still place programs of the machine that are not the lab's on these cores.
+The kernel may still place other programs of the machine on these cores.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Cores:
             os.sched_setaffinity(0, self.rest)
 
     def bind(self, node: str, pid: int) -> int | None:
-        """Binds a node's first process to its core before that process starts others; returns the core as
-        read back, or None if the node has none. Raises LabError if the kernel refuses.
+        """Binds a node's first process to its core before that process starts others. Returns the core as
+        read back, or None if the node has no core. Raises LabError if the kernel refuses.
         """
         if (core := self.given.get(node)) is None:
             return None

@@ -23,7 +23,7 @@ RUNNING = "running"
 class Owner:
     """The process that owns a run.
 
-    host, boot: the machine and its boot, without which the pid means nothing.
+    host, boot: the machine and its boot; the pid has a meaning only together with them.
     """
 
     host: str
@@ -32,8 +32,8 @@ class Owner:
     start_ticks: int
 
     def dead(self) -> bool:
-        """Returns whether the process has ended; False if the run belongs to a machine of another name, where
-        this is unknown.
+        """Returns whether the process has ended. Returns False if the run belongs to another machine, since
+        the answer is unknown then.
         """
         here = socket.gethostname() == self.host
         return here and (_boot() != self.boot or start_ticks(self.pid) != self.start_ticks)
@@ -50,7 +50,7 @@ def note_owner(run_dir: Path, pid: int) -> Owned:
 
 def settle(run_dir: Path) -> bool:
     """Records `interrupted` for a run whose state is running although its process is dead; returns whether it
-    did. Returns False if raw/owner.json is missing or unreadable, or is of a machine of another name.
+    did so. Returns False if raw/owner.json is missing or unreadable, or names another machine.
     """
     try:
         owner = Owner(**regular.read_json(run_dir / OWNER))

@@ -1,11 +1,11 @@
-"""Counts the bytes that light nodes read from disks and write to them, by /proc/PID/io of their processes
+"""Counts the bytes that light nodes read from disks and write to them, from /proc/PID/io of their processes
 (proc(5)).
 
-The kernel adds the counts of a process that ended to those of the process that waited for it (kernel/exit.c),
-so the processes that live at the end of the run have the counts of all. A kernel without the file
+When a process ends, the kernel adds its counts to those of the process that waited for it (kernel/exit.c), so
+the processes that exist at the end of the run have the counts of all. A kernel without the file
 (CONFIG_TASK_IO_ACCOUNTING; the lab kernel is one) counts nothing, and no file is written. A file system in
-memory (tmpfs) is no disk: what a node writes there is not counted, so each line says whether the node's own
-files are in memory.
+memory (tmpfs) is no disk, and its writes are not counted, so each line states whether the node's own files
+are in memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OWN = "/tmp"  # a directory that is the node's own (images/agent/src/launch/sand
 
 
 def write(lab: Lab, proc: Path = Path("/proc")) -> None:
-    """Writes raw/disks.csv with a line for each light node whose processes can all be read; nothing where
+    """Writes raw/disks.csv with a line for each light node whose processes can all be read. Writes nothing if
     the kernel does not count, and for labs on several hosts.
     """
     counts = (proc / "self" / "io").exists() and not lab.plan.hosts
@@ -54,7 +54,7 @@ def _pids(members: str) -> list[str]:
     try:
         return text_of(members).split()
     except OSError:
-        return []  # the node is gone
+        return []  # the node does not exist any more
 
 
 def io_of(file: Path) -> tuple[int, int] | None:

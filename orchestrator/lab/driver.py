@@ -25,7 +25,7 @@ class CaptureProcess(Protocol):
     """
 
     @property
-    def listening(self) -> bool: ...  # whether it captures packets
+    def listening(self) -> bool: ...  # whether the capture already records packets
     def stop(self) -> dict[str, int]: ...
 
 
@@ -34,21 +34,23 @@ class Driver(Protocol):
 
     name: str
 
-    def open(self) -> Greeting: ...  # version, pid and clock of the program that does the work
-    def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]: ...  # pids by node
+    def open(self) -> Greeting: ...  # version, pid and clock of the launcher
+    def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]: ...  # returns pids by node
     def apply(self, step: Step) -> None: ...
-    def change(self, step: Step, device: str) -> list[dict[str, Any]]: ...  # tc: the new qdiscs of `device`
-    def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]: ...  # read back
-    def devices(self, netns: str) -> list[dict[str, Any]]: ...  # in the form of `ip -j -d link`
-    def qdiscs(self, netns: str) -> list[dict[str, Any]]: ...  # in the form of `tc -j qdisc`
-    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]: ...  # the applied limits by node
+    # Runs tc; returns the new qdiscs of `device`.
+    def change(self, step: Step, device: str) -> list[dict[str, Any]]: ...
+    # Returns the values read back.
+    def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]: ...
+    def devices(self, netns: str) -> list[dict[str, Any]]: ...  # returns the form of `ip -j -d link`
+    def qdiscs(self, netns: str) -> list[dict[str, Any]]: ...  # returns the form of `tc -j qdisc`
+    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]: ...  # returns the applied limits by node
     def counters(self, node: Node) -> Counters: ...
     def call(
         self, request: Operation[Answer], *, patience_ns: int = PATIENCE_NS
     ) -> Answer: ...  # sends an operation to agents
     def submit(
         self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None
-    ) -> int: ...  # `call` without waiting; `on_answer` gets the message, for `request.read`
+    ) -> int: ...  # sends an operation without waiting; `on_answer` gets the message, for `request.read`
     def capture(
         self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None
     ) -> CaptureProcess: ...  # if `on_death` is left out, an early end of the capture ends the lab
@@ -75,7 +77,9 @@ class Bounded(Protocol):
 
 @runtime_checkable
 class Tracer(Protocol):
-    """A driver that sends packets from inside its light nodes to find the routers on their path."""
+    """A driver that sends packets from inside its light nodes, to find the routers on the paths between
+    nodes.
+    """
 
     def traceroute(self, ways: Sequence[Traceroute]) -> list[TracerouteResult]: ...
 
@@ -100,8 +104,8 @@ class DriverContext:
     agent: Path
     cpu_mhz: float | None  # clock rate of the real machine; None if unknown
     on_event: OnMessage
-    on_lost: Callable[[str], None]  # is called with the reason when the launcher has ended
-    # directory in which a campaign keeps booted machines from one lab to the next
+    on_lost: Callable[[str], None]  # function that is called with the reason when the launcher has ended
+    # The directory in which a campaign keeps booted machines from one lab to the next.
     snapshots: Path | None = None
-    others: tuple[Node, ...] = ()  # nodes of the lab on other hosts, for resolving their names
+    others: tuple[Node, ...] = ()  # nodes of the lab on other hosts, whose names the nodes here resolve
     virtual: bool = False  # whether the lab runs in virtual time

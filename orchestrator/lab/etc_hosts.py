@@ -1,7 +1,7 @@
 """Writes /etc/hosts and the resolver's other files for nodes, in place of the machine's own.
 
-Nodes resolve each other by name, and the result depends on the lab alone: programs see neither the machine's
-hosts file nor its name servers. Formats: hosts(5), resolv.conf(5), nsswitch.conf(5), host.conf(5).
+Nodes resolve each other by name, and the result depends only on the lab, because programs see neither the
+machine's hosts file nor its name servers. Formats: hosts(5), resolv.conf(5), nsswitch.conf(5), host.conf(5).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def hosts(nodes: Iterable[Node]) -> str:
 
 
 def write(directory: Path, nodes: Iterable[Node]) -> dict[str, str]:
-    """Writes the files below `directory` and returns their paths by their places on a node; called again when
-    nodes come or go.
+    """Writes the files below `directory`, and returns the paths of these files by the paths that nodes see.
+    Called again when nodes are added or removed.
 
     Running nodes see the new text, because each file keeps its inode.
     """

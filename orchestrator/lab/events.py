@@ -14,7 +14,7 @@ Listener = Callable[[Message], None]
 
 @dataclass(frozen=True, slots=True)
 class Warning:
-    """A warning about the result of a run. suspect: it puts the result in doubt."""
+    """A warning about the result of a run. suspect: True if the warning puts the result in doubt."""
 
     code: str
     text: str
@@ -43,7 +43,9 @@ class Events:
             listener(dict(message))
 
     def phase(self, phase: str, done: float, total: float, text: str, **more: Any) -> None:
-        """Emits progress: `done` of `total` (things, or seconds in phases that last a stated time)."""
+        """Emits progress: `done` of `total`. Both are counts, or seconds in a phase that lasts a
+        stated time.
+        """
         self.phase_name = phase
         self.emit("phase", phase=phase, done=done, total=total, text=text, **more)
 

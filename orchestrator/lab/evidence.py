@@ -1,5 +1,5 @@
-"""Finds signs that a run cannot be trusted which no table shows: a late lab, a clock that was set, full disks
-and queues, sessions that never connected.
+"""Finds signs that a run cannot be trusted that no table shows: a lab that was late, a clock that was set,
+full disks and queues, sessions that never connected.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def room(run_dir: Path) -> None:
 
 def lateness(late_ns: Iterable[int]) -> list[Warning]:
     """Returns a warning if the lab's own timers were late by LATE_NS (250 ms) or more, since programs on the
-    same machine were delayed alike. late_ns: the lateness of each timer in ns.
+    same machine were then delayed, too. late_ns: the lateness of each timer in ns.
     """
     late = sorted(late_ns)
     if not late or (worst := late[-1]) < LATE_NS:
@@ -84,8 +84,9 @@ def sessions(connected_ever: int, expected: int) -> list[Warning]:
 
 def queue_drops(path: Path, lossy: set[tuple[str, str]]) -> list[Warning]:
     """Returns a warning for each direction that dropped packets between its first and its last sample in
-    links.csv although the topology requests no loss (`lossy`: those with requested loss); none if the file is
-    missing. What it dropped before, the link proof's trains, is no drop of the run.
+    links.csv although the topology requests no loss (`lossy`: the directions with requested loss). Returns
+    none if the file is missing. Drops before the first sample, of the link proof's trains, do not count as
+    drops of the run.
     """
     first: dict[tuple[str, str], int] = {}
     last: dict[tuple[str, str], int] = {}
@@ -94,7 +95,7 @@ def queue_drops(path: Path, lossy: set[tuple[str, str]]) -> list[Warning]:
         if len(values) >= 9 and values[0].isdigit():
             first.setdefault((values[1], values[2]), int(values[5]))
             last[values[1], values[2]] = int(values[5])
-    # A counter below its first value belongs to a new queue and started at 0.
+    # A counter below its first value belongs to a new queue, which started at 0.
     dropped = {way: last[way] - first[way] if last[way] >= first[way] else last[way] for way in last}
     return [
         Warning(

@@ -1,8 +1,8 @@
 """Computes the effects of an impairment that a long measurement shows: shares of the frames sent, delay,
 jitter, rate.
 
-They differ from the topology's values: netem's correlation changes the frequency of events
-(orchestrator/plan/correlation.py), a duplicate replaces a lost frame, a lost frame shows no flipped bit.
+They differ from the topology's values, because netem's correlation changes the frequency of events
+(orchestrator/plan/correlation.py), a duplicate replaces a lost frame, and a lost frame shows no flipped bit.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from orchestrator.plan.correlation import effective_share, spared_twice
 from orchestrator.plan.netem import queue_limit
 
 # Bytes of a frame that hide it from the receiver if a bit flips: its destination and its type. Earlier
-# versions used 14, and the present one still does where this changes little, so that proofs keep their bytes.
+# versions used 14. The present version still uses 14 if that changes the result little, so that the bytes of
+# proofs stay the same.
 UNSEEN = 8
-LEAST_PASSING = 0.01  # least share of frames that the loss leaves for a longer train
+LEAST_PASSING = 0.01  # the least share of frames that must pass the loss for a longer train to be worthwhile
 MINGLED = 0.02  # a correction by less than this part of a share (a tenth of the tolerance) is left out
 
 
 def requested_loss(i: Impairment) -> float:
-    """Returns the share of loss that the topology requests; of the Gilbert-Elliott model the mean of its
-    states, whose losses are 1-h (bad) and 1-k (good).
+    """Returns the share of loss that the topology requests. For the Gilbert-Elliott model it is the mean over
+    its states, whose losses are 1-h (bad) and 1-k (good).
     """
     if i.gemodel is None:
         return i.loss
@@ -71,13 +72,15 @@ def shown(i: Impairment) -> float:
 
 
 def duplicated(i: Impairment) -> float:
-    """Returns the share of frames of which two intact copies arrive: neither is lost or has a flipped bit."""
+    """Returns the share of frames of which two intact copies arrive: neither copy is lost, and neither has a
+    flipped bit.
+    """
     return _twice(i) * ((1 - _corrupt(i)) ** 2 if _mingled(i) else 1.0)
 
 
 def corrupted(i: Impairment) -> float:
-    """Returns the number of arrivals with a flipped bit after the header, per frame: each copy draws its
-    own.
+    """Returns the number of arrivals with a flipped bit after the header, per sent frame; netem decides for
+    each copy separately.
     """
     if _mingled(i):
         return _corrupt(i) * (1 - UNSEEN / spaced_size(i)) * copies(i)
@@ -97,16 +100,16 @@ def judged_copies(i: Impairment) -> float:
 
 
 def counted_twice(i: Impairment) -> float:
-    """Returns the share of frames that a probe counts once too often: it cannot recognise the copy of a frame
-    with a flipped bit, and counts both.
+    """Returns the share of frames that a probe counts once too often. It counts both copies of a frame if it
+    cannot recognise the second one because of a flipped bit.
     """
     flipped = _corrupt(i) if _mingled(i) else 0.0
     return _twice(i) * flipped * (2 - flipped - UNSEEN / spaced_size(i))
 
 
 def _mingled(i: Impairment) -> bool:
-    """Returns whether copies and flipped bits change each other's share by more than a fiftieth, which is a
-    tenth of the tolerance. If not, each share is computed alone.
+    """Returns whether duplication and corruption change each other's share by more than a fiftieth, which is
+    a tenth of the tolerance. If not, each share is computed alone.
     """
     return min(_duplicate(i), _corrupt(i)) > 0 and max(_duplicate(i), _corrupt(i)) > MINGLED
 
@@ -137,14 +140,16 @@ def _corrupt(i: Impairment) -> float:
     return effective_share(i.corrupt, i.corrupt_correlation)
 
 
-# Mean and standard deviation of iproute2's tables of delays (normal.dist and so on), in jitters. Their values
-# are 16 bits wide, so they end at four jitters, although the tails of the last two distributions are longer.
+# Mean and standard deviation of iproute2's tables of delays (normal.dist and so on), in units of the jitter.
+# The values of a table are 16 bits wide, so they end at four jitters, although the tails of the last two
+# distributions are longer.
 TABLES = {"normal": (-0.0008, 1.0001), "pareto": (-0.0335, 0.8197), "paretonormal": (-0.0253, 0.8339)}
 
 
-# The delay of the first arrival if a second copy may overtake the first, in jitters: the fall of the mean,
-# the deviation of one copy, and that of the earlier of two. The values of the uniform and the normal law are
-# computed (David and Nagaraja, Order Statistics, 2003, 3.1), the others measured with 30,000 frames.
+# For the earlier of two copies, which may overtake each other, in units of the jitter: the decrease of the
+# mean delay, the deviation of one copy, and the deviation of the earlier copy. The values of the uniform and
+# the normal law are computed (David and Nagaraja, Order Statistics, 2003, 3.1), the others measured with
+# 30,000 frames.
 FIRST = {
     "uniform": (1 / 3, math.sqrt(1 / 3), math.sqrt(2 / 9)),
     "normal": (1 / math.sqrt(math.pi), 1.0, math.sqrt(1 - 1 / math.pi)),
@@ -154,8 +159,8 @@ FIRST = {
 
 
 def overtaking(i: Impairment) -> float:
-    """Returns the share of frames that arrive twice, so that the earlier copy determines the delay; 0 without
-    jitter, or where netem keeps packets in order.
+    """Returns the share of frames that arrive twice and whose delay is that of the earlier copy; 0 without
+    jitter, or if netem keeps packets in order.
     """
     ordered = i.rate_bps or i.netem_stays or i.slot is not None
     return 0.0 if ordered or not i.jitter_ns else duplicated(i)
@@ -196,8 +201,8 @@ def rate_bps(i: Impairment) -> float:
 
 
 def short_queue(i: Impairment) -> bool:
-    """Returns whether the direction has a queue of a stated kind, or a shorter one than its rate and delay
-    need, so that it may drop frames.
+    """Returns whether the direction may drop frames because its queue has a stated kind, or is shorter than
+    its rate and delay need.
     """
     return i.queue is not None or bool(
         i.present and i.limit_packets < queue_limit(i.delay_ns, i.jitter_ns, i.rate_bps)

@@ -14,11 +14,12 @@ MOST_BYTES = 256 * 1024  # largest number of bytes in one answer
 
 
 def part(run_dir: Path, path: Any, offset: Any = 0, length: Any = None) -> dict[str, Any]:
-    """Returns {size: of the whole file, data: base64 of up to MOST_BYTES from `offset` on}; size is None if
-    there is no such file.
+    """Returns {size: size of the whole file, data: base64 of up to MOST_BYTES from `offset` on}; size is None
+    if there is no such file.
 
     path: relative to `run_dir`. length: None stands for MOST_BYTES. Raises LabError if the path leads out of
-    that directory, by dots or by a link, or to no regular file, and for arguments of a wrong type.
+    that directory (by dots or by a link) or to something other than a regular file, and for arguments of a
+    wrong type.
     """
     length = MOST_BYTES if length is None else length
     numbers = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in (offset, length))

@@ -41,7 +41,7 @@ def probes(links: Sequence[Link], tolerances: Tolerances, most_ns: int) -> list[
     """Returns trains for both directions of each half-duplex link with a rate, which are sent at the same
     time, each at 1.5 times the rate, so that neither ends before the other begins.
 
-    They are long enough for an error of a third of the tolerance of the rate, but take at most `most_ns`.
+    They are so long that the error is a third of the rate's tolerance, but take at most `most_ns`.
     """
     found: list[Probe] = []
     for link in _shared(links):
@@ -66,10 +66,10 @@ def further(links: Sequence[Link], judged: Sequence[Proven], left_ns: int) -> li
 
 
 def _longer(link: Link, line: Proven) -> list[Probe]:
-    """Returns trains for both directions of a link that together carry the frames that its undecided rate
-    needs; empty for a decided one, or if no number of frames decides it.
+    """Returns longer trains for both directions of a link whose rate is undecided; together they have the
+    number of frames that the verdict needs. Empty for a decided rate, or if no number of frames decides it.
 
-    What passes the loss is sent at 1.5 times the rate in each direction.
+    The frames that pass the loss are sent at 1.5 times the rate in each direction.
     """
     ways = (link.forward, link.reverse)
     lossy = any(expected.passing(one.impairment) < expected.LEAST_PASSING for one in ways)
@@ -114,9 +114,9 @@ def _shared(links: Sequence[Link]) -> list[Link]:
 
 
 def _rate(link: Link, trains: Sequence[Seen | None], tolerances: Tolerances) -> Proven:
-    """Judges the rate of both directions together, from the arrivals while both were sending. The verdict is
-    "cannot tell" if the link has slots, if too few frames arrived (in that time, too), if the senders were
-    too slow, or if the loss left too little of the trains.
+    """Judges the rate of both directions together, from the frames that arrived while both directions were
+    sending. The verdict is "cannot tell" in these cases: the link has slots, too few frames arrived (in total
+    or in that time), the senders were too slow, or the loss left too few frames of the trains.
     """
     requested = link.forward.impairment
     expects = expected.rate_bps(requested)
@@ -150,7 +150,8 @@ def _rate(link: Link, trains: Sequence[Seen | None], tolerances: Tolerances) -> 
     judged = verdict(*interval, expects - tolerance, expects + tolerance)
     got = f"both directions together got {shown('bit/s', *interval)}, tolerance {shown('bit/s', tolerance)}"
     needs = None
-    if judged == "cannot tell" and tolerance:  # the error shrinks with the number of steps
+    # Further frames help, because the error shrinks with the number of steps.
+    if judged == "cannot tell" and tolerance:
         edge = max(abs(tolerance - abs(rate - expects)), error / 4)
         needs = max(math.ceil(AGAIN * steps), math.ceil(steps * error / (NEARLY * edge)))
     reason = "" if judged == "holds" else got

@@ -1,7 +1,8 @@
-"""Runs a thread beside a lab that records what disturbs the lab: late heartbeats, CPU contention, stopped
+"""Runs a thread beside a lab that records disturbances of the lab: late heartbeats, CPU contention, stopped
 processes.
 
-The thread writes one line a second, in real time only: virtual time stands still while the machine does.
+The thread writes one line a second. It runs only in real time, because virtual time stands still while the
+machine does.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class Heart:
         self.stalled_ns += late_ns if late_ns >= STALL_NS else 0
 
     def line(self, t_ns: int) -> list[int]:
-        """Returns the fields BEATS; the last two are totals since the start: how long the machine was
-        suspended, and by how much its time of day was set.
+        """Returns the fields BEATS. The last two fields are totals since the start: the time for which the
+        machine was suspended, and the amount by which its time of day was set.
         """
         beats = [t_ns, self.beats, self.late_ns, self.worst_ns, self.stalled_ns]
         return [*beats, _suspended_ns() - self._suspended, wall_offset_ns() - self._set]
@@ -79,7 +80,7 @@ class Counters:
         self.unmade: dict[str, str] = {}
 
     def read(self) -> Columns:
-        """Returns the counters that can be read; `unmade` gets the reason for each other one."""
+        """Returns the counters that can be read; adds the reason for every other counter to `unmade`."""
         found: Columns = {}
         for check, look in (
             ("throttling", self._throttled), ("run queue", self._waited),
@@ -117,9 +118,10 @@ class Counters:
 
 
 class Heartbeat:
-    """Writes `path` (CSV, fields BEATS, TAKEN and STOPPED) until it is stopped; without `counters` or
-    `stopped` their fields are empty. At its end, writes a JSON file of the same name with the counters that
-    it could not read and the processes that were stopped, if there are any.
+    """Writes `path` (CSV, fields BEATS, TAKEN and STOPPED) until it is stopped. Without `counters`, the
+    fields TAKEN are empty; without `stopped`, the field STOPPED is empty. At its end, writes a JSON file of
+    the same name with the counters that it could not read and the processes that were stopped, if there are
+    any.
     """
 
     def __init__(
@@ -220,8 +222,8 @@ def beside(lab: Lab) -> Heartbeat | None:
 
 
 def _unlimited(lab: Lab) -> list[int]:
-    """Returns the pids of up to MOST_NODES agents spread over the lab, of nodes on this host without a CPU
-    limit.
+    """Returns the pids of at most MOST_NODES agents of nodes on this host without a CPU limit, spread evenly
+    over the lab.
     """
     free = [
         lab.pids[n.name] for n in lab.nodes.values()

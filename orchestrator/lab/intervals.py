@@ -33,8 +33,8 @@ def z_for(tests: int, family_error: float = 0.01) -> float:
 
 
 def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
-    """Returns (low, high), the Wilson score interval of a proportion (Wilson 1927); `n` may be an effective,
-    fractional number.
+    """Returns (low, high), the Wilson score interval of a proportion (Wilson 1927); `n` may be a fractional,
+    effective number of values.
     """
     share = hits / n
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
@@ -43,14 +43,16 @@ def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
 
 
 def mean_interval(values: Sequence[float], z: float, correlation: float = 0.0) -> tuple[float, float, float]:
-    """Returns (mean, low, high); the `correlation` of neighbours reduces the effective number of values."""
+    """Returns (mean, low, high). The `correlation` of neighbouring values reduces the effective number of
+    values.
+    """
     mean, deviation = moments(values)
     half = z * deviation / math.sqrt(effective(len(values), correlation))
     return mean, mean - half, mean + half
 
 
 def median_interval(values: Sequence[float], z: float) -> tuple[float, float, float]:
-    """Returns (median, low, high) by order statistics."""
+    """Returns (median, low, high); the interval is computed from order statistics."""
     ordered = sorted(values)
     last = len(ordered) - 1
     half = z * math.sqrt(0.25 / len(ordered))
@@ -64,8 +66,8 @@ def median_interval(values: Sequence[float], z: float) -> tuple[float, float, fl
 def deviation_interval(
     values: Sequence[float], z: float, correlation: float = 0.0
 ) -> tuple[float, float, float]:
-    """Returns (standard deviation, low, high) for large samples: its standard error is s sqrt((k - 1) / 4n),
-    where k is the kurtosis of the values (Cramer 1946, 28.2): 1.8 of a uniform law, 3 of a normal one.
+    """Returns (standard deviation, low, high) for large samples. The standard error is s sqrt((k - 1) / 4n),
+    where k is the kurtosis of the values (Cramer 1946, 28.2): 1.8 for a uniform law, 3 for a normal one.
     """
     mean, deviation = moments(values)
     fourth = math.fsum((v - mean) ** 4 for v in values) / len(values)
@@ -77,7 +79,7 @@ def deviation_interval(
 def quartile_range(
     values: Sequence[float], z: float, error: float, correlation: float = 0.0
 ) -> tuple[float, float, float]:
-    """Returns (distance of the quartiles, low, high), which a few late values hardly change.
+    """Returns (distance of the quartiles, low, high); a few late values hardly change this distance.
 
     error: the standard error as a share of the distance, times the root of n. It depends on the law of the
     values: sqrt((2 x 3/16 - 2 x 1/16) / f^2) / distance for a density f at both quartiles (Cramer 1946,
@@ -113,9 +115,9 @@ def needed(n: int, half: float, tolerance: float) -> int | None:
 
 
 def more(n: int, half: float, tolerance: float, away: float, needs: int | None) -> int | None:
-    """Returns the number of frames for the next attempt, after n frames could not decide: `needs` (None or 0:
-    `needed`) if that is above AGAIN times n; else AGAIN to 4 times n, the more the closer the measured value
-    is to the tolerance's edge.
+    """Returns the number of frames for the next attempt, if n frames could not decide. It is `needs` (or
+    `needed`, if that is None or 0) if that number is above AGAIN times n. Otherwise it is AGAIN to 4 times n,
+    the more the closer the measured value is to the tolerance's edge.
 
     away: distance of the measured value from the expected one; half: half the interval of n frames.
     """

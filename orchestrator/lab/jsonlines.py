@@ -7,12 +7,12 @@ from typing import Any
 
 Message = dict[str, Any]
 MOST_BYTES = 64 << 20  # bytes of the longest line; the request that creates thousands of nodes has some MiB
-# Exceptions that code raises when a message does not have the expected form.
+# The exceptions that code raises when it uses a message that does not have the expected form.
 STRANGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class LineError(ValueError):
-    """A line is no message; `before` holds the messages that came before it in the same chunk."""
+    """Raised for a line that is not a message; `before` holds the messages before it in the same chunk."""
 
     def __init__(self, text: str, before: list[Message]) -> None:
         super().__init__(text)
@@ -23,7 +23,7 @@ class LineBuffer:
     """Collects chunks of bytes of any length and returns the messages that are complete."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []  # parts of the line that is not complete
+        self._parts: list[bytes] = []  # parts of the incomplete line
         self._waiting_bytes = 0
 
     def feed(self, chunk: bytes) -> list[Message]:
@@ -48,7 +48,9 @@ class LineBuffer:
 
 
 def _messages(line: bytes) -> list[Message]:
-    """Returns the message of a line, none for a blank one; raises ValueError as `LineBuffer.feed` states."""
+    """Returns the message of a line as a list, which is empty for a blank line; raises ValueError in the
+    cases that `LineBuffer.feed` names.
+    """
     if len(line) > MOST_BYTES:
         raise ValueError(f"a line longer than {MOST_BYTES >> 20} MiB")
     if not line.strip():

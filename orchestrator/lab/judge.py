@@ -1,9 +1,9 @@
 """Judges every quantity of every direction: compares what the topology requests with what the probes' records
 show.
 
-A quantity holds if its whole interval is within the tolerance of the expected value, and fails if all of it
-is outside; otherwise the proof cannot tell. All intervals hold at once with 99 % (Bonferroni): with 700
-directions, 95 % each would call 35 good links bad.
+A quantity holds if its whole interval is within the tolerance of the expected value, and fails if its whole
+interval is outside; otherwise the proof cannot tell. With a probability of 99 % all intervals are right at
+once (Bonferroni). With 95 % for each interval, 35 of 700 good directions would fail.
 """
 
 from __future__ import annotations
@@ -32,15 +32,17 @@ def judge(
     tables: Tables = NO_TABLES,
     looks: int = 1,
 ) -> list[Proven]:
-    """Returns the judgements of all quantities of all directions; like directions are also judged together.
+    """Returns the judgements of all quantities of all directions; also judges directions with the same
+    impairment together.
 
-    spaced, burst: results of single frames and of trains by link and direction. noise: what the machine
-    added. looks: the most judgements of one proof, each of which can err; the last one is final.
+    spaced, burst: results of single frames and of trains by link and direction. noise: the delay that the
+    machine added. looks: the largest number of judgements in one proof; each of them can be wrong, and the
+    last one is final.
     """
     within = Within(tolerances, noise, tables)
     tests = sum(1 for _ in _judge(links, spaced, burst, within, z=2.0))
     groups = alike(links)
-    together = 1 + any(len(ways) > 1 for ways in groups)  # each quantity by itself, and pooled
+    together = 1 + any(len(ways) > 1 for ways in groups)  # each quantity is judged by itself, and also pooled
     z = z_for(tests * looks * together)
     found = list(_judge(links, spaced, burst, within, z))
 

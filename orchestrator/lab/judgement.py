@@ -32,8 +32,8 @@ class Seen:
 
 
 def verdict(low: float, high: float, least: float, most: float) -> ProofResult:
-    """Returns the verdict on an interval: "holds" within the tolerance, "fails" outside it, "cannot tell"
-    across its edge.
+    """Returns the verdict on an interval: "holds" if it is within the tolerance, "fails" if it is outside,
+    "cannot tell" if it crosses the tolerance's edge.
     """
     if least <= low and high <= most:
         return "holds"
@@ -41,7 +41,9 @@ def verdict(low: float, high: float, least: float, most: float) -> ProofResult:
 
 
 def shown(unit: str, *values: float) -> str:
-    """Returns values as text in the unit that fits the largest: `1 ms`; two values: `2.06 to 2.59 ms`."""
+    """Returns values as text in the unit that fits the largest one: `1 ms`, or for two values `2.06 to 2.59
+    ms`.
+    """
     most = max(abs(v) for v in values)
     sizes = _UNITS[unit]
     size, name = next(((s, n) for s, n in sizes if most >= s), sizes[-1])

@@ -1,5 +1,5 @@
-"""Records what the kernel counted for the nodes over a scenario: the peak memory of their control groups, and
-the growth of the counters of their network stacks (full buffers, retransmissions, timeouts).
+"""Records counts of the kernel for the nodes over a scenario: the peak memory of their control groups, and
+the growth of their network stacks' counters (full buffers, retransmissions, timeouts).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def read_stacks(driver: Driver) -> Counted:
 
 
 def write_stacks(path: Path, before: Counted, after: Counted) -> None:
-    """Writes the growth of the counters to `path` as CSV, without counters that did not grow; an added node
-    starts at zero, a removed one is left out.
+    """Writes the growth of the counters to `path` as CSV; omits counters that did not grow. An added node
+    starts at zero, and a removed node is left out.
     """
     lines = [
         f"{node},{counter},{grown}\n"
@@ -59,8 +59,8 @@ def write_peaks(lab: Lab) -> None:
 
 
 def _lines(lab: Lab) -> Iterator[str]:
-    """Yields a line for each node with software (such nodes have their own control groups from the start)
-    whose peak is known; none in multi-host labs.
+    """Yields a line for each node with software whose peak is known; such nodes have their own control groups
+    from the start. Yields none in multi-host labs.
     """
     for node in lab.nodes.values() if not lab.plan.hosts else ():
         file = lab.driver.counters(node)["memory"] if node.software else None

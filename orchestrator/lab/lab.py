@@ -21,7 +21,7 @@ from orchestrator.lab.stopped_processes import StoppedChildren
 
 @dataclass(frozen=True)
 class Running:
-    """A running capture. live: a client of the control socket started it."""
+    """A running capture. live: True if a client of the control socket started it."""
 
     point: Capture
     process: CaptureProcess
@@ -31,8 +31,8 @@ class Running:
 
 @dataclass
 class Lab:
-    """The state of one lab. nodes, links: the present ones, after additions and removals; impairments: the
-    present ones by link and direction.
+    """The state of one lab. nodes, links: those that exist now, after additions and removals. impairments:
+    the present ones by link and direction.
     """
 
     plan: Plan
@@ -52,7 +52,7 @@ class Lab:
     started: dict[tuple[str, str], Software] = field(default_factory=dict)
     pids: dict[str, int] = field(default_factory=dict)
     ready: bool = False
-    in_scenario: bool = False  # true from the start of its software to the end of its drain
+    in_scenario: bool = False  # true from the start of the lab's software to the end of the drain
     sampling: bool = False  # whether a scenario takes samples; true until the lab ends
     watched: bool = False  # samples are taken only because a client of the control socket requested them
     serving: bool = False  # the lab only serves requests, without a scenario
@@ -128,7 +128,7 @@ class Lab:
         raise LabError(f"node {node}: no software {name}; it has: {known}")
 
     def processes(self, nodes: Iterable[str]) -> list[tuple[str, Software]]:
-        """Returns node and software of all programs of these nodes, in the order of the plan; without roles
+        """Returns node and software of all programs of these nodes, in the order of the plan; omits roles
         that the agent itself plays.
         """
         return [(n, s) for n in nodes for s in self.node(n).software if s.process is not None]

@@ -27,10 +27,11 @@ class Request:
 
 
 class Launcher:
-    """One connection to the launcher; `call` waits while the loop serves other descriptors, `submit` does not
-    wait.
+    """One connection to the launcher. `call` waits for the answer while the loop serves other descriptors;
+    `submit` does not wait.
 
-    on_event: gets events that belong to no request; on_lost: is called when the connection ends.
+    on_event: function for events that belong to no request. on_lost: function that is called when the
+    connection ends.
     """
 
     def __init__(self, loop: Loop, path: Path, on_event: OnMessage, on_lost: Callable[[str], None]) -> None:
@@ -62,8 +63,8 @@ class Launcher:
         return number
 
     def call(self, request: Operation[Answer], *, patience_ns: int = 30 * SECOND) -> Answer:
-        """Sends a request and returns its answer; raises LabError with the launcher's text if it refuses,
-        TimedOut after `patience_ns`.
+        """Sends a request and returns its answer; raises LabError with the launcher's text if the launcher
+        refuses the request, TimedOut after `patience_ns`.
         """
         return self.begin(request)(patience_ns)
 
@@ -104,7 +105,7 @@ class Launcher:
         try:
             messages = self._buffer.feed(chunk)
         except LineError as error:
-            messages, wrong = error.before, f"it sent what is no message: {error}"
+            messages, wrong = error.before, f"it sent an invalid message: {error}"
         for message in messages:
             if not self.lost:
                 self._take(message)

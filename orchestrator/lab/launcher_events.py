@@ -59,7 +59,7 @@ class LauncherEvents:
         self.lab.events.warn(Warning(**known))
 
     def _records(self, message: Message) -> None:
-        """Warns of a program whose message records are malformed, in one line or as a whole file."""
+        """Warns of a program whose message records are malformed, in a single line or in the whole file."""
         place = f"nodes.{message['node']}.{message['software']}: {message['file']}"
         line = message.get("line")
         text = (
@@ -75,7 +75,7 @@ class LauncherEvents:
         if name == "agent":
             self.lab.stopped.continued(_child(message))
         if name != "agent" and (node, name) not in self.lab.started:
-            return  # the program never became ready, which the answer to its start already reports
+            return  # the program never became ready; the answer to its start already reports this
         if message.get("expected") or (node, name) in self.lab.meant:
             return
         if message.get("status") == 0 and self._has_done_its_work(node, name):
@@ -91,27 +91,29 @@ class LauncherEvents:
         self.lab.events.warn(Warning("exited", text, f"see raw/logs/{node}.{file}.log"))
 
     def _has_done_its_work(self, node: str, name: str) -> bool:
-        """Returns whether a program's exit with status 0 is expected: in the phases drain and collect, for a
-        program with the role client or utility.
+        """Returns whether a program's exit with status 0 is expected. That is so in the phases drain and
+        collect, for a program with the role client or utility.
         """
         software = self.lab.started.get((node, name))
         sends = software is not None and software.role in ("client", "utility")
         return sends and self.lab.events.phase_name in ("drain", "collect")
 
     def _why(self, node: str) -> str:
-        """Returns the limits that the node has reached, in brackets, as the likely reason; "" if none."""
+        """Returns the limits that the node has reached, in brackets, as the likely reason; "" if it has
+        reached none.
+        """
         driver = self.lab.driver
         known = isinstance(driver, Bounded) and node in self.lab.nodes
         reached = driver.reached(self.lab.node(node)) if known and isinstance(driver, Bounded) else []
         return f" ({'; '.join(reached)})" if reached else ""
 
     def _fatal(self, node: str, name: str, status: int | None) -> bool:
-        """Returns whether the end of a program ends the run; if it is an agent, also marks its node as
-        failed.
+        """Returns whether the end of a program ends the run; if the program is an agent, also marks its node
+        as failed.
 
-        If the topology says abort, the run ends for an agent, and for a program without restart that is a
-        broker or crashed during the scenario. A program that ended with status 0 has finished; the check at
-        the end of the hold reports one that ended too early.
+        If the topology has the policy `abort`, the run ends with an agent. It also ends with a program
+        without restart that is a broker, or that crashed during the scenario. A program that ended with
+        status 0 has finished; if it ended too early, the check at the end of the hold reports that.
         """
         abort = self.lab.plan.on_node_failure == "abort"
         if name == "agent":

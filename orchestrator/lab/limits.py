@@ -1,9 +1,10 @@
 """Sets CPU limit, CPU reservation, memory and process limit of nodes: converts MHz and cores to the kernel's
 units.
 
-A limit is a quota of each period: at most that share of one core's real clock. A reservation is what the node
-gets at least when all nodes use the machine fully; it is a weight in proportion to the reserved cores, and
-nodes without one share the rest. The lab as a whole still competes with other programs of the machine.
+A limit is a quota of each period: the node gets at most that share of one core's real clock. A reservation is
+the least share that a node gets when all nodes use the machine fully. It becomes a weight in proportion to
+the reserved cores; nodes without a reservation share the rest. The lab as a whole still competes with other
+programs of the machine.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def this_clock_mhz() -> float | None:
 
 
 def cores_of(node: Node, what: str, mhz: float | None) -> float | None:
-    """Returns a node's CPU `what` ("limit" or "reserve") in cores, None if it has none; raises LabError if
-    MHz are given and the clock rate is unknown.
+    """Returns a node's CPU limit or reservation (`what`: "limit" or "reserve") in cores; None if it has none.
+    Raises LabError if it is in MHz and the clock rate is unknown.
     """
     cores: float | None = getattr(node, f"cpu_{what}_cores")
     asked_mhz: float | None = getattr(node, f"cpu_{what}_mhz")
@@ -61,7 +62,7 @@ def cores_of(node: Node, what: str, mhz: float | None) -> float | None:
         return cores
     if mhz is None:
         raise LabError(
-            f"nodes.{node.name}: cpu_{what}_mhz {asked_mhz:g}: this kernel does not say its clock; "
+            f"nodes.{node.name}: cpu_{what}_mhz {asked_mhz:g}: this kernel does not report its clock rate; "
             f"give the {what} as a share of a core"
         )
     return asked_mhz / mhz
@@ -69,7 +70,7 @@ def cores_of(node: Node, what: str, mhz: float | None) -> float | None:
 
 def quota(cores: float) -> Quota:
     """Returns the quota that gives `cores`, in a period of 100 ms, or of 1 s below 0.01 cores; raises
-    LabError below 0.001 cores, the kernel's least.
+    LabError below 0.001 cores, the least that the kernel allows.
     """
     for period in (PERIOD_US, LONG_PERIOD_US):
         if (us := round(cores * period)) >= LEAST_QUOTA_US:
@@ -137,8 +138,9 @@ class Limits:
         return weights(asked, self._cores, scale, least)
 
     def set(self, node: Node) -> dict[str, Any]:
-        """Sets a node's limits of CPU, memory and processes and reads them back; returns the applied values
-        ({} if it has none). Raises LabError if the kernel refuses one or reads back another value.
+        """Sets a node's limits of CPU, memory and processes and reads them back; returns the applied values,
+        {} if the node has no limits. Raises LabError if the kernel refuses a limit or reads back another
+        value.
         """
         applied: dict[str, Any] = {}
         if (cores := cores_of(node, "limit", self.mhz)) is not None:

@@ -23,16 +23,16 @@ FIELDS = {f.name for f in dataclasses.fields(Impairment)}
 
 
 def impair(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
-    """Replaces the impairment of one direction, except its longest frame (`frame_bytes`), which stays; of a
-    half-duplex link, replaces that of both. Raises LabError if the read-back differs.
+    """Replaces the impairment of one direction, or of both directions of a half-duplex link. Only its longest
+    frame (`frame_bytes`) stays. Raises LabError if the read-back differs.
     """
     before = lab.impairments[lab.link(name).name, direction]
     _set(lab, name, direction, dataclasses.replace(wanted, frame_bytes=before.frame_bytes))
 
 
 def admit(lab: Lab, names: Iterable[str], mtu: int) -> None:
-    """Enlarges the token buckets of those of the links that have a rate for frames of this MTU, since a token
-    bucket drops frames longer than its size; does not reduce them.
+    """Enlarges token buckets for frames of this MTU, on those of the links that have a rate, since a token
+    bucket drops frames longer than its size. Does not reduce buckets.
     """
     for name in names:
         for direction in ("forward", "reverse"):
@@ -56,8 +56,8 @@ def _set(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
 
 
 def impair_from(lab: Lab, name: str, sides: dict[str, Any]) -> None:
-    """Applies a timeline event: `sides` has a whole impairment for each direction, or None for one that does
-    not change.
+    """Applies a timeline event. `sides` has a whole impairment for each direction, or None for a direction
+    that does not change.
     """
     for direction in ("forward", "reverse"):
         if sides.get(direction) is not None:
@@ -127,8 +127,8 @@ def wires_of(lab: Lab, node: Node) -> list[str]:
 
 
 def carriers_of(lab: Lab, node: Node) -> list[str]:
-    """Returns the names of the links that a node's frames pass first: to other nodes, to its segments, and
-    media.
+    """Returns the names of the links that a node's frames pass first: links to other nodes, links to its
+    segments, and media.
     """
     segments = {card.segment for card in node.interfaces}
     own = [
@@ -169,7 +169,7 @@ def wire_ends(lab: Lab, name: str) -> list[End]:
     """Returns (namespace, device) of each device to set down with a link.
 
     It is the link's end in the core, the bridge of a medium, or both ends of a wire between nodes, so that
-    both notice it (virtual machines by their carrier).
+    both nodes notice it (virtual machines lose their carrier).
     """
     link, core = lab.link(name), lab.plan.core_netns
     if link.kind == "nodes":

@@ -29,8 +29,8 @@ def capture(lab: Lab, request: Message) -> dict[str, Any]:
     """Carries out a request: {action: on, at, name?, snaplen?, filter?} starts a capture, {action: off, name}
     stops one. Returns name, point and path, with the packet counts after a stop.
 
-    Raises LabError for an invalid request, a filter that tcpdump refuses, a taken name, more than MOST live
-    captures, or a capture to stop that no client started.
+    Raises LabError for an invalid request, a filter that tcpdump refuses, a name that is in use, more than
+    MOST live captures, or a request to stop a capture that no client started.
     """
     action, by = request.get("action"), request.get("by")
     if action == "on":
@@ -43,7 +43,7 @@ def capture(lab: Lab, request: Message) -> dict[str, Any]:
         running = lab.captures.get(name)
         if running is None or not running.live:
             there = ", ".join(n for n, one in lab.captures.items() if one.live) or "none"
-            raise LabError(f"capture {name}: none that was turned on by hand and still runs; those: {there}")
+            raise LabError(f"capture {name}: no live capture of this name runs; running: {there}")
         counts = stop(lab, name)
         record_live(lab, "capture-off", [running.point.at], {"name": name, **counts}, by)
         return {"name": name, "at": running.point.at, "path": _path(name), **counts}
@@ -56,7 +56,9 @@ def stop(lab: Lab, name: str) -> dict[str, int]:
 
 
 def stop_live(lab: Lab, nodes: list[str] | None = None) -> None:
-    """Ends captures that clients started: all, or those at these nodes and at their links."""
+    """Ends captures that clients started: all of them, or only those at these nodes and at the
+    nodes' links.
+    """
     for name, one in list(lab.captures.items()):
         if one.live and (nodes is None or _belongs(lab, one.point.at, nodes)):
             stop(lab, name)
@@ -133,8 +135,8 @@ def _point(lab: Lab, request: Message) -> Capture:
 
 
 def _name(lab: Lab, given: Any, proposed: str) -> str:
-    """Returns the requested name, or the first free one, so that a capture never overwrites an earlier file.
-    Raises LabError if the name is taken or invalid.
+    """Returns the requested name, or the first unused one, so that a capture never overwrites an earlier
+    file. Raises LabError if the requested name is in use or invalid.
     """
     if given is not None:
         if NAME.fullmatch(str(given)) is None:

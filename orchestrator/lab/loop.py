@@ -20,9 +20,10 @@ Call = Callable[[], None]
 
 @dataclass(order=True)
 class Timer:
-    """Calls `call` every `interval_ns` at multiples of it after the first time, or once if it is 0.
+    """A timer that calls `call` at multiples of `interval_ns` after the first time, or only once if the
+    interval is 0.
 
-    late_ns: how late each call was.
+    late_ns: the lateness of each call.
     """
 
     due_ns: int
@@ -124,7 +125,7 @@ class Loop:
             wait_ns = min(2 * wait_ns, LONGEST_WAIT_NS)
 
     def sleep_until(self, due_ns: int) -> None:
-        """Serves descriptors and timers until lab time `due_ns`."""
+        """Serves descriptors and timers until lab time `due_ns`, and returns."""
         while self.clock.now_ns() < due_ns:
             self._raise_stop()
             self._turn(due_ns)

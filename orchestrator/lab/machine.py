@@ -21,10 +21,10 @@ GUEST_FILES = 1 << 20  # fs.nr_open of the guest, whose first process raises its
 
 
 def available_bytes(meminfo: str | None = None) -> int | None:
-    """Returns the bytes of memory that programs can still get, as the kernel estimates it; None without that
-    line (before Linux 3.14).
+    """Returns the bytes of memory that programs can still get, as the kernel estimates it; None if
+    /proc/meminfo lacks that line (before Linux 3.14).
 
-    meminfo: the text of /proc/meminfo; None: read it.
+    meminfo: the text of /proc/meminfo; None: the function reads the file.
     """
     text = MEMINFO.read_text() if meminfo is None else meminfo
     fields = (line.split() for line in text.splitlines())
@@ -49,7 +49,8 @@ def insist_on_memory(nodes: Sequence[Node], meminfo: str | None = None) -> None:
 def facts(kernel: str, out: Path) -> MachineFacts:
     """Returns the facts of this machine for a lab under `kernel` that writes below `out`.
 
-    Under a guest kernel only memory and disk are the machine's own; cores and open files are the guest's.
+    Under a guest kernel only memory and disk are the machine's own; cores and open files are those of the
+    guest.
     """
     memory, disk = available_bytes(), free_bytes(out)
     disks = _existing(storage.root())

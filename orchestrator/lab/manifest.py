@@ -42,7 +42,7 @@ class Manifest(manifest.Manifest):
     ) -> None:
         """Sets begin and end (ns) of ramp, hold and drain as planned from `t0_ns` on.
 
-        end_ns: when the drain really ended, which cuts later times; hold_ns: the length of a hold that trials
+        end_ns: the real end of the drain, which cuts later times. hold_ns: the length of a hold that trials
         made longer than planned.
         """
         lengths = (plan.ramp_ns, plan.hold_ns if hold_ns is None else hold_ns, plan.drain_ns)
@@ -110,7 +110,7 @@ def _vnet() -> str:
 
 
 def kernel_facts() -> manifest.Kernel:
-    """Returns facts of the kernel that runs the lab: from VNET_KERNEL if set, else of this
+    """Returns facts of the kernel that runs the lab, from VNET_KERNEL if it is set; otherwise facts of this
     machine's kernel.
     """
     if text := os.environ.get("VNET_KERNEL"):
@@ -120,8 +120,8 @@ def kernel_facts() -> manifest.Kernel:
 
 
 def host_facts(cpuinfo: str, meminfo: str) -> dict[str, Any]:
-    """Returns facts of the real machine: from VNET_MACHINE if set, else from the texts of /proc/cpuinfo and
-    /proc/meminfo.
+    """Returns facts of the real machine, from VNET_MACHINE if it is set; otherwise from the texts of
+    /proc/cpuinfo and /proc/meminfo.
     """
     if text := os.environ.get("VNET_MACHINE"):
         told: dict[str, Any] = json.loads(text)

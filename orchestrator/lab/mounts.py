@@ -20,8 +20,8 @@ READ_ONLY = struct.pack("=4Q", 0x1 | 0x2 | 0x4 | 0x8, 0, 0, 0)  # RDONLY, NOSUID
 def show(file: Path, place: Path) -> None:
     """Bind-mounts a file read-only on an existing path; raises OSError if the kernel refuses.
 
-    The mount is read-only before it is attached: a daemon in another mount namespace receives new mounts, but
-    no later changes of their flags. This needs Linux 5.12, like the nodes' sandbox.
+    The mount is made read-only before it is attached, because a daemon in another mount namespace receives
+    new mounts, but no later changes of their flags. This needs Linux 5.12, as the nodes' sandbox does.
     """
     tree = _call(file, OPEN_TREE, AT_FDCWD, os.fsencode(file), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
     try:

@@ -1,7 +1,7 @@
 """Finds and removes the named network namespaces of labs: /run/netns/vnet-LAB and vnet-LAB.NODE, if they bear
 vNET's mark. Also disables netfilter for their bridges.
 
-A name alone proves nothing: other programs may use it. The agent sets MARK as the alias of the loopback
+A name alone proves nothing, since other programs may use it. The agent sets MARK as the alias of the loopback
 interface of each namespace that it creates, and writes MARK into the file that becomes the mount point.
 """
 
@@ -42,8 +42,8 @@ def labs() -> set[str]:
 
 
 def marked(names: Iterable[Path]) -> list[Path]:
-    """Returns those of the namespaces that vNET marked, without those that are gone; all if this process may
-    not enter one or read its mark. Raises other OSErrors.
+    """Returns the namespaces in the list that vNET marked, without those that do not exist any more. Returns
+    all if this process may not enter one or read its mark. Raises other OSErrors.
     """
     wanted = list(names)
     found: list[Path] = []
@@ -68,14 +68,14 @@ def marked(names: Iterable[Path]) -> list[Path]:
 
 
 def remove(path: Path) -> None:
-    """Removes every mount on the name, then the name; either may be gone already."""
+    """Removes every mount on the name, then the name; either may be absent."""
     mounts.clear(path)
     path.unlink(missing_ok=True)
 
 
 def inodes(paths: Sequence[Path]) -> set[tuple[int, int]]:
-    """Returns (device, inode) of the namespaces with these names; a name that is gone or not mounted is left
-    out.
+    """Returns (device, inode) of the namespaces with these names; omits a name that does not exist or is not
+    mounted.
     """
     found = set()
     for path in paths:
@@ -85,7 +85,7 @@ def inodes(paths: Sequence[Path]) -> set[tuple[int, int]]:
 
 
 def stat_of(path: Path) -> os.stat_result | None:
-    """Returns the file's status; None if the file is gone or may not be read."""
+    """Returns the file's status; None if the file does not exist or may not be read."""
     try:
         return path.stat()
     except (FileNotFoundError, PermissionError, ProcessLookupError):
@@ -126,7 +126,7 @@ def _alias() -> str:
         )
 
 
-# /proc/sys/net shows the namespace of the process that opens it, so a shell in the namespace opens it.
+# /proc/sys/net shows the namespace of the process that opens it, so a shell inside the namespace opens it.
 _BYPASS = """
 for name in iptables ip6tables arptables; do
     file=/proc/sys/net/bridge/bridge-nf-call-$name

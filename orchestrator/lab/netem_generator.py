@@ -33,8 +33,8 @@ def seed(netns: str, seeds: Mapping[str, int]) -> dict[str, int]:
     """Sets netem's seed on each of the given devices of a namespace that has a netem qdisc; returns the seeds
     that the kernel then reports, by device.
 
-    A kernel before 6.6 ignores the attribute and reports none. Raises LabError if the namespace is gone or
-    the kernel refuses.
+    A kernel before 6.6 ignores the attribute and reports none. Raises LabError if the namespace does not
+    exist or the kernel refuses.
     """
     found: dict[str, int] = {}
     failed: list[OSError] = []

@@ -2,7 +2,7 @@
 
 Runs with the same seed then lose, delay and reorder the same packets of a link, as long as the link carries
 the same sequence of packets; traffic on other links has no influence. The kernel restarts the generator
-whenever it receives a seed, so a seed is sent once before the scenario and once after each change.
+whenever it receives a seed, so the lab sends a seed once before the scenario and once after each change.
 """
 
 from __future__ import annotations

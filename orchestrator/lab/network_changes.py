@@ -17,19 +17,21 @@ from orchestrator.lab.rtnetlink import IFLA_IFNAME, attributes
 
 # linux/rtnetlink.h
 NEWLINK, DELLINK, NEWADDR, DELADDR, NEWROUTE, DELROUTE, NEWNEIGH, DELNEIGH = 16, 17, 20, 21, 24, 25, 28, 29
-REPLACES = 0x100  # NLM_F_REPLACE (linux/netlink.h)
-UP = 0x1  # IFF_UP
-FAILED = 0x20  # NUD_FAILED (linux/neighbour.h)
+REPLACES = 0x100  # netlink flag NLM_F_REPLACE (linux/netlink.h)
+UP = 0x1  # interface flag IFF_UP
+FAILED = 0x20  # neighbour state NUD_FAILED (linux/neighbour.h)
 IFLA_ADDRESS, IFLA_MTU, IFA_ADDRESS, IFA_LOCAL, RTA_DST, NDA_DST = 1, 4, 1, 2, 1, 1
 DISCARDS = {6: "blackhole", 7: "unreachable", 8: "prohibit"}  # RTN_*: types of routes that deliver no packets
-BY_KERNEL = 2  # RTPROT_KERNEL
+BY_KERNEL = 2  # route protocol RTPROT_KERNEL
 FAMILIES = {int(socket.AF_INET): "0.0.0.0", int(socket.AF_INET6): "::"}
-NameOf = Callable[[int], str]  # returns a device's name by its index
+NameOf = Callable[[int], str]  # function: index -> name of the device
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of a node's network, as text. adds: it only added an address or a route, as a VPN does."""
+    """One change of a node's network, as text. adds: True if it only added an address or a route, as a VPN
+    does.
+    """
 
     text: str
     adds: bool = False
@@ -53,7 +55,8 @@ def changes(node: Node, one: Announcement, name_of: NameOf) -> Iterator[Change]:
     elif one.kind in (NEWROUTE, DELROUTE):
         yield from _route(node, one)
     elif one.kind in (NEWNEIGH, DELNEIGH) and (device := name_of(_number(one.body, 4))) in cards:
-        # `ip neigh del` is announced as a new state, FAILED; the removal that follows is the kernel's own.
+        # The kernel announces `ip neigh del` as a new state, FAILED; the removal that follows is the kernel's
+        # own.
         gone = one.kind == DELNEIGH or struct.unpack_from("=H", one.body, 8)[0] & FAILED  # ndm_state
         word = "removed" if gone else "set"
         yield Change(f"{device}: neighbour {_ip(attributes(one.body[12:]).get(NDA_DST, b''))} {word}")
@@ -124,8 +127,8 @@ def _ip(data: bytes) -> str:
 
 
 def _same(one: str, other: str) -> bool:
-    """Returns whether two texts are the same network, or the same address; texts that are neither are
-    compared as text.
+    """Returns whether two texts name the same network or the same address; other texts are compared
+    literally.
     """
     try:
         return ipaddress.ip_network(one, strict=False) == ipaddress.ip_network(other, strict=False)

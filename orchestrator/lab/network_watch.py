@@ -3,8 +3,8 @@ hardware addresses, addresses, routes and neighbours, even if the program restor
 
 The kernel announces each change. All changes in a node are left out if the timeline or a client starts,
 stops, adds, removes or sets the node or cuts its direct link to another node, or if the timeline runs a
-network tool there. Routes and neighbours of nodes with a routing daemon are left out, too, and so are
-addresses and routes of software whose task they are (`configures` in its spec).
+network tool there. Routes and neighbours of nodes with a routing daemon are left out, too. So are the
+addresses and routes that software has the task to set (`configures` in its spec).
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ OF_NODES = ("start", "stop", "kill", "restart", "set", "add", "remove")
 _RUNS = r"\b(ip|ifconfig|ifup|ifdown|route|arp|ethtool|bridge|nmcli)\b|\.sh\b"
 SO_ATTACH_FILTER = 26  # asm-generic/socket.h
 LOW = 0 if sys.byteorder == "little" else 1  # position of the low byte of a 16-bit number
-# Neighbours change by themselves all the time. A program made the change if its port is known (a netlink
-# socket), or if the entry is permanent (`arp -s`). Instructions of classic BPF: operation, jump if true, jump
-# if false, operand.
+# Neighbour entries change all the time without a program. A program made the change if the message has a
+# sender's port (a netlink socket), or if the entry is permanent (`arp -s`). Instructions of classic BPF:
+# operation, jump if true, jump if false, operand.
 FILTER = (
     (0x30, 0, 0, 4 + LOW), (0x15, 1, 0, NEWNEIGH), (0x15, 0, 4, DELNEIGH),  # the message's kind
     (0x20, 0, 0, 12), (0x15, 0, 2, 0),  # loads the sender's port
-    (0x30, 0, 0, 24 + LOW), (0x45, 0, 1, 0x80),  # ndm_state: NUD_PERMANENT
+    (0x30, 0, 0, 24 + LOW), (0x45, 0, 1, 0x80),  # checks ndm_state for NUD_PERMANENT
     (0x06, 0, 0, 0xFFFFFFFF), (0x06, 0, 0, 0),  # keeps the message, or discards it
 )  # fmt: skip
 
 
 def listen(lab: Lab, places: Places) -> None:
     """Begins to record at the start of the scenario: binds each namespace's socket to its announcements, with
-    a filter for neighbours; without routes and neighbours for nodes with a routing daemon. Earlier changes
-    are not recorded.
+    a filter for neighbours. For nodes with a routing daemon it leaves out routes and neighbours. Earlier
+    changes are not recorded.
     """
     routers = {n.netns for n in lab.nodes.values() if any(s.role == "router" for s in n.software)}
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in FILTER))
@@ -104,8 +104,8 @@ def _changed(lab: Lab, places: Places, unread: list[str]) -> list[Change]:
 
 
 def is_task(node: Node, change: Change) -> bool:
-    """Returns whether software of the node has the task of such a change: of an address on the interface
-    that `configures` in its spec names, or of any route of its node.
+    """Returns whether a program of the node has the task to make such a change. A task covers addresses on
+    the interface that `configures` in the program's spec names, or all routes of the node.
     """
     cards = {software.spec["configures"] for software in node.software if "configures" in software.spec}
     of_address = tuple(f"{card}: address " for card in cards)

@@ -24,8 +24,9 @@ CARRIER_NS = 15 * SECOND
 
 
 def claim(lab: Lab) -> None:
-    """Leases every NIC of the plan, adds hardware and PCI address to its node's interface, and loads VFIO if
-    a VM node uses one; first gives back NICs of dead labs. Raises LabError if a NIC is unavailable.
+    """Leases every NIC of the plan, adds hardware address and PCI address to the interface of its node, and
+    loads VFIO if a VM node uses a NIC; first gives back NICs of dead labs. Raises LabError if a NIC is
+    unavailable.
     """
     uses = nic_uses(lab.plan)
     if not uses:
@@ -47,7 +48,7 @@ def claim(lab: Lab) -> None:
 
 
 def refusal_text(choice: Choice) -> str:
-    """Returns place, requested NIC, reason and remedy of a refusal."""
+    """Returns the text of a refusal: place, requested NIC, reason and remedy."""
     assert choice.refusal is not None
     return f'{choice.use.place}: NIC "{choice.use.asked}": {choice.refusal.rule}; {choice.refusal.remedy}'
 
@@ -111,8 +112,8 @@ def wait_for_carrier(lab: Lab) -> None:
 
 
 def _cabled(lab: Lab, use: NicUse) -> bool:
-    """Returns whether to wait for a NIC's link: it belongs to no node, or its interface has a cable back into
-    the lab. A device outside the lab may be switched off.
+    """Returns whether to wait for a NIC's link. It waits if the NIC belongs to no node, or if its interface
+    has a cable back into the lab; a device outside the lab may be switched off.
     """
     cards = lab.node(use.node).interfaces if use.node else ()
     return not use.node or any(c.name == use.interface and c.cable is not None for c in cards)
@@ -128,13 +129,13 @@ def give_back(lab: Lab, kind: str) -> None:
 
 
 def held(root: Path) -> dict[str, str]:
-    """Maps keys and former interface names of leased NICs to their labs, without leases of dead labs."""
+    """Maps keys and former interface names of leased NICs to their labs; omits leases of dead labs."""
     alive = [lease for lease in leases.every(root) if not _dead(root, lease)]
     return {key: le.lab for le in alive for key in (le.key, *((le.found.name,) if le.found else ()))}
 
 
 def forget_dead(root: Path) -> None:
-    """Gives back the NICs of labs whose process is dead and that left nothing but the lease."""
+    """Gives back the NICs of labs whose process is dead and that left nothing except the lease."""
     for lease in leases.every(root):
         if _dead(root, lease):
             recover.one(root, lease)

@@ -1,7 +1,7 @@
 """Measures the delay that the machine itself adds to a frame, on a separate wire during the proof.
 
-The wire is a veth pair in the core namespace whose netem only delays by 1 ms. Any further delay is the
-machine's: a timer that fired late, a process that waited for a core.
+The wire is a veth pair in the core namespace whose netem only delays by 1 ms. Any further delay comes from
+the machine: from a timer that fired late, or a process that waited for a core.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ def probe(netns: str, count: int) -> Probe:
 
 
 def quiet(driver: Driver, netns: str) -> Noise | None:
-    """Returns the machine's added delay while no other proof frames flow; None if fewer than 20 frames came
-    back.
+    """Returns the delay that the machine adds while no other proof frames flow; None if fewer than 20 frames
+    arrived.
     """
     answer = driver.call(Prove([probe(netns, QUIET_FRAMES)]))
     return noise(answer["probes"][0])
 
 
 def noise(seen: Probed) -> Noise | None:
-    """Returns mean, median and interquartile range (ns) of the delay beyond 1 ms in one series of frames;
-    None if fewer than 20 came back.
+    """Returns mean, median and interquartile range (ns) of the delay above 1 ms in one series of frames; None
+    if fewer than 20 arrived.
     """
     added = [d - REQUESTED.delay_ns for d in seen["delays_ns"]]
     if len(added) < LEAST:

@@ -1,10 +1,10 @@
 """Gives light nodes a control group of their own only when they need it, to save memory and time in large
 labs.
 
-The kernel keeps counters for every mounted file system in each memory control group, each new file system
-enlarges those of every group, and the kernel never shrinks them (docs/scale.md): memory and time grow with
-the square of a lab. Most nodes of a large lab run nothing; their agents share one group within the lab's
-limits. A node gets its own group before its first program, load, limit or sample.
+In each memory control group the kernel keeps counters for every mounted file system. Each new file system
+enlarges the counters of every group, and the kernel never shrinks them (docs/scale.md). So memory and time
+grow with the square of a lab's size. Most nodes of a large lab run nothing; their agents share one group
+within the lab's limits. A node gets its own group before its first program, load, limit or sample.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orchestrator.lab.cgroup import Groups
 from orchestrator.lab.operations import Operation
 from orchestrator.lab.sandbox import NodeLimits
 
-SHARED = "_agents"  # no node's name: those begin with a letter
+SHARED = "_agents"  # cannot be a node's name, because such names begin with a letter
 
 
 class OwnGroups:
@@ -44,8 +44,8 @@ class OwnGroups:
         return self._groups.procs(self._shared if node.name in self._sharing else node.cgroup)
 
     def give(self, names: Iterable[str], pids: Mapping[str, int]) -> None:
-        """Makes an own group for each of these nodes that shares one: sets its limits, then moves its
-        process. Other nodes stay as they are.
+        """Makes an own group for each of these nodes that uses the shared one: sets its limits, then moves
+        its process. Does nothing for other nodes.
         """
         for node in [self._sharing[name] for name in names if name in self._sharing]:
             self._limit([node])

@@ -32,8 +32,8 @@ def prove(plan: Plan, tracer: Tracer, tolerance: Tolerance) -> list[Proven]:
     """Judges hops and round trips of at most 24 sampled paths over routers, from light nodes; empty if there
     is no such path.
 
-    An undecided round trip is measured up to twice more, alone; so is one that fails while several paths were
-    measured together, where other echoes may have caused it.
+    An undecided round trip is measured up to twice more, alone. So is a round trip that fails while several
+    paths are measured together, because other echoes may be the cause.
     """
     paths = Paths.of(plan)
     ways = _sample([way for one, other in pairs(plan) for way in _ways(paths, one, other)])
@@ -94,13 +94,15 @@ def _ways(paths: Paths, one: Node, other: Node) -> Iterator[Way]:
 
 
 def _sample(ways: Sequence[Way]) -> list[Way]:
-    """Returns all paths, or 24 of them (MOST_PATHS), evenly spread over the list."""
+    """Returns all paths, or MOST_PATHS (24) of them, evenly spread over the list."""
     count = min(len(ways), MOST_PATHS)
     return [ways[i * len(ways) // count] for i in range(count)]
 
 
 def _names(ways: Sequence[Way]) -> list[str]:
-    """Returns the names of paths; where a pair of nodes has one in each family, the name says which."""
+    """Returns the names of paths; if a pair of nodes has a path in each address family, the name includes the
+    family.
+    """
     plain = [f"{a.name} -> {there.nodes[-1]}" for a, _, there, _ in ways]
     count = Counter(plain)
     return [
@@ -139,8 +141,9 @@ def _hops(name: str, way: Way, seen: TracerouteResult, owner: dict[str, str]) ->
 
 
 def _interval(values: Sequence[int]) -> tuple[float, float]:
-    """Returns the confidence interval of the median by order statistics: omits as many values at each end as
-    the confidence SURE allows; the smallest and largest if none may be omitted.
+    """Returns the confidence interval of the median by order statistics: it omits as many values at each end
+    as the confidence SURE allows. If none may be omitted, the interval reaches from the smallest value to the
+    largest.
     """
     ordered, n = sorted(values), len(values)
     left_out = max(
@@ -154,8 +157,8 @@ def _time(name: str, way: Way, seen: TracerouteResult, each: Tolerance, machines
     """Judges the median round trip against the sum of the links' requested delays, with a tolerance that
     grows with hops and jitter.
 
-    Without an echo, or if the round trip is too long or undecided and passes a virtual machine (which adds
-    its own forwarding time), the result is `cannot tell`.
+    The result is `cannot tell` if no echo arrived. It is also `cannot tell` if the round trip is too long or
+    undecided and the path passes a virtual machine, which adds its own forwarding time.
     """
     _, _, there, back = way
     frame_bytes = FRAME_BYTES + (20 if family(way[1]) == "IPv6" else 0)

@@ -1,8 +1,8 @@
 """Judges directions with the same impairment together: their frames together show rare events sooner.
 
-The kernel reads back the same text for all of them, and each draws from its own seed, so frames of several
-directions serve as more frames of one. A direction that fails by itself is left out of the pool for that
-quantity and keeps its verdict.
+All of them have the same read-back and draw from different seeds, so frames of several directions count as
+further frames of one. A direction that fails by itself is left out of the pool for that quantity and keeps
+its verdict.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def pooled(
     found: Sequence[Proven],
     again: Again,
 ) -> list[Proven]:
-    """Returns `found` with "cannot tell" replaced by the judgement of the group's directions together, also
+    """Returns `found` with "cannot tell" replaced by the judgement of the group's directions together, even
     if that cannot tell either.
 
     Applies to the quantities in POOLED; directions that fail or have no frames are left out of the pool, and
@@ -80,7 +80,7 @@ def _together(
 
 
 def _sum(parts: Sequence[Seen]) -> Seen:
-    """Returns the counts and delays of all parts as one series, without arrival times."""
+    """Returns the counts and delays of all parts added up to one series, without arrival times."""
     return Seen(
         sum(p.sent for p in parts),
         sum(p.received for p in parts),

@@ -1,4 +1,6 @@
-"""Starts, stops, kills and restarts programs and whole nodes; gives nodes wrong clocks and schedules."""
+"""Starts, stops, kills and restarts programs and whole nodes; sets wrong clocks of nodes and perturbs the
+order in which their programs run.
+"""
 
 from __future__ import annotations
 
@@ -59,10 +61,10 @@ def together(
     longest_ns: int,
     each: Callable[[int, Message], None] = lambda _number, _answer: None,
 ) -> list[Message]:
-    """Sends all requests at once, waits for the answers and returns them, refusals too, in the order of the
-    requests. Raises TimedOut (`subject`) after `longest_ns` plus 30 s.
+    """Sends all requests at once, waits for the answers and returns them, including refusals, in the order of
+    the requests. Raises TimedOut (`subject`) after `longest_ns` plus 30 s.
 
-    each: receives the index of a request and its answer, when it arrives.
+    each: function that is called with the index of a request and its answer, when the answer arrives.
     """
     answers: dict[int, Message] = {}
 
@@ -84,8 +86,8 @@ def insist(failed: Sequence[Failure]) -> None:
 
 
 def settle(lab: Lab, failed: Sequence[Failure]) -> None:
-    """Applies the topology's policy to programs that did not start: raises LabError with `abort`, else marks
-    their nodes as failed and warns.
+    """Applies the topology's policy to programs that did not start. Raises LabError with the policy `abort`;
+    otherwise marks their nodes as failed and warns.
     """
     if lab.plan.on_node_failure == "abort":
         insist(failed)
@@ -134,8 +136,8 @@ def _runs(states: States, item: Item) -> bool:
 
 
 def chosen(lab: Lab, nodes: Iterable[str], name: str | None) -> list[Item]:
-    """Returns node and software for each of `nodes`: the software called `name`, or all programs if that is
-    None.
+    """Returns node and software for each of `nodes`: the software called `name`, or all programs of the node
+    if that is None.
     """
     if name is None:
         return lab.processes(nodes)
@@ -168,14 +170,14 @@ def end(lab: Lab, nodes: Sequence[str], name: str | None, kill: bool = False) ->
 
 
 def freeze(lab: Lab, nodes: Sequence[str], name: str | None, frozen: bool) -> None:
-    """Stops (SIGSTOP) or continues (SIGCONT) the processes of the program `name` on nodes; if it is None, of
-    all their programs. Does nothing to programs that do not run; raises LabError if a node refuses.
+    """Stops (SIGSTOP) or continues (SIGCONT) the processes of the program `name` on nodes, or of all programs
+    of the nodes if it is None. Does nothing to programs that do not run; raises LabError if a node refuses.
     """
     _each(lab, nodes, "programs to freeze", [operations.Freeze(node, frozen, name) for node in nodes])
 
 
 def disk(lab: Lab, nodes: Sequence[str], full: bool) -> None:
-    """Fills the writable file systems of nodes, or gives back their free space; raises LabError if a node
+    """Fills the writable file systems of nodes, or frees their space again; raises LabError if a node
     refuses.
     """
     _each(lab, nodes, "disks to change", [operations.Disk(node, full) for node in nodes])
@@ -207,14 +209,16 @@ def log_file(lab: Lab, node: str, software: Software) -> Path:
 
 
 def schedule(lab: Lab, node: str, seed: int, most_ns: int) -> None:
-    """Perturbs the order in which a node's programs run, for which `seed` draws everything; their threads are
-    set aside for `most_ns` at most. Seed and time 0 end it. Raises LabError if the kernel refuses.
+    """Perturbs the order in which a node's programs run, by draws from `seed`; it delays a thread by at most
+    `most_ns`. Seed and time 0 end this. Raises LabError if the kernel refuses.
     """
     _tell_kernel(lab, node, "schedule", f"{seed} {most_ns}")
 
 
 def clock(lab: Lab, node: str, offset_ns: int) -> None:
-    """Sets how far the clock of a node's programs is ahead; raises LabError if the kernel refuses."""
+    """Sets how far the clock of a node's programs is ahead of the lab's; raises LabError if the kernel
+    refuses.
+    """
     _tell_kernel(lab, node, "clock", str(offset_ns))
 
 

@@ -26,13 +26,13 @@ TRAIN_NS = SECOND  # longest duration of a train
 TRAIN_TOLD_NS = 25 * MILLISECOND
 TRAIN_FRAMES_IN_ALL, TRAIN_FRAMES_MOST, TRAIN_FRAMES_LEAST = 40_000, 6000, 40
 TRAIN_FRAMES_ENOUGH = 200
-# A queue shorter than this makes the train too short: in virtual time, where arrivals are known to 256 ns,
-# they lie up to 0.8 us from a line, which shows a rate to 0.5 % from 0.6 ms on. The sender continues while
-# the queue empties.
+# The shortest time to empty a queue for which a train may be sent back to back. A shorter queue makes the
+# train too short: in virtual time, where arrivals are known to 256 ns, they lie up to 0.8 us from a line,
+# which shows a rate to 0.5 % from 0.6 ms on. The sender continues while the queue empties.
 TRAIN_SHORT_NS, TRAIN_FRAMES_SHORT = MILLISECOND, 4 * TRAIN_FRAMES_MOST
 TRAIN_SIZE = 1514
 FAST_NS = 100 * MILLISECOND  # trains shorter than this run one after the other
-STAGGER_NS = 2 * SECOND  # longest sum of the fast trains' starts
+STAGGER_NS = 2 * SECOND  # the starts of all fast trains lie within this time
 JITTER_TAIL = 4  # the published distributions reach this many jitters beyond the delay
 
 
@@ -51,8 +51,8 @@ def directions(links: Sequence[Link]) -> list[tuple[str, str, Direction]]:
 
 
 def length_ns(probes: Sequence[Probe]) -> int:
-    """Returns the time (ns) until the last frame of the probes is sent, in parallel from their starts; 0
-    without probes.
+    """Returns the time (ns) until the last frame of the probes is sent; the probes run in parallel, each from
+    its start. 0 without probes.
     """
     return max((p["start_ns"] + p["count"] * p["interval_ns"] for p in probes), default=0)
 
@@ -72,9 +72,9 @@ def in_calls(probes: list[Probe], most: int = ANSWERED_MOST) -> list[list[Probe]
 
 
 def spaced_probes(links: Sequence[Link], longest_ns: int = LONGEST_NS) -> list[Probe]:
-    """Returns one probe per direction whose frames are so far apart that they do not queue, for all
-    quantities except the rate; few frames for a direction without impairment. The directions of a half-duplex
-    link take turns.
+    """Returns one probe per direction for all quantities except the rate. Its frames are so far apart that
+    they do not queue; for a direction without impairment there are few. The directions of a half-duplex link
+    take turns.
 
     longest_ns: the longest duration of a direction's frames.
     """
@@ -137,7 +137,7 @@ def _with_room_ns(i: Impairment, interval_ns: int) -> int:
 
 def spaced_size(impairment: Impairment) -> int:
     """Returns the size of single frames (bytes): at most 512 and at most the link's longest frame; on a slow
-    link without corruption so small that frames keep their usual spacing.
+    link without corruption, the frames are so small that they keep their usual spacing.
     """
     full = min(SIZE, _full_frame(impairment))
     if impairment.corrupt or not impairment.rate_bps:
@@ -159,8 +159,9 @@ def train(link: str, name: str, direction: Direction, share: int) -> Probe:
     """Returns a train: a head that fills the queue beyond what jitter explains, then the frames that show the
     rate.
 
-    The frames are sent back to back if the queue has room for enough of them and does not empty within a
-    millisecond; else at 1.5 times the rate, so that drops of the queue do not shorten the train.
+    The frames are sent back to back if the queue has room for enough of them and takes longer than a
+    millisecond to empty. Otherwise they are sent at 1.5 times the rate, so that drops of the queue do not
+    shorten the train.
     """
     requested = direction.impairment
     size = train_size(requested)
@@ -182,8 +183,8 @@ def train(link: str, name: str, direction: Direction, share: int) -> Probe:
 
 
 def train_size(impairment: Impairment) -> int:
-    """Returns the size of a train's frames (bytes): the link's longest frame, at most 1,514; on a slow link
-    so small that twenty pass in a second, but at least 60.
+    """Returns the size of a train's frames (bytes): the link's longest frame, at most 1,514; on a slow link,
+    the frames are so small that twenty pass in a second, but have at least 60 bytes.
     """
     full = min(TRAIN_SIZE, _full_frame(impairment))
     return min(full, max(SMALLEST, impairment.rate_bps * TRAIN_NS // (20 * 8 * SECOND)))
@@ -211,7 +212,7 @@ def staggered(trains: list[Probe]) -> list[Probe]:
 
 def probe_of(link: str, name: str, d: Direction, count: int, size: int, interval_ns: int) -> Probe:
     """Returns a probe of one direction that starts at once. Its timeout allows for the impairment and one
-    second more; through a bridge VM it goes from tap to tap.
+    second more; if a bridge VM carries the direction, the probe goes from tap to tap.
     """
     i = d.impairment
     # Waits one second longer than the impairment explains, because a slow machine is not the link's fault.
@@ -237,21 +238,21 @@ def at_once(impairment: Impairment) -> int:
 
 
 def longest_delay_ns(impairment: Impairment) -> int:
-    """Returns the longest delay (ns) of a frame that does not wait for others: the delay plus one jitter if
-    uniform, else four, which the pareto distribution may rarely exceed.
+    """Returns the longest delay (ns) of a frame that does not wait for others. It is the delay plus one
+    jitter for a uniform distribution, else plus four jitters; the pareto distribution may rarely exceed that.
     """
     return impairment.delay_ns + _tail(impairment) * impairment.jitter_ns
 
 
 def _spread(impairment: Impairment) -> int:
-    """Returns the distance from the shortest to the longest delay, in jitters, without the rare tails of
-    published distributions: 2 for uniform, 4 for netem's others, 8 for a table of the user.
+    """Returns the distance from the shortest to the longest delay, in units of the jitter, without the rare
+    tails of published distributions: 2 for uniform, 4 for netem's others, 8 for a table of the user.
     """
     return {"uniform": 2, "normal": 4, "pareto": 4, "paretonormal": 4}.get(impairment.distribution, 8)
 
 
 def _tail(impairment: Impairment) -> int:
-    """Returns how many jitters beyond the mean delay a distribution reaches."""
+    """Returns how far a distribution reaches beyond the mean delay, in units of the jitter."""
     return 1 if impairment.distribution == "uniform" else JITTER_TAIL
 
 

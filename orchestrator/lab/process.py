@@ -41,7 +41,9 @@ STATUS = {"complete": 0, "failed": 1, "interrupted": 130}
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the lab process; returns its exit status: 0 complete, 1 failed, 130 interrupted."""
+    """Runs the lab process; returns its exit status: 0 if the lab is complete, 1 if it failed, 130 if it was
+    interrupted.
+    """
     options = arguments().parse_args(argv)
     if kernel_facts().get("time") == "virtual":
         begin_anew()
@@ -155,7 +157,7 @@ def run(lab: Lab, options: argparse.Namespace) -> str:
 
 def watch_lifeline(lab: Lab) -> None:
     """Interrupts the lab when the command that started it closes its end of standard input; does nothing if
-    standard input is no pipe.
+    standard input is not a pipe.
     """
     if not stat.S_ISFIFO(os.fstat(0).st_mode):
         return
@@ -294,8 +296,8 @@ def end_captures(lab: Lab) -> None:
 
 
 def left_behind(lab: str, driver: str) -> list[str]:
-    """Returns the existing namespaces and control groups of this lab name, and for the driver `vm` the taps
-    lent to libvirt; empty for the drivers `fake` and `hosts`, which make none here.
+    """Returns the namespaces and control groups with this lab's name that exist, and for the driver `vm` also
+    the taps lent to libvirt. Empty for the drivers `fake` and `hosts`, which make none on this machine.
     """
     if driver in ("fake", "hosts"):
         return []
@@ -319,7 +321,9 @@ def write_end(lab: Lab, state: str, error: str | None) -> None:
 
 
 def read_plan(path: Path) -> Plan:
-    """Reads a plan; raises LabError if the file is no plan or has another format than this program."""
+    """Reads a plan; raises LabError if the file is not a plan, or if its format is not the one of this
+    program.
+    """
     try:
         plan = from_json(Plan, path.read_text())
     except (TypeError, KeyError, ValueError) as error:
@@ -332,7 +336,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def print_line(message: Message) -> None:
-    """Prints one JSON line on standard output; does nothing if nobody reads it any more."""
+    """Prints one JSON line on standard output; does nothing if the reader has closed it."""
     try:
         sys.stdout.buffer.write(encode(message))
         sys.stdout.buffer.flush()

@@ -15,7 +15,8 @@ from orchestrator.lab.lab import Lab
 FILE = "cpu.csv"  # in raw/
 HEADER = "t_ns,node,group_ns,processes_ns\n"
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-TIMES = slice(11, 15)  # utime, stime, cutime, cstime of /proc/PID/stat (proc(5)), counted from the state
+# The fields utime, stime, cutime and cstime of /proc/PID/stat (proc(5)), counted from the field `state`.
+TIMES = slice(11, 15)
 V2 = "usage_usec"
 
 
@@ -31,21 +32,21 @@ def write(lab: Lab) -> None:
 
 
 def _lines(lab: Lab) -> Iterator[str]:
-    """Yields lines for nodes with software, which have their own control groups from the start; none in
-    multi-host labs.
+    """Yields lines for nodes with software, since these have their own control groups from the start; yields
+    none in multi-host labs.
     """
     for node in lab.nodes.values() if not lab.plan.hosts else ():
         for file in lab.driver.counters(node)["cpu"] if node.software else ():
             processes_ns = of_processes(
                 f"{file.rpartition('/')[0]}/cgroup.procs"
-            )  # the group is read first, so it can only be less
+            )  # the group is read first, so its value can only be smaller
             if processes_ns is not None and (group_ns := of_group(file)) is not None:
                 yield f"{lab.loop.clock.now_ns()},{node.name},{group_ns},{processes_ns}\n"
 
 
 def of_processes(members: Path | str, proc: Path | str = "/proc") -> int | None:
     """Returns the user and system time (ns) of a group's processes and of their ended children, in whole
-    ticks rounded down; a process that has just ended adds nothing. None if the group cannot be read.
+    ticks, rounded down. A process that has just ended adds nothing. None if the group cannot be read.
     """
     try:
         pids = text_of(members).split()

@@ -49,7 +49,7 @@ class Prover:
         allowed time or number of attempts is used; returns the judgements and the tolerances. Half-duplex
         links are also judged with both directions at once.
 
-        once: sends only the first trains, so that a lab that serves does not wait longer.
+        once: sends only the first trains, so that a lab that serves clients does not wait longer.
         """
         beside = self._measures(links)
         with noise_floor.wire(self.driver, self.netns) if beside else nullcontext():
@@ -65,8 +65,8 @@ class Prover:
         self, links: Sequence[Link], tolerances: Tolerances, beside: bool, looks: int
     ) -> list[Proven]:
         """Sends spaced frames and trains through all directions, then further frames and longer trains
-        through undecided ones; returns the judgements. A jitter or delay that lacks time is judged with the
-        rough tolerance.
+        through undecided ones; returns the judgements. A jitter or delay is judged with the rough tolerance
+        if the time does not suffice for the fine one.
         """
         first = spaced_probes(links, self.requested.longest_ns)
         if self.virtual:
@@ -137,8 +137,8 @@ class Prover:
         return not self.virtual and self.driver.name != "fake" and noise_floor.wanted(links)
 
     def _spaced(self, probes: list[Probe], beside: bool) -> tuple[list[Probed], Noise | None]:
-        """Sends the probes, with the reference wire's if `beside`; returns the answers and the machine's
-        added delay, None if it is not measured.
+        """Sends the probes, together with the reference wire's if `beside`. Returns the answers and the
+        machine's added delay; None if that is not measured.
         """
         if len(parts := in_calls(probes)) > 1:
             several = [self._spaced(part, beside) for part in parts]

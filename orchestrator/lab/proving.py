@@ -24,7 +24,8 @@ from orchestrator.lab.probes import (
 
 LOOKS = 4  # largest number of judgements in one proof: after the first trains, and after up to three more
 AT_MOST_NS, AT_MOST_VIRTUAL_NS = 60 * SECOND, 1200 * SECOND
-FRAMES_PER_S = 4000  # probe frames of all directions together: half of what the slowest lab kernel forwards
+# Probe frames of all directions together; half of the number that the slowest lab kernel forwards.
+FRAMES_PER_S = 4000
 # In virtual time, frames that cannot queue are sent together, because a system call costs more time than a
 # frame.
 TOGETHER, DENSE_NS = 64, MILLISECOND // 5
@@ -50,8 +51,8 @@ def further(
     first: Sequence[Probe], judged: Sequence[Proven], left_ns: int, links: Sequence[Link], *, dense: bool
 ) -> list[Probe]:
     """Returns probes with the frames that undecided quantities need, if all frames of a quantity fit into the
-    remaining time; those that need the shortest time first. Empty if none fits. Rates have trains of their
-    own (train.py).
+    remaining time; quantities that need the shortest time come first. Empty if none fits. Rates have trains
+    of their own (train.py).
 
     In real time the frame rate of all directions together is limited, too. dense: in virtual time, without
     that limit and with frames closer together.
@@ -61,7 +62,7 @@ def further(
     if dense:
         probe_of = {way: _denser(p, requested[way]) for way, p in probe_of.items()}
     frames: dict[Way, int] = {}
-    timed: dict[Way, int] = {}  # those of the ways whose delays are requested, each with a time in ns
+    timed: dict[Way, int] = {}  # the ways whose delays are requested, each with a time in ns
     spaced = [line for line in judged if line.quantity != RATE]
     for line in sorted(spaced, key=lambda j: more(j) * _interval(probe_of, j)):
         way = line.link, line.direction
@@ -83,8 +84,8 @@ def further(
 
 
 def brief(first: Sequence[Probe], links: Sequence[Link]) -> list[Probe]:
-    """Returns the first probes for virtual time: frames are closer together and in batches where they cannot
-    queue, and at most 100 pass impairments without a random part, slots or a queue.
+    """Returns the first probes for virtual time. Frames are closer together, and in batches if they cannot
+    queue. At most 100 frames pass an impairment without a random part, slots or a queue.
     """
     requested = {(link, name): d.impairment for link, name, d in directions(links)}
     found = []
@@ -96,8 +97,8 @@ def brief(first: Sequence[Probe], links: Sequence[Link]) -> list[Probe]:
 
 
 def at_once(trains: Sequence[Probe]) -> list[Probe]:
-    """Returns trains whose frames are sent in batches of up to 64, for virtual time. There a system call
-    takes time and a frame takes none: with one frame per call, at most 2.4 Gbit/s could be sent.
+    """Returns trains whose frames are sent in batches of up to 64, for virtual time. In virtual time a system
+    call takes time and a frame takes none, so with one frame per call at most 2.4 Gbit/s could be sent.
     """
     return [{**p, "batch": max(1, min(TOGETHER, CALLS_NS // max(1, p["interval_ns"])))} for p in trains]
 
@@ -116,9 +117,9 @@ def _chance(requested: Impairment) -> bool:
 
 
 def _denser(probe: Probe, requested: Impairment) -> Probe:
-    """Returns the probe with frames closer together and in batches of 64; unchanged if the direction has a
-    rate, order, slots or a queue (frames would then wait for each other), or too small a limit, or if the
-    frames are already closer.
+    """Returns the probe with frames closer together and in batches of 64; Returns the probe unchanged if the
+    direction has a rate, order, slots or a queue (frames would then wait for each other), if its limit is too
+    small, or if the frames are already closer.
     """
     if (
         requested.rate_bps
@@ -147,8 +148,8 @@ def _parted(probe: Probe, timed: int) -> Iterator[Probe]:
 
 
 def _longer(probe_of: Mapping[Way, Probe], frames: Mapping[Way, int], *, dense: bool) -> Iterator[Probe]:
-    """Yields the probes with new numbers of frames, all from the start; with longer intervals if together
-    they exceed 4,000 frames/s, unless `dense`.
+    """Yields the probes with new numbers of frames; all begin at once. If together they exceed 4,000
+    frames/s, they get longer intervals, unless `dense`.
     """
     span = max((count * probe_of[way]["interval_ns"] for way, count in frames.items()), default=0)
     total = sum(frames.values())
@@ -162,12 +163,12 @@ def _longer(probe_of: Mapping[Way, Probe], frames: Mapping[Way, int], *, dense: 
 def told(
     lines: Sequence[Proven], first: Sequence[Probe], spent_ns: int, most: int, *, dense: bool
 ) -> list[Proven]:
-    """Adds to the reason of undecided judgements what would decide them: a longer proof, with its duration,
-    or, if the allowed time (`most`, ns) was enough for that, another proof. Returns other judgements, those
-    without a known number of frames, and rates unchanged.
+    """Adds to the reason of undecided judgements how they can be decided: by a longer proof, with its
+    duration, or, if the allowed time (`most`, ns) was enough for that, by another proof. Returns unchanged
+    all other judgements, those without a known number of frames, and rates.
 
-    spent_ns: the time that the proof took. In real time the frame rate of all directions together is
-    limited, so that those that need the shortest time come first.
+    spent_ns: the time that the proof took. In real time the frame rate of all directions together is limited,
+    so the quantities that need the shortest time come first.
     """
     probe_of = {(p["link"], p["direction"]): p for p in first}
     frames: dict[Way, int] = {}
@@ -209,8 +210,8 @@ def in_time(
 
 def more(line: Proven) -> int:
     """Returns the frames that one direction gets next; 0 for a decided quantity, or if no number of frames
-    would decide it. A quantity with too few frames for a spread gets those first, which then tell how many it
-    needs.
+    would decide it. A quantity with too few frames for a spread gets that many first; they then show how many
+    it needs.
     """
     if line.quantity in SPREAD and line.measured is None and line.needs is not None:
         line = replace(line, needs=min(line.needs, ENOUGH))
@@ -218,7 +219,7 @@ def more(line: Proven) -> int:
 
 
 def _missing(line: Proven) -> int:
-    """Returns the frames that one direction still needs; 0 as in `more`."""
+    """Returns the frames that one direction still needs; 0 in the same cases as `more`."""
     if line.verdict != "cannot tell" or line.needs is None:
         return 0
     return max(0, math.ceil((line.needs - line.n) / line.directions))

@@ -20,11 +20,11 @@ from orchestrator.lab.train import Untold, measured, needed_frames
 from orchestrator.plan.slots import lone_ns
 
 NEAR = 0.1  # largest Kolmogorov-Smirnov distance at which the delays count as having the table's distribution
-# netem's uniform jitter spans mean +- jitter: its quartiles are one jitter apart; of a normal one 1.349.
-# Quartiles: a machine that wakes up late now and then is no fault of the link (and warned of elsewhere).
-# Second: the error of their distance (intervals.quartile_range), for these two laws.
+# The quartiles of netem's uniform jitter (mean +- jitter) are one jitter apart, of a normal one 1.349. They
+# are used since rare late wake-ups of the machine hardly change them. Second: the error of their distance
+# (intervals.quartile_range), for these two laws.
 QUARTILES_TO_JITTER = {"uniform": (1.0, 1.0), "normal": (1 / 1.349, 1.166)}
-# If the machine adds no delay, the standard deviation needs only a fifth to a third of the frames.
+# If the machine adds no delay, the standard deviation needs a fifth to a third of the quartiles' frames.
 DEVIATION_TO_JITTER = {"uniform": math.sqrt(3), "normal": 1.0}
 TAIL = 4  # a normal distribution reaches this many jitters below the mean; a delay below 0 is cut off
 
@@ -43,14 +43,14 @@ class Within:
 
     def through(self, direction: Direction) -> Within:
         """Returns the values that apply to a direction: these, or the widest tolerances without the machine's
-        added delay if a bridge VM carries the direction's netem, where that delay is not measured.
+        added delay if a bridge VM carries the direction's netem, since that delay is not measured there.
         """
         return self if direction.enter is None else Within(WIDEST, None, self.tables)
 
 
 @dataclass(frozen=True, slots=True)
 class Quantities:
-    """Judges the quantities of one direction from the frames that were seen.
+    """Judges the quantities of one direction from the results of its frames.
 
     z: number of standard errors to each side of an interval.
     """
@@ -63,8 +63,8 @@ class Quantities:
     within: Within
 
     def all(self) -> Iterator[Proven]:
-        """Yields a judgement of reach and of each requested quantity except the rate; only of loss if all
-        frames are to be lost.
+        """Yields a judgement of reach and of each requested quantity except the rate; if all frames must be
+        lost, only a judgement of loss.
         """
         i = self.requested
         if expected.requested_loss(i) == 1:
@@ -120,8 +120,8 @@ class Quantities:
         return self._share("loss", requested, expected.lost(i), hits, seen.sent, memory)
 
     def _reach(self) -> Proven:
-        """Judges whether frames arrive: all must if neither loss nor corruption is requested, else at least
-        one.
+        """Judges whether frames arrive: all frames must arrive if neither loss nor corruption is requested,
+        else at least one.
         """
         sent, received = self.seen.sent, self.seen.received
         if expected.requested_loss(self.requested) or self.requested.corrupt:
@@ -138,14 +138,14 @@ class Quantities:
         return self._line("reach", 1.0, share, None, "share", sent, found, reason)
 
     def _delays(self) -> list[float]:
-        """Returns the delays of frames; if reordering is requested, only of those longer than a quarter of
-        the delay, which did not skip the queue, unless the jitter hides those.
+        """Returns the delays of frames. If reordering is requested, returns only delays above a quarter of
+        the requested delay, whose frames did not skip the queue, unless the jitter hides which frames did.
         """
         least = self.requested.delay_ns / 4 if self.requested.reorder and not self._mixed() else -1
         return [float(d) for d in self.seen.delays_ns if d > least]
 
     def _mixed(self) -> bool:
-        """Returns whether the jitter hides which frames skipped the queue: it reaches down to their delay."""
+        """Returns whether the jitter reaches down to the delay of frames that skipped the queue."""
         i = self.requested
         return bool(i.reorder) and 3 * i.jitter_ns > i.delay_ns / 2
 
@@ -156,7 +156,7 @@ class Quantities:
         values = self._delays()
         requested = self.requested.delay_ns
         sending = queueing.sending_ns(self.requested, spaced_size(self.requested))
-        # A frame that skips the queue arrives without the delay (netem_enqueue). Where the jitter hides which
+        # A frame that skips the queue arrives without the delay (netem_enqueue). If the jitter hides which
         # frames did so, they count in the mean with a delay of 0.
         kept = 1 - expected.reordered(self.requested) if self._mixed() else 1.0
         whole = kept * expected.mean_ns(self.requested) + sending
@@ -196,7 +196,7 @@ class Quantities:
         return self._within("delay", i.delay_ns, makes, found, "ns", len(values), tolerance, added)
 
     def _jitter(self) -> Proven:
-        """Judges the jitter by the spread of the delays; "cannot tell" with too few frames."""
+        """Judges the jitter by the spread of the delays; the verdict is "cannot tell" with too few frames."""
         values = self._delays()
         if len(values) < ENOUGH:
             needs = self._for_spread(self.within.tolerances.jitter.of(self.requested.jitter_ns))
@@ -212,9 +212,9 @@ class Quantities:
         )
 
     def _spread(self, values: Sequence[float]) -> tuple[float, tuple[float, float, float]]:
-        """Returns a factor that converts the delays' spread to a jitter, and the spread with its interval:
-        the standard deviation where the machine adds nothing, else the interquartile range if the
-        distribution has a known one.
+        """Returns a factor that converts the delays' spread to a jitter, and the spread with its interval.
+        The spread is the standard deviation if the machine adds no delay; else it is the interquartile range,
+        if the distribution has a known one.
         """
         i = self.requested
         whole = i.distribution == "uniform" or TAIL * i.jitter_ns <= i.delay_ns
@@ -284,8 +284,8 @@ class Quantities:
     def _share(
         self, quantity: str, requested: float, share: float, hits: float, n: int, correlation: float
     ) -> Proven:
-        """Judges a share: `hits` of `n` frames, with the correlation of successive frames; "cannot tell" with
-        too few frames.
+        """Judges a share: `hits` of `n` frames, with the correlation of successive frames; the verdict is
+        "cannot tell" with too few frames.
         """
         tolerance = of_share(share)
         needs = math.ceil(self.z**2 * share * (1 - share) / (ROOM * tolerance) ** 2) if tolerance else ENOUGH
@@ -299,8 +299,8 @@ class Quantities:
         )
 
     def _reorder(self) -> Proven:
-        """Judges the share of frames that skipped the queue, with less than half of the delay; "cannot tell"
-        if the jitter is too large to distinguish them.
+        """Judges the share of frames that skipped the queue, which arrive with less than half of the delay;
+        the verdict is "cannot tell" if the jitter is too large to distinguish them.
         """
         delays = self.seen.delays_ns
         if self._mixed():
@@ -341,8 +341,8 @@ class Quantities:
         return replace(line, needs=needs) if line.verdict == "cannot tell" else line
 
     def _hidden(self, quantity: str) -> Proven:
-        """Returns a judgement `cannot tell`: the delays include frames that skipped the queue, or the earlier
-        of two copies, and the jitter hides which these are.
+        """Returns a judgement `cannot tell`. Its reason is that the delays include frames that skipped the
+        queue, or the earlier of two copies, and that the jitter hides which frames these are.
         """
         which = "skipped the queue" if self._mixed() else "overtook their copies"
         why = f"frames that {which} are among the delays, and the jitter hides which"
@@ -362,10 +362,10 @@ class Quantities:
     ) -> Proven:  # fmt: skip
         """Judges an interval (measured, low, high) against the expected value and the tolerance.
 
-        machine: the machine's addition to the quantity; if that exceeds the tolerance, the result never
-        holds, and fails only beyond their sum. late_ns: the machine's lateness for the frames of a train,
-        named in the reason if the rate is undecided. In both cases no further spaced frames are requested;
-        `needs` is their least number else.
+        machine: the machine's addition to the quantity. If that exceeds the tolerance, the result never
+        holds, and fails only beyond the sum of both. late_ns: the machine's lateness for the frames of a
+        train; the reason names it if the rate is undecided. In both cases no further spaced frames are
+        requested; otherwise `needs` is their least number.
         """
         measured, low, high = found
         added = machine or 0.0

@@ -1,5 +1,5 @@
-"""Reads queues back and compares them with the expected ones: all at the end of a run, and some before an
-event changes them.
+"""Reads queues back and compares them with the expected ones: all of them at the end of a run, and some
+before an event changes them.
 
 A program of a node may be root there and call tc, which the proof before the run cannot show. Devices of
 links are compared with the impairments that apply now. Other devices of a light node must have one of the
@@ -29,7 +29,7 @@ from orchestrator.queueing import QUEUE_KINDS
 
 SIOCGIFNAME = 0x8910  # linux/sockios.h
 _TC = re.compile(r"\btc\b")
-MOVES = "least_bps"  # key in the plan of a program that changes the rates of its link's classes
+MOVES = "least_bps"  # key in the spec of a program that changes the rates of its link's classes
 # Queues that the kernel itself gives to devices (tun has pfifo_fast), and hooks, which hold no packets. Kinds
 # of queue with `by_itself` are added.
 DEFAULTS = ("noqueue", "pfifo_fast", "mq", "clsact", "ingress")
@@ -96,8 +96,8 @@ def look(lab: Lab, part: Part = WHOLE) -> Queues:
 
 
 def changed(lab: Lab, part: Part = WHOLE) -> list[readback.Difference]:
-    """Returns the differences between the part's queues and the expected ones. Nodes on which the timeline
-    runs tc are left out, and so are directions with a trace or with classes that a program changes.
+    """Returns the differences between the part's queues and the expected ones. Left out are nodes on which
+    the timeline runs tc, and directions with a trace or with classes that a program changes.
     """
     meant, defaults = _meant(lab), {*DEFAULTS, *_by_itself(), _default()}
     found = [
@@ -112,8 +112,8 @@ def changed(lab: Lab, part: Part = WHOLE) -> list[readback.Difference]:
 def _links(
     lab: Lab, meant: set[str], names: Container[str]
 ) -> Iterator[tuple[tuple[str, str], readback.Difference]]:
-    """Yields the differences of links' devices from the present impairments; without directions with a trace,
-    which replay.py reads back, and without devices that are gone.
+    """Yields the differences of links' devices from the present impairments. Leaves out directions with a
+    trace, which replay.py reads back, and devices that do not exist any more.
     """
     entries: dict[str, list[dict[str, Any]]] = {}
     for name, way, d in directions([link for link in lab.links.values() if link.name in names]):
@@ -148,15 +148,15 @@ def _default() -> str:
 
 
 def _meant(lab: Lab) -> set[str]:
-    """Returns the namespaces of nodes on which a `run` event of the topology's timeline names tc."""
+    """Returns the namespaces of nodes on which the topology's timeline runs tc in a `run` event."""
     runs = (event for event in lab.plan.events if event.action == "run")
     names = {name for event in runs if _TC.search(" ".join(event.args["argv"])) for name in event.targets}
     return {node.netns for node in lab.nodes.values() if node.name in names}
 
 
 def _moved(lab: Lab) -> set[tuple[str, str]]:
-    """Returns the directions whose classes a program changes as its function, such as one that grants
-    reservations.
+    """Returns the directions whose classes a program changes as part of its function, such as a program that
+    grants reservations.
     """
     shares = [
         (node.netns, software.spec.get("link"))
@@ -188,7 +188,7 @@ def _queues() -> dict[str, tuple[Queue, ...]]:
             options = b"" if kind in counting else about.get(TCA_OPTIONS, b"")
             try:
                 device = _name(kernel, index)
-            except OSError:  # a program of the node removed the device meanwhile
+            except OSError:  # a program of the node has removed the device meanwhile
                 continue
             found.setdefault(device, []).append((kind, handle, parent, options))
     return {device: tuple(sorted(queues)) for device, queues in found.items()}

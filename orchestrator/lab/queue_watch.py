@@ -1,5 +1,5 @@
-"""Detects changes of queues inside nodes during a scenario, by the kernel's announcements; a change by tc
-that is reverted leaves no other trace.
+"""Detects changes of queues inside nodes during a scenario, from the kernel's announcements; a change by tc
+that is undone later leaves no other trace.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class Difference:
 
 
 def insist(differences: Sequence[Difference]) -> None:
-    """Raises LabError with the first ten differences and the number of the others, since a setting that did
-    not apply fails the experiment; does nothing without any.
+    """Raises LabError with the first ten differences and the number of the others, since an experiment with a
+    setting that did not apply has failed; does nothing if there are no differences.
     """
     if differences:
         shown = "; ".join(str(d) for d in differences[:10])
@@ -38,8 +38,9 @@ def insist(differences: Sequence[Difference]) -> None:
 
 
 def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
-    """Compares bridges and ports of the core namespace with `ip -j -d link`: present, up, MTU, and a port's
-    bridge. In a multi-host lab, a bridge is compared on each host that has it.
+    """Compares bridges and ports of the core namespace with `ip -j -d link`. They must be present and up,
+    with the planned MTU and, for a port, the planned bridge. In a multi-host lab, a bridge is compared on
+    each host that has it.
     """
     entries = list(entries)
     by_name = {e["ifname"]: e for e in entries}
@@ -62,8 +63,8 @@ def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
 
 
 def tunnels(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
-    """Compares the tunnels' devices on each of their hosts with `ip` entries that name their host: present,
-    up, MTU, bridge.
+    """Compares the tunnels' devices on each of their hosts with `ip` entries that name their host. They must
+    be present and up, with the planned MTU and bridge.
     """
     by_name = {(e.get("host"), e["ifname"]): e for e in entries}
     return [
@@ -102,8 +103,8 @@ def not_forwarding(
     forward frames yet.
 
     trees: bridges with a spanning tree, whose ports may also be blocked permanently. A port that is up
-    forwards only when the kernel has processed its carrier, a moment later: a packet sent before is lost, and
-    a TCP connection then starts a second late.
+    forwards only when the kernel has processed its carrier, a moment later. A packet that is sent earlier is
+    lost, and a TCP connection then starts a second late.
     """
     found = []
     for entry in entries:

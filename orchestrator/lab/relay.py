@@ -62,6 +62,6 @@ class Relay:
         self._lab.driver.submit(wanted, lambda message: peer.send({**message, "id": number}))
 
     def hang_up(self, peer: Peer) -> None:
-        """Sends SIGHUP to the running commands of a disconnected client, and removes their records."""
+        """Sends SIGHUP to the running commands of a disconnected client, and drops their records."""
         for key in [k for k in self._running if k[0] == id(peer)]:
             self._lab.driver.submit(Signal(self._running.pop(key), "SIGHUP"), lambda _: None)

@@ -25,7 +25,7 @@ HEADER = "t_ns,planned_ns,link,direction,rate_bps,delay_ns,loss\n"
 
 @dataclass(slots=True)
 class _Player:
-    """Plays the trace of one direction, or of both of a half-duplex link.
+    """Plays the trace of one direction, or of both directions of a half-duplex link.
 
     ways: the directions whose impairment it sets.
     """
@@ -44,8 +44,8 @@ class Replay:
     """Plays the plan's traces from `t0_ns` on (lab's clock) until `end`; does nothing if the plan has no
     trace.
 
-    raw/impairments.csv gets a line for each change: when it was made, when it was due, and the values from
-    then on (a rate of 0 in an outage; empty if the direction has no rate).
+    raw/impairments.csv gets a line for each change: the time when it was made, the time when it was due, and
+    the values from then on. The rate is 0 in an outage, and empty if the direction has no rate.
     """
 
     def __init__(self, lab: Lab, t0_ns: int) -> None:
@@ -67,7 +67,7 @@ class Replay:
                 "trace-late",
                 f"traces: {self._late} of {self._changes} changes came more than {most} late, "
                 f"{self._skipped} were left out since the next one was due",
-                "the links were not as their traces ask: repeat the run when the machine is idle, use "
+                "the links did not follow their traces: repeat the run when the machine is idle, use "
                 "`--time virtual`, a trace with fewer changes, or `run: {trace_late: 50 ms}`",
             ))  # fmt: skip
 
@@ -135,8 +135,8 @@ class Replay:
             self._lab.loop.at(next_ns, self._turn)
 
     def _play(self, n: int, now: int) -> str | None:
-        """Applies the last due state of a direction and counts skipped and late ones; returns its line of
-        raw/impairments.csv, None for a removed link or a repeated state.
+        """Applies the last due state of a direction and counts skipped and late states; returns its line of
+        raw/impairments.csv, None for a removed link or an unchanged state.
         """
         player = self._players[n]
         moment = player.next
@@ -148,7 +148,7 @@ class Replay:
         if player.next is not None:
             heapq.heappush(self._due, (player.next.at_ns, n))
         if player.link not in self._lab.links:
-            return None  # the link's node was removed
+            return None  # the link's node has been removed
         # the longest frame may have grown with an MTU
         longest = self._lab.impairments[player.link, player.ways[0]].frame_bytes
         base = dataclasses.replace(player.at.impairment, frame_bytes=longest)

@@ -87,7 +87,7 @@ def _links(lab: Lab) -> dict[str, Any]:
 
 def software(lab: Lab, request: Message) -> dict[str, Any]:
     """Starts, stops, restarts, kills, freezes or thaws the requested software of nodes and records the
-    change; raises LabError if there is none, or if an action fails.
+    change; raises LabError if there is no such software, or if an action fails.
     """
     action = _one_of(request, "action", ("start", "stop", "restart", "kill", "freeze", "thaw"))
     nodes = _names(request)
@@ -177,7 +177,7 @@ def remove(lab: Lab, request: Message) -> dict[str, Any]:
 
 
 def capture(lab: Lab, request: Message) -> dict[str, Any]:
-    """Starts or stops a live capture, by orchestrator.lab.live_captures."""
+    """Starts or stops a live capture, with orchestrator.lab.live_captures."""
     from orchestrator.lab import live_captures  # imported here, because most labs have no live captures
 
     return live_captures.capture(lab, request)
@@ -197,8 +197,8 @@ def _capture(one: Running) -> dict[str, Any]:
 
 
 def snapshot(lab: Lab, request: Message) -> dict[str, Any]:
-    """Saves the state of virtual machines under `name`, or restores it (operation `revert`), and records it.
-    Raises LabError for an invalid name or a driver without snapshots.
+    """Saves the state of virtual machines under `name`, or restores it (operation `revert`), and records
+    that. Raises LabError for an invalid name or a driver without snapshots.
     """
     op, name, names = str(request["op"]), request.get("name"), _names(request)
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]{0,31}", name):

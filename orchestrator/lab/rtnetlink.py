@@ -14,7 +14,7 @@ RTM_GETLINK, RTM_NEWQDISC, RTM_GETQDISC = 18, 36, 38
 REQUEST, ACK, DUMP = 0x1, 0x4, 0x300  # NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 HEADER = 16  # bytes of struct nlmsghdr
-TCMSG = 20  # bytes of struct tcmsg, which begins the messages on queues
+TCMSG = 20  # bytes of struct tcmsg, with which the messages about queues begin
 TCA_KIND, TCA_OPTIONS = 1, 2
 IFLA_IFNAME, IFLA_OPERSTATE, IFLA_IFALIAS, IFLA_EXT_MASK = 3, 16, 20, 29
 SKIP_STATISTICS = 0x8  # RTEXT_FILTER_SKIP_STATS
@@ -39,7 +39,7 @@ def attributes(data: bytes) -> dict[int, bytes]:
 
 def qdiscs(kernel: socket.socket) -> Iterator[bytes]:
     """Requests all qdiscs in the socket's namespace; returns an iterator over `struct tcmsg` and attributes
-    of each, with the errors of `answers`.
+    of each, which raises the errors of `answers`.
     """
     kernel.send(struct.pack("=IHHII", HEADER + TCMSG, RTM_GETQDISC, REQUEST | DUMP, 1, 0) + bytes(TCMSG))
     return answers(kernel)

@@ -11,7 +11,7 @@ from orchestrator.lab.lab import Lab
 from orchestrator.lab.operations import Sample, SampledLink, SampledNode
 from orchestrator.lab.probes import BOTH, directions
 
-NEVER_NS = 10**9 * SECOND  # interval (31 years) that makes a sampler take no more samples
+NEVER_NS = 10**9 * SECOND  # interval (31 years) with which a sampler takes no more samples
 
 
 def start(lab: Lab) -> None:
@@ -21,8 +21,8 @@ def start(lab: Lab) -> None:
 
 
 def look(lab: Lab) -> bool:
-    """Starts samples for a client if the lab serves and none are taken; returns whether samples are taken
-    now.
+    """Starts samples for a client if the lab serves clients and takes no samples yet; returns whether samples
+    are taken now.
     """
     if lab.serving and not lab.sampling and not lab.watched:
         lab.watched = True
@@ -77,8 +77,8 @@ def _links(lab: Lab) -> list[SampledLink]:
 
 
 def _devices(lab: Lab) -> Iterator[tuple[str, str, Direction, str]]:
-    """Yields link, direction and device of each sampled device: each direction's own, and for half duplex
-    also the shared one; for a medium only the shared one.
+    """Yields link, direction and device of each sampled device. A direction has its own device, and a
+    half-duplex link also has a shared one; a medium has only the shared one.
     """
     for name, side, d in directions(list(lab.links.values())):
         if lab.link(name).kind != "medium":

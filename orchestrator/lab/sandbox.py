@@ -20,7 +20,7 @@ from orchestrator.lab.operations import Mounts, Sandbox
 
 # largest size of one node's files: its directory, /tmp, /run, /var/tmp and /dev/shm together
 DISK_BYTES = 512 << 20
-DISK_SHARE = 4  # these files are in memory, of which they take at most this fraction: a quarter
+DISK_SHARE = 4  # the files are in memory, and take at most this fraction of it: a quarter
 # of one node: largest memory of the rings of packet sockets, which no control group counts
 RING_BYTES = 64 << 20
 LEAST_RING_BYTES = 4 << 20  # tcpdump needs 2 MiB
@@ -35,7 +35,7 @@ _PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Default limits of one node, and the limits of all nodes of a lab together."""
+    """The default limits of one node, and the limits for all nodes of a lab together."""
 
     memory_bytes: int
     disk_bytes: int
@@ -169,8 +169,9 @@ class NodeLimits:
         return found
 
     def _memory_rule(self, node: Node) -> tuple[int, str]:
-        """Returns the memory limit that was reached (bytes) and a text: that of all nodes together if control
-        groups of version 2 report that the node's own was not reached, else the node's.
+        """Returns the memory limit that was reached (bytes) and a text. The limit is the node's, unless
+        control groups of version 2 report that the node's own limit was not reached; then it is that of all
+        nodes together.
         """
         two = self._groups.layout.version == 2
         if two and not self._count("memory", node, "oom"):
@@ -199,5 +200,5 @@ class NodeLimits:
         try:
             lines = text_of(f"{root}/{node.cgroup}/{name}").splitlines() if root else []
         except OSError:
-            return 0  # the node is gone
+            return 0  # the node does not exist any more
         return next((int(words[1]) for words in map(str.split, lines) if words[0] == key), 0)

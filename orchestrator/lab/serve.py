@@ -49,8 +49,8 @@ class Client:
 class Server:
     """Serves all clients of a lab.
 
-    Requests wait in a queue, so that a slow one is not interrupted by the next. `status`, commands on nodes
-    and their input do not wait, unless the same client has a request before them.
+    Requests wait in a queue, so that a slow request is not interrupted by the next. `status`, commands on
+    nodes and their input do not wait, unless the same client has a request before them.
     """
 
     def __init__(self, lab: Lab) -> None:
@@ -123,7 +123,8 @@ class Server:
     def _take(self, client: Client, message: Message) -> None:
         op = message.get("op")
         waits = client is self._served or any(client is before for before, _ in self._queue)
-        # Such a request must not wait behind another client's slow one, nor overtake one of its own client.
+        # Such a request must not wait behind another client's slow request, and must not overtake a request
+        # of its own client.
         if op in PASSING and not waits:
             self._answer(client, message)
         else:

@@ -44,7 +44,7 @@ LEAD_NS = 200 * MILLISECOND  # time from `go` to t0, in which the request reache
 COUNTS = operations.Counts()
 GRID_NS = 10 * SECOND
 DRAIN_EVERY_NS = 100 * MILLISECOND
-# Messages that nobody acknowledges count as settled when they are sent, and may still be on the links.
+# Messages without acknowledgement count as settled when they are sent, and may still be on the links.
 QUIET_NS = 500 * MILLISECOND
 # assumed number of link directions on a path; a larger number only makes the drain longer
 LINKS_ON_A_PATH = 4
@@ -111,8 +111,8 @@ class Session:
         return self._ever_connected >= self._expected
 
     def collect(self) -> None:
-        """Stops the load and the captures and gathers counts and evidence; most steps that fail give a
-        warning and the others continue. If the load has not begun, its steps are left out.
+        """Stops the load and the captures, and collects counts and evidence. Most steps that fail give a
+        warning, and the others continue. If the load has not begun, its steps are left out.
         """
         lab = self._lab
         self._ticks.cancelled = True
@@ -223,7 +223,7 @@ class Session:
 
     def _drain(self) -> None:
         """Carries out the remaining events, then waits until nothing is pending and no message has arrived
-        for a while, at most for the plan's drain time.
+        for a while. Waits at most for the plan's drain time.
         """
         lab = self._lab
         begin = lab.loop.clock.now_ns()
@@ -243,8 +243,8 @@ class Session:
 
     def _longest_delay_ns(self) -> int:
         """Returns the sum (ns) of the four longest delays of directions, with jitter, slots and slow
-        transmission. A message in flight is not older, except in queues, and every queue sends a frame within
-        that time.
+        transmission. A message that is in flight for longer waits in a queue, and every queue sends a frame
+        within that time.
         """
         delays = sorted(
             i.delay_ns + 4 * i.jitter_ns + (i.slot.max_ns if i.slot is not None else 0) + _frame_ns(i)
@@ -283,7 +283,7 @@ class Session:
 
     def _check_end_states(self) -> None:
         """Warns of programs whose state at the end of the hold differs from the topology's `at_end`. Leaves
-        out programs whose exit is expected, and those of nodes that failed or do not answer.
+        out programs whose exit is expected, and programs of nodes that failed or do not answer.
         """
         lab = self._lab
         states = lab.driver.call(operations.Software())["nodes"]
@@ -293,7 +293,7 @@ class Session:
             known = states.get(node, {}).get(software.name)
             gone = known is None or known["state"] == "unknown"
             if gone and lab.node_states.get(node, "").startswith(("failed", "silent", "paused")):
-                continue  # a node that is gone or does not answer has a warning
+                continue  # another warning reports a node that does not exist or does not answer
             state, status = (known["state"], known["status"]) if known else ("absent", None)
             fine = ("starting", "ready") if software.process.expect == "running" else ("exited",)
             if state not in fine:
@@ -319,7 +319,7 @@ class Session:
 
     def _judge(self) -> None:
         """Warns of overload and disturbances that only the running lab detects: lateness, clock steps, drops
-        in queues where no loss is expected, missing sessions.
+        in queues although no loss is expected, missing sessions.
         """
         lab = self._lab
         raw = lab.run_dir / "raw"
@@ -332,11 +332,11 @@ class Session:
         }
         lossy |= {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse", BOTH)}
         found = []
-        if lab.time == "real":  # a modelled core is only busy with the system calls that are charged to it
+        if lab.time == "real":  # the modelled core of virtual time is busy only with system calls
             found += evidence.lateness(self._ticks.late_ns)
             found += [] if lab.loop.clock.jumps else self._wall.warnings()
         found += evidence.queue_drops(raw / "links.csv", lossy)
-        if self._trials:  # trials use all capacity and overflow queues; each records its own outcome
+        if self._trials:  # trials use all capacity and overflow queues; each trial records its own outcome
             found = [w for w in found if w.code != "queue-drops"]
         if self._t0_ns and lab.loop.interrupted is None:
             found += evidence.sessions(self._ever_connected, self._expected)
@@ -357,7 +357,9 @@ def _frame_ns(i: Impairment) -> int:
 
 
 def end_state(expected: str, state: str, status: int | None) -> str:
-    """Returns a text such as `still running expected at the end of the hold; it had failed (status 3)`."""
+    """Returns a text with expectation and state, such as `still running expected at the end of the hold; it
+    had failed (status 3)`.
+    """
     wanted = "still running" if expected == "running" else "ended"
     code = "" if status is None else f" (status {status})"
     ended = "exited" if state == "failed" and status == 0 else state
@@ -366,7 +368,7 @@ def end_state(expected: str, state: str, status: int | None) -> str:
 
 def start_software(lab: Lab) -> None:
     """Starts the programs of the set-up, role by role, so that a broker is ready before a client starts;
-    failures follow the topology's policy. Then reports the VM nodes that did not fail as ready.
+    failures follow the topology's policy. Then reports those VM nodes as ready that did not fail.
     """
     items = [(n, s) for n, s in lab.processes(lab.nodes) if s.process and s.process.start == "setup"]
     done = 0
@@ -384,7 +386,7 @@ def start_software(lab: Lab) -> None:
 
 
 def evidence_of_room(lab: Lab) -> None:
-    """Interrupts the lab if the run directory's disk has too little room."""
+    """Interrupts the lab if the disk of the run directory has too little free space."""
     try:
         evidence.room(lab.run_dir)
     except LabError as error:

@@ -19,8 +19,8 @@ def expected_ns(delay_ns: int, jitter_ns: int, table: Sequence[int], sending_ns:
 
 
 def distance(seen: Sequence[float], wanted: Sequence[float], tolerance_ns: float = 0.0) -> float:
-    """Returns the Kolmogorov-Smirnov distance (0 to 1) between `seen` and the distribution of `wanted`, which
-    must be sorted; differences of at most `tolerance_ns` do not count.
+    """Returns the Kolmogorov-Smirnov distance (0 to 1) between the distributions of `seen` and of `wanted`,
+    which must be sorted; differences of at most `tolerance_ns` do not count.
     """
     ordered, n, most = sorted(seen), len(seen), 0.0
     for rank, value in enumerate(ordered):

@@ -9,14 +9,14 @@ import os
 import socket
 from pathlib import Path
 
-WAIT = "--wait"  # the only argument of such a process; its standard input is the socket
+WAIT = "--wait"  # the only argument of a waiting process; its standard input is the socket
 LARGEST = 1 << 17  # bytes of the longest message; a socket holds more by default
 
 
 def take() -> list[str] | None:
-    """Waits for a message on standard input, a socket. Replaces the environment by its own, standard input by
-    /dev/null, and standard output and error by its files; returns its arguments. None if the other end closes
-    without a message.
+    """Waits for a message on standard input, a socket. The message replaces the environment, standard output
+    and standard error; standard input becomes /dev/null. Returns the message's arguments. None if the other
+    end closes without a message.
     """
     with socket.socket(fileno=os.dup(0)) as orders:
         message, files, _, _ = socket.recv_fds(orders, LARGEST, 2)

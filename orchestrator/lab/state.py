@@ -37,14 +37,16 @@ class Owned:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Returns the start time of a process in ticks (field 22 of /proc/PID/stat); None if it is gone or a
-    zombie.
+    """Returns the start time of a process in ticks (field 22 of /proc/PID/stat); None if it does not exist or
+    is a zombie.
     """
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    fields = text.rpartition(")")[2].split()  # the command's name may hold anything but ends at the last ")"
+    fields = text.rpartition(")")[
+        2
+    ].split()  # the command's name may hold any character and ends at the last ")"
     return None if fields[0] in "ZX" else int(fields[19])
 
 
@@ -69,8 +71,8 @@ def state_root() -> Path:
 
 
 def read_lab(state_dir: Path) -> dict[str, Any]:
-    """Returns the content of lab.json; an empty dict if it does not exist, a crash damaged it, or it holds no
-    object.
+    """Returns the content of lab.json; an empty dict if the file does not exist, was damaged by a crash, or
+    holds no object.
     """
     try:
         data = json.loads((state_dir / "lab.json").read_text())
@@ -102,8 +104,8 @@ def processes(state_dir: Path) -> list[Owned]:
 
 
 class State:
-    """A state directory that a running lab has claimed. Construction locks it, raises LabError if another lab
-    has the name, and records this process.
+    """A state directory that a running lab has claimed. The constructor locks it, raises LabError if another
+    lab has the name, and records this process.
     """
 
     def __init__(self, directory: Path, lab: str, kernel: str, run_dir: Path, time: str = "real") -> None:
@@ -115,8 +117,8 @@ class State:
         self.record("lab", os.getpid())
 
     def record(self, role: str, pid: int) -> Owned:
-        """Records a process in lab.json before it has effects, so that a teardown after a crash finds it;
-        raises LabError if it has ended.
+        """Records a process in lab.json before the process has effects, so that a teardown after a crash
+        finds it; raises LabError if it has ended.
         """
         process = owned(role, pid)
         self._processes.append(process)
@@ -154,7 +156,7 @@ class State:
         self._stays = why
 
     def leave(self, died: str) -> None:
-        """Keeps the directory, records in it why the lab ended, for later commands, and unlocks it."""
+        """Keeps the directory, writes into it for later commands why the lab ended, and unlocks it."""
         self._about["died"] = died
         self._write()
         os.close(self._lock)
@@ -185,9 +187,10 @@ def forget_root(root: Path) -> None:
 
 
 def replace(path: Path, text: str) -> None:
-    """Writes a whole file by renaming, so that a reader sees the old or the new content, never a part.
+    """Writes a whole file by renaming, so that a reader sees either the old or the new content, never a part
+    of it.
 
-    An OSError names the file, also that of a write.
+    An OSError names the file, even if the write failed.
     """
     part = path.with_name(path.name + ".part")
     try:
@@ -200,7 +203,7 @@ def replace(path: Path, text: str) -> None:
 
 def _lock(directory: Path, lab: str) -> int:
     """Makes and locks the lab's state directory; returns the lock's descriptor. Raises LabError if another
-    lab has the name, a process of a crashed lab lives, or the directory is not a lab's.
+    lab has the name, if a process of a crashed lab still exists, or if the directory is not a lab's.
     """
     path = directory / "lock"
     _own(directory.parent)
@@ -222,7 +225,7 @@ def _lock(directory: Path, lab: str) -> int:
             raise LabError(_taken(directory, lab)) from None
         if _same_file(descriptor, path):
             break
-        os.close(descriptor)  # the owner removed the directory between our open and our lock
+        os.close(descriptor)  # the owner removed the directory between open and lock
     if living := [p for p in processes(directory) if p.alive]:
         os.close(descriptor)
         raise LabError(

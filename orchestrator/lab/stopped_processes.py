@@ -1,4 +1,4 @@
-"""Finds processes of a lab that were stopped (SIGSTOP), whose peers wait for them without an error.
+"""Finds processes of a lab that were stopped (SIGSTOP); their peers wait for them without an error.
 
 The launcher reports the nodes' agents and its own helpers, since it is their parent. All other processes of
 the lab are found by reading their states. Each call of `look` reads few processes, so that it does not
@@ -92,7 +92,7 @@ class StoppedProcesses:
     def _list(self) -> None:
         """Finds the new processes, the youngest last, and removes those that have ended.
 
-        Does nothing if no process began since the last list; ended ones then fail when they are read.
+        Does nothing if no process began since the last list; reads of ended ones then fail.
         """
         youngest = self._last_pid()
         if youngest and youngest == self._youngest:

@@ -29,8 +29,8 @@ def planned_ns(plan: Plan, event: Event, t0_ns: int) -> int:
 
 
 class Timeline:
-    """The events that are still to come, in order. missed: label and lateness (ns) of the events that were
-    more than 100 ms late.
+    """The events that are still to be carried out, in order. missed: label and lateness (ns) of the events
+    that were more than 100 ms late.
     """
 
     def __init__(self, lab: Lab, t0_ns: int) -> None:
@@ -40,8 +40,8 @@ class Timeline:
         self.missed: list[dict[str, Any]] = []
 
     def run_until(self, end_ns: int) -> None:
-        """Carries out the events that are due before `end_ns`, then waits until then. For an event that
-        changes queues, reads the queues back 300 ms before it. Raises LabError if an event fails.
+        """Carries out the events that are due before `end_ns`, then waits until that time. Before an event
+        that changes queues, reads the queues back, 300 ms earlier. Raises LabError if an event fails.
         """
         while self._events and (due := planned_ns(self._lab.plan, self._events[0], self._t0_ns)) < end_ns:
             event = self._events.pop(0)
@@ -59,11 +59,11 @@ class Timeline:
 
     @property
     def sent_again_ns(self) -> int:
-        """The latest time (Unix ns) at which TCP still retransmits after a planned link outage; 0 without
-        one.
+        """The latest time (Unix ns) at which TCP still retransmits after a planned link outage; 0 without an
+        outage.
 
-        TCP doubles each wait (RFC 6298), so the last wait ends after an outage by at most the length of the
-        outage plus a second.
+        TCP doubles each wait (RFC 6298), so the last wait ends at most the length of the outage plus one
+        second after the outage.
         """
         found, down = 0, dict[str, int]()
         for event in sorted(self._lab.plan.events, key=lambda e: planned_ns(self._lab.plan, e, self._t0_ns)):
@@ -76,7 +76,9 @@ class Timeline:
         return found
 
     def _apply(self, event: Event, due_ns: int) -> None:
-        """Carries out an event and records it in raw/events.jsonl, also if it fails; then raises LabError."""
+        """Carries out an event and records it in raw/events.jsonl, even if it fails; raises LabError if it
+        failed.
+        """
         began = self._lab.loop.clock.now_ns()
         error: str | None = None
         try:
@@ -122,7 +124,7 @@ def perform(lab: Lab, event: Event) -> None:
 
 def _run(lab: Lab, node: str, event: Event) -> None:
     """Starts a command without waiting; its end is reported as a separate event `ran`, with a warning if it
-    failed, except by SIGKILL. Raises LabError if the node is unknown.
+    failed for any reason other than SIGKILL. Raises LabError if the node is unknown.
     """
     argv: list[str] = event.args["argv"]
     errors: list[bytes] = []
@@ -153,7 +155,7 @@ def _warn_of_failure(lab: Lab, node: str, label: str, end: str, last: str) -> No
 
 
 def record_live(lab: Lab, action: str, targets: list[str], args: dict[str, Any], by: Any = None) -> None:
-    """Records a client's change among the planned events, with a warning once a scenario has begun. by: the
+    """Records a client's change among the planned events, with a warning if a scenario has begun. by: the
     client's name, of which 80 characters are kept.
     """
     now = lab.loop.clock.now_ns()

@@ -1,8 +1,8 @@
 """Chooses the tolerances of a link proof: those of the topology, else those that the lab's kernel can meet.
 
-In virtual time a machine adds nothing to a delay; a host's kernel wakes up within 0.2 ms; a lab kernel in
-real time is one program of many, so its added delay is measured before the proof and sets the tolerance,
-within fixed bounds.
+In virtual time the machine adds nothing to a delay, and a host's kernel wakes up within 0.2 ms. A lab kernel
+in real time is one program among many, so its added delay is measured before the proof and determines the
+tolerance, within fixed bounds.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Tolerances:
     rough_jitter: Tolerance | None = None
 
     def rough(self) -> Tolerances:
-        """Returns the tolerances with the wider ones for jitter and for the mean of jittered delays, for a
-        proof with little time; unchanged where the topology sets them.
+        """Returns the tolerances with wider ones for jitter and for the mean of jittered delays, for a proof
+        with little time; tolerances that the topology sets stay.
         """
         of_jitter = ROUGH_OF_JITTER if self.of_jitter else 0.0
         return replace(self, jitter=self.rough_jitter or self.jitter, of_jitter=of_jitter)
@@ -65,7 +65,8 @@ HOST = Tolerances(
     of_jitter=OF_JITTER,
     rough_jitter=Tolerance(0.2 * MILLISECOND, ROUGH_OF_JITTER),
 )
-# Never wider; also used where no noise is measured, as through a virtual machine with netem.
+# The tolerances are never wider. These are also used if no noise is measured, as through a virtual machine
+# with netem.
 WIDEST = Tolerances(
     Tolerance(MILLISECOND, 0.05),
     Tolerance(0.5 * MILLISECOND, 0.15),
@@ -77,8 +78,8 @@ ROUGH, FINE = 0.5, 0.25
 
 
 def of_share(expected: float) -> float:
-    """Returns the largest difference from an expected share that holds: half of a share below 1 %, a quarter
-    of any other.
+    """Returns the largest difference from an expected share with which the verdict is "holds": half of a
+    share below 1 %, a quarter of any other.
     """
     return expected * (ROUGH if expected < RARE else FINE)
 
@@ -107,8 +108,8 @@ def settle(requested: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise
 
 
 def _between(quiet: Noise | None) -> Tolerances:
-    """Returns the tolerances of a lab kernel in real time: the machine's added delay, but at least the host's
-    and at most the widest; the widest if it is None.
+    """Returns the tolerances of a lab kernel in real time: those from the machine's added delay, but at least
+    the host's and at most the widest. If the added delay is None, returns the widest.
     """
     if quiet is None:
         return WIDEST

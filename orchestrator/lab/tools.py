@@ -41,8 +41,8 @@ def read_json(tool: str, netns: str, *arguments: str) -> list[dict[str, Any]]:
 
 
 def _explain(stderr: str, text: str) -> str:
-    """Returns the tool's first five lines of errors, and the line of the batch to which they refer, if they
-    name one.
+    """Returns the first five lines of the tool's errors, and the line of the batch to which they refer if
+    they name one.
     """
     lines = stderr.strip().splitlines() or ["failed without an error message"]
     said = "; ".join(lines[:SHOWN_LINES])
@@ -57,7 +57,7 @@ def _explain(stderr: str, text: str) -> str:
 
 def qdiscs(netns: str) -> list[dict[str, Any]]:
     """Returns `tc -j qdisc` of a namespace, with the classes and filters of bands, the classes of rate
-    shapers, and the redirections of half duplex. Raises LabError if tc fails.
+    shapers, and the redirections of half-duplex links. Raises LabError if tc fails.
     """
     found = read_json("tc", netns, "qdisc", "show")
     banded = [e["dev"] for e in found if e.get("handle") == QUEUE and e["kind"] in classful()]

@@ -44,8 +44,8 @@ class _Dialect:
     hop_limit: int
 
     def key(self, packet: bytes) -> tuple[int, int] | None:
-        """Returns identity and number of the request that a packet answers; None if it is no answer. An IPv4
-        packet begins with its IP header.
+        """Returns identity and number of the request that a packet answers; None if the packet is not an
+        answer. An IPv4 packet begins with its IP header.
         """
         inner = packet if self is _V6 else packet[(packet[0] & 15) * 4 :]
         if len(inner) >= 8 and inner[0] == self.reply:
@@ -77,8 +77,9 @@ def _dialect(address: str) -> _Dialect:
 class Traceroute:
     """A path to measure: from a node's namespace to an address `hops` away.
 
-    patience_ns: longest wait for the last answers. alone_ns: on a slow path, the time during which nothing
-    else is sent while an echo is unanswered, since other frames would wait behind it; 0 on other paths.
+    patience_ns: longest wait for the last answers. alone_ns: on a slow path, the longest time in which
+    nothing else is sent while an echo is unanswered, since other frames would wait behind it; 0 on other
+    paths.
     """
 
     netns: str
@@ -102,8 +103,8 @@ class TracerouteResult:
 
 def traceroute(ways: Sequence[Traceroute]) -> list[TracerouteResult]:
     """Measures all paths in parallel: the address at each hop, with up to four attempts, and five round trips
-    to the end, each sent once. Raises LabError if a namespace cannot be entered. Takes a few times the
-    longest round trip.
+    to the end, each with one attempt. Raises LabError if a namespace cannot be entered. Takes a few times as
+    long as the longest round trip.
     """
     found = [TracerouteResult(identity=next(_identities) % IDENTITIES) for _ in ways]
     places = dict.fromkeys((way.netns, _dialect(way.address)) for way in ways)

@@ -2,8 +2,8 @@
 
 netem sends a frame when its delay is over and the frame before has been sent (net/sched/sch_netem.c). Once
 more frames wait than the longest delay and jitter explain, they leave at the rate's exact spacing, whatever
-the jitter. The remaining error comes from the machine's own lateness: the distance of arrivals from a
-straight line, in relation to the train's length. A rate that a train leaves undecided gets a longer one.
+the jitter. The remaining error comes from the machine's own lateness: it is the distance of arrivals from a
+straight line, divided by the train's length. If a train leaves the rate undecided, a longer train follows.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ PLAIN = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Realised:
-    """A measured rate. error: the most by which it may be wrong, as a share; frames, span_ns: number and time
-    span of the frames used; late_ns: distance of arrivals from the straight line, without the latest 5 %.
-    holes: the part of the error that comes from missing frames whose places are unknown.
+    """A measured rate. error: the largest possible error of the rate, as a share of it; frames, span_ns:
+    number and time span of the frames used; late_ns: distance of arrivals from the straight line, without the
+    latest 5 %. holes: the part of the error that comes from missing frames whose places are unknown.
     """
 
     rate_bps: float
@@ -87,7 +87,8 @@ def measured(requested: Impairment, train: Seen | None) -> Realised | Untold:
     if offered < OFFER_FACTOR * queueing.lone_bps(requested):
         return Untold(too_slow(offered), len(waited))
     late, span = found.late_ns, waited[-1] - waited[0]
-    # If the queue is hardly longer than the delay, late frames look like frames that waited.
+    # If the queue is hardly longer than the delay, late frames cannot be distinguished from frames that
+    # waited.
     if _held_ns(requested) - longest_delay_ns(requested) <= 2 * late:
         return Untold(_hidden(requested), len(waited))
     error = 2 * late / (span / 2) + found.holes
@@ -95,8 +96,9 @@ def measured(requested: Impairment, train: Seen | None) -> Realised | Untold:
 
 
 def paced(requested: Impairment, arrivals: Sequence[int], train: Seen) -> tuple[float, float]:
-    """Returns the rate (bit/s) of frames that all waited for one another, in order of arrival, and the most
-    by which it may be wrong (bit/s): one frame, or more if frames of the train bear no arrival.
+    """Returns the rate (bit/s) of frames that all waited for one another, in order of arrival, and the rate's
+    largest possible error (bit/s). The error is one frame, or more if the arrival of some frames is not
+    reported.
     """
     bits, steps, span = train_size(requested) * 8 * SECOND, len(arrivals) - 1, arrivals[-1] - arrivals[0]
     if not _unseen(train) and not requested.corrupt:
@@ -109,7 +111,7 @@ def paced(requested: Impairment, arrivals: Sequence[int], train: Seen) -> tuple[
 
 
 def _unseen(train: Seen) -> int:
-    """Returns the number of frames that took their time on the link, and whose arrival is not reported."""
+    """Returns the number of frames that took time on the link although their arrival is not reported."""
     return train.received + train.duplicates - len(train.arrivals_ns)
 
 
@@ -159,8 +161,8 @@ def _hidden(requested: Impairment) -> str:
 
 
 def too_lossy(passed: float) -> str:
-    """Returns the reason for a train of which the requested loss left too little; `passed`: the rate that it
-    left (bit/s).
+    """Returns the reason for a train of which the requested loss left too few frames; `passed`: the rate
+    (bit/s) that passed the loss.
     """
     left = f"the requested loss left {shown('bit/s', passed)} of the train"
     return f"{left}, and a rate shows where more than it is offered"
@@ -202,8 +204,8 @@ def _line(requested: Impairment, waited: Sequence[int], train: Seen) -> _Line:
     """Fits the straight line through arrivals.
 
     Frames with a flipped bit and second copies take time on the link, but their arrivals are not reported:
-    each leaves a hole. If the holes can be recognised, each frame gets its place in the train; else the
-    average number of holes in the whole train is assumed.
+    each leaves a hole. If the holes can be recognised, each frame gets its place in the train; otherwise the
+    holes are assumed to be spread evenly over the train.
     """
     hidden = _unseen(train)
     if not hidden and not requested.corrupt:
@@ -221,8 +223,8 @@ def _line(requested: Impairment, waited: Sequence[int], train: Seen) -> _Line:
 
 
 def _places(arrivals: Sequence[int], most: int) -> list[int] | None:
-    """Returns each frame's place in the train, if the times between arrivals are near whole multiples of
-    their median or, where most frames are missing, of the shortest.
+    """Returns each frame's place in the train, if the times between arrivals are near whole multiples of one
+    time: their median or, if most frames are missing, the shortest.
 
     None if they are not, or if the places would have more holes than `most`.
     """
@@ -231,7 +233,9 @@ def _places(arrivals: Sequence[int], most: int) -> list[int] | None:
 
 
 def _multiples(gaps: Sequence[int], one: float, most: int) -> list[int] | None:
-    """Returns the places of frames whose distances are whole multiples of `one` (ns); None as `_places`."""
+    """Returns the places of frames whose distances are whole multiples of `one` (ns); None in the same cases
+    as `_places`.
+    """
     steps = [round(gap / one) for gap in gaps] if one > 0 else [0]
     if any(step < 1 or abs(gap - step * one) > PLAIN * one for gap, step in zip(gaps, steps, strict=False)):
         return None
@@ -286,8 +290,8 @@ def needed_frames(
 
 
 def lengthened(link: str, name: str, direction: Direction, needs: int) -> Probe:
-    """Returns a train with `needs` usable frames. What passes the loss is sent at 1.5 times the rate, so that
-    drops of the queue do not shorten the train.
+    """Returns a train with `needs` usable frames. The frames that pass the loss are sent at 1.5 times the
+    rate, so that drops of the queue do not shorten the train.
     """
     requested = direction.impairment
     size = train_size(requested)
@@ -296,7 +300,7 @@ def lengthened(link: str, name: str, direction: Direction, needs: int) -> Probe:
     carried = head + math.ceil(needs / max(1e-3, expected.shown(requested)))
     interval = max(1, round(spacing * expected.passing(requested) * 2 / 3))
     count = math.ceil(carried * spacing / interval)
-    # At the end of the train, the waiting frames are a third of those that passed.
+    # At the end of the train, the waiting frames are a third of the frames that passed.
     sent = probe_of(link, name, direction, max(2, carried // 2), size, interval)
     return {**sent, "count": count}
 
@@ -325,9 +329,9 @@ def _of(links: Sequence[Link], judged: Sequence[Proven]) -> Iterator[Probe]:
 
 
 def told(line: Proven, whole_ns: int, most_ns: int) -> Proven:
-    """Adds to the reason of an undecided rate what would decide it; returns others unchanged.
+    """Adds to the reason of an undecided rate how it can be decided; returns other judgements unchanged.
 
-    whole_ns, most_ns: the time that the proof takes with the longer trains, and that it may take.
+    whole_ns: the time that the proof takes with the longer trains; most_ns: the time that it may take.
     """
     if line.quantity != RATE or line.verdict != "cannot tell" or line.needs is None:
         return line

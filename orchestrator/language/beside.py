@@ -15,8 +15,8 @@ LARGEST_BYTES = 64 << 20
 
 
 class TextBeside(str):
-    """The name of a file next to a topology, with the file's text as an attribute. readable: whether the file
-    could be read; if not, the text is empty.
+    """The name of a file next to a topology, with the file's text as an attribute. readable: False if the
+    file could not be read; the text is then empty.
     """
 
     text: str
@@ -29,8 +29,8 @@ class TextBeside(str):
 
 
 def named_file(example: str) -> BeforeValidator:
-    """Returns a validator that accepts only None and a TextBeside, the name of a file that the loading of the
-    topology has read; `example` is the form that the error names.
+    """Returns a validator that accepts only None and a TextBeside, whose file was read when the topology was
+    loaded; `example` is the form that the error shows.
     """
 
     def read(value: Any) -> Any:
@@ -54,7 +54,7 @@ class LineError(Exception):
 
 
 def file_beside(document: Document, name: str) -> FilePath:
-    """Returns the path of the file `name` in the topology's directory; an absolute name stays."""
+    """Returns the path of the file `name` in the topology's directory; an absolute name stays unchanged."""
     return FilePath(document.file).parent / name
 
 

@@ -92,8 +92,8 @@ def _add(data: dict[str, Any], key: str, value: Any) -> None:
 
 
 def negated(data: dict[str, Any]) -> dict[str, Any]:
-    """Returns the expectation that holds if the condition of `--fail-if` does not come true; raises UnitError
-    unless the condition has a metric and exactly one bound, without always, eventually or never.
+    """Returns the expectation that holds if the condition of `--fail-if` does not come true. Raises UnitError
+    unless the condition has a metric and exactly one bound, and no always, eventually or never.
     """
     bounds = [key for key in OPPOSITE if key in data]
     if "metric" not in data or len(bounds) != 1 or {"always", "eventually", "never"} & data.keys():
@@ -106,8 +106,8 @@ def negated(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def amount(unit: str, value: Any) -> float:
-    """Returns a bound as a number in `unit`, the unit of a metric; raises UnitError for no number or another
-    unit.
+    """Returns a bound as a number in `unit`, the unit of a metric; raises UnitError for a value that is not a
+    number or has another unit.
 
     A time, a rate and a size need their unit; other values may have the metric's unit or none.
     """
@@ -132,7 +132,8 @@ def _example(unit: str) -> str:
     return f"5 {unit.split()[0]}" if unit.startswith("%") else "5"
 
 
-# Unit of a metric: the quantity in which a bound is written, and the size of the unit in that quantity's own.
+# For each unit of a metric: the quantity in which a bound is written, and the size of the unit in the
+# internal unit of that quantity.
 _KINDS = {
     "us": (units.DURATION, 1e3),
     "ms": (units.DURATION, 1e6),

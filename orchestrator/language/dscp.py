@@ -47,6 +47,6 @@ MARKS = ("dscp", "pcp")
 
 
 def marks(options: Any) -> dict[str, int]:
-    """Returns the marks that software requests, by key (dscp, pcp); absent ones are left out."""
+    """Returns the marks that software requests, by key (dscp, pcp); omits absent ones."""
     found = {key: getattr(options, key, None) for key in MARKS}
     return {key: value for key, value in found.items() if value is not None}

@@ -12,8 +12,8 @@ class Kind:
     """One kernel: its name for `--kernel`, its class (module:class), the place and the kinds of time in which
     its labs run.
 
-    `listed`: `auto` may choose the kernel, and messages name it. `apart`: every lab has its own kernel, so
-    that labs of one name may run at the same time.
+    `listed`: True if `auto` may choose the kernel and messages name it. `apart`: True if every lab has its
+    own kernel, so that labs of one name may run at the same time.
     """
 
     name: str
@@ -41,6 +41,6 @@ WORDS = f"{', '.join(LISTED[:-1])} or {LISTED[-1]}"
 
 def apart(kernel: str, time: str) -> bool:
     """Returns whether labs with this kernel and time each have their own kernel, and share neither names nor
-    the machine's kernel; always for virtual time.
+    the machine's kernel. Always True for virtual time.
     """
     return time == "virtual" or any(kind.name == kernel and kind.apart for kind in LOCAL)

@@ -39,7 +39,7 @@ class Element:
 
 
 def elements(file: str, content: bytes, remedy: str) -> Element:
-    """Returns the root element. Raises TopologyError with the line if the content is no XML, declares a
+    """Returns the root element. Raises TopologyError with the line if the content is not XML, declares a
     document type or nests more than DEEPEST elements. file, remedy: for the message.
     """
     reader = expat.ParserCreate()

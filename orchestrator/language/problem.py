@@ -46,8 +46,8 @@ class TopologyError(Exception):
 
 
 def shown(value: Any) -> str:
-    """Returns a value as an error shows it: as JSON in one line, cut to 60 characters; for a collection, its
-    kind and size.
+    """Returns a value in the form that an error shows: as JSON in one line, cut to 60 characters; for a
+    collection, its kind and size.
     """
     if isinstance(value, dict | list):
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
@@ -56,8 +56,8 @@ def shown(value: Any) -> str:
 
 
 def closest(word: str, known: Iterable[str], *, what: str = "known", most: int = 12) -> str:
-    """Returns the remedy for an unknown name: the nearest known name, else a list of the first `most` after
-    the text `what`.
+    """Returns the remedy for an unknown name: the nearest known name, or else the text `what` and a list of
+    the first `most` names.
     """
     names = sorted(set(known))
     if near := difflib.get_close_matches(word[:80], names, n=1, cutoff=0.6):

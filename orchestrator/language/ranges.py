@@ -1,4 +1,4 @@
-"""Reads ranges such as `0.1..5 s` and `1..20`, and takes values out of them by a share of their width."""
+"""Reads ranges such as `0.1..5 s` and `1..20`, and computes the value at a share of their width."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ EXAMPLE = 'write for example "0.1..5 s"'
 
 @dataclass(frozen=True)
 class Range:
-    """A range from `low` to `high`, both in `unit`; without a unit the values are numbers. whole: the values
-    are integers, as both ends are, and have no unit.
+    """A range from `low` to `high`, both in `unit`; without a unit the values are numbers. whole: True if the
+    values are integers, because both ends are integers without a unit.
     """
 
     low: Decimal
@@ -45,14 +45,14 @@ class Range:
 
 
 def plain(number: Decimal) -> str:
-    """Returns a number without exponent and without zeros at its end."""
+    """Returns a number as text, without exponent and without zeros at its end."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def range_of(value: Any) -> Range | None:
-    """Returns the range that a text holds; None for any other value. Raises UnitError for a range that is
-    empty, or whose ends have units of different kinds.
+    """Returns the range in a text; None for any other value. Raises UnitError for a range that is empty, or
+    whose ends have units of different kinds.
     """
     match = _RANGE.fullmatch(value) if isinstance(value, str) else None
     if match is None:
@@ -78,8 +78,8 @@ def _ratio(unit: str, other: str) -> Decimal:
 
 
 def at(value: Any, share: float) -> Any:
-    """Returns the value with each range in it, at any depth, replaced by its value at `share`. Raises as
-    `range_of`.
+    """Returns the value with each range in it, at any depth, replaced by its value at `share`. Raises the
+    errors of `range_of`.
     """
     if isinstance(value, dict):
         return {key: at(part, share) for key, part in value.items()}

@@ -67,7 +67,8 @@ def fault(template: str) -> str | None:
 
 def render(template: str, values: Mapping[str, Any]) -> str:
     """Returns the template's text for these values; raises TemplateFaultError if rendering fails, exceeds the
-    memory, makes more than 1,048,576 characters, or one that no argument or file of a program can hold.
+    memory, makes more than 1,048,576 characters, or makes a character that no argument or file of a program
+    can hold.
     """
     try:
         return _bounded(_compiled(template).generate(values))

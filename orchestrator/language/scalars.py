@@ -35,7 +35,7 @@ def text(value: str) -> Any:
 
 
 def fail(rule: str, remedy: str) -> PydanticCustomError:
-    """Returns the validation error with a rule and a remedy."""
+    """Returns a validation error with this rule and this remedy."""
     return PydanticCustomError("rule", "{rule}; {remedy}", {"rule": rule, "remedy": remedy})
 
 
@@ -91,13 +91,13 @@ Positive = Annotated[int, Field(ge=1)]
 
 _PREFIXES = {4: (8, 30), 6: (16, 126)}
 _EXAMPLES = {4: "10.10.0.0/16", 6: "fd00:10::/64"}
-# Unique local addresses and those that are routed in the world (RFC 4193, RFC 4291, 2.4)
+# Unique local addresses, and addresses that the Internet routes (RFC 4193, RFC 4291, 2.4).
 _UNICAST6 = (ipaddress.IPv6Network("fc00::/7"), ipaddress.IPv6Network("2000::/3"))
 
 
 def _network(value: Any) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """Parses a subnet, as IPv6 if the text has a colon, else as IPv4; raises ValueError if it is invalid, is
-    no text, or has host bits.
+    """Parses a subnet, as IPv6 if the text has a colon, else as IPv4; raises ValueError if it is not text, is
+    invalid, or has host bits.
     """
     text = value if isinstance(value, str) else ""
     return ipaddress.IPv6Network(text) if ":" in text else ipaddress.IPv4Network(text)
@@ -124,7 +124,7 @@ def _subnet(value: Any) -> str:
 
 def _has_other_meaning(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
     """Returns whether the network's addresses are not for hosts: IPv4 loopback, multicast, reserved or
-    unspecified; IPv6 other than unique local and global unicast.
+    unspecified addresses; IPv6 addresses other than unique local and global unicast.
     """
     if isinstance(network, ipaddress.IPv6Network):
         return not any(network.subnet_of(known) for known in _UNICAST6)
@@ -157,9 +157,7 @@ def _address(value: Any) -> str:
 
 
 def _each(value: Any, parse: Callable[[Any], str], noun: str) -> list[str]:
-    """Parses one subnet or address, or a list with at most one of each family; raises UnitError for two of
-    one family.
-    """
+    """Parses one subnet or address, or a list of them; raises UnitError for two of one address family."""
     if not isinstance(value, list):
         return [parse(value)]
     found = [parse(one) for one in value]

@@ -1,4 +1,4 @@
-"""Parses YAML to plain data with the line of every value; any bytes give data or a TopologyError.
+"""Parses YAML to plain data with the line of every value; any input gives either data or a TopologyError.
 
 Values follow YAML 1.2 (`yes` and `on` are text). Tags are errors, and a merge key is an ordinary key. Aliases
 are expanded up to a limit, so that no small file becomes huge.
@@ -27,13 +27,14 @@ KEPT = 16  # number of texts whose nodes are cached: a campaign reads its topolo
 _INT = re.compile(r"[-+]?[0-9]{1,19}")
 _DIGITS = re.compile(r"[-+]?[0-9]+")  # longer numbers stay text, which the checks then refuse
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,2})?")
-_HALF = re.compile("[\ud800-\udfff]")  # half of a surrogate pair, as in YAML's \ud83d\ude00; invalid in UTF-8
+# Half of a surrogate pair, such as YAML's \ud83d\ude00; invalid in UTF-8.
+_HALF = re.compile("[\ud800-\udfff]")
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Plain data and, for every path in it, the line (from 1) of its key or item."""
+    """Plain data and, for every path in it, the line number of its key or item, counted from 1."""
 
     file: str
     data: Any

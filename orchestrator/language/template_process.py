@@ -23,8 +23,8 @@ IDLE_S = 10.0  # s; an unused process ends, because a child of the client may ho
 
 
 def answer(request: dict[str, Any], values: dict[str, Any]) -> dict[str, str | None]:
-    """Checks or renders the template of one request, and returns the answer; `text` is left out if there is a
-    fault.
+    """Checks or renders the template of one request, and returns the answer; the answer has no `text` if
+    there is a fault.
     """
     if "check" in request:
         return {"fault": sandbox.fault(request["check"])}
@@ -67,8 +67,8 @@ def main() -> None:
 
 
 def _line(source: Any) -> bytes:
-    """Reads one line; empty at the end of the input. The input is unbuffered, since `select` sees only unread
-    bytes of the pipe.
+    """Reads one line; returns it empty at the end of the input. The input is unbuffered, because `select`
+    sees only bytes that are still in the pipe.
     """
     parts: list[bytes] = []
     while part := source.read(1 << 16):

@@ -33,7 +33,7 @@ class _Renderer:
         self._spent_s = 0.0  # CPU time of slow templates
 
     def ask(self, request: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the process's answer; raises TemplateFaultError if the process ended with an error, twice
+        """Returns the process's answer. Raises TemplateFaultError if the process ended with an error or twice
         without an answer, or if slow templates took more than ALL_CPU_S before.
         """
         with self._lock:
@@ -59,8 +59,8 @@ class _Renderer:
         return self._process
 
     def _encoded(self, request: dict[str, Any], values: Mapping[str, Any]) -> bytes:
-        """Returns the request as a line of JSON, with only those values that the process does not have yet:
-        the addresses of 10,000 nodes are sent once, not 10,000 times.
+        """Returns the request as a line of JSON, with only those values that the process does not have yet,
+        so that the addresses of 10,000 nodes are sent once, not 10,000 times.
         """
         new = {k: v for k, v in values.items() if self._sent.get(k, _NEVER_SENT) is not v}
         self._sent |= new

@@ -7,7 +7,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-# Characters that control a terminal, or make text look like other text: output contains programs' text.
+# Characters that control a terminal, or make text look like other text. They are escaped because output
+# contains text of programs.
 _ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -23,7 +24,7 @@ def printable(value: Any) -> Any:
 
 
 def escaped(document: str) -> str:
-    """Returns the same JSON document with such characters in its texts replaced by JSON's escapes of four
+    """Returns the same JSON document; in its texts, such characters are replaced by JSON's escapes of four
     hexadecimal digits.
     """
     return _ORDERS.sub(lambda found: f"\\u{ord(found[0]):04x}", document)

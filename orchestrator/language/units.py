@@ -1,5 +1,4 @@
-"""Parses quantities with units to numbers in one internal unit, exactly or with an error, and writes them as
-text.
+"""Parses quantities with units to numbers in one internal unit, without rounding, and writes them as text.
 
 duration -> int ns, rate -> int bit/s, size -> int bytes, share -> float in [0, 1], frequency -> float 1/s.
 """
@@ -102,8 +101,8 @@ class Cpu:
 
 
 def parse(kind: Quantity, value: Any) -> Decimal:
-    """Returns the quantity in its internal unit; raises UnitError if it has no or an unknown unit, is no
-    quantity, is negative, too fine or too large.
+    """Returns the quantity in its internal unit. Raises UnitError if the value is not a quantity, has no or
+    an unknown unit, or is negative, too fine or too large.
     """
     number, unit = _split(kind, value)
     if unit not in kind.units:
@@ -121,26 +120,26 @@ def parse(kind: Quantity, value: Any) -> Decimal:
 
 
 def spaced(kind: Quantity, value: Any) -> str:
-    """Returns the quantity as text with one space: `30s` becomes `30 s`. Raises UnitError as `parse` does."""
+    """Returns the quantity as text with one space: `30s` becomes `30 s`. Raises the errors of `parse`."""
     parse(kind, value)
     return " ".join(map(str, _split(kind, value)))
 
 
 def whole(kind: Quantity, value: Any) -> int:
-    """Returns a quantity as an int in its internal unit; raises UnitError as `parse` does."""
+    """Returns a quantity as an int in its internal unit; raises the errors of `parse`."""
     return int(parse(kind, value))
 
 
 def signed(kind: Quantity, value: Any) -> int:
-    """Returns a quantity that may be below zero, as an int in its internal unit; raises UnitError as `parse`
-    does.
+    """Returns a quantity that may be below zero, as an int in its internal unit; raises the errors of
+    `parse`.
     """
     text = value.strip() if isinstance(value, str) else ""
     return -whole(kind, text[1:]) if text.startswith("-") else whole(kind, value)
 
 
 def real(kind: Quantity, value: Any) -> float:
-    """Returns a quantity as a float in its internal unit; raises UnitError as `parse` does."""
+    """Returns a quantity as a float in its internal unit; raises the errors of `parse`."""
     return float(parse(kind, value))
 
 
@@ -160,7 +159,9 @@ def cpu(value: Any) -> Cpu:
 
 
 def _split(kind: Quantity, value: Any) -> tuple[Decimal, str]:
-    """Returns number and unit of a quantity; raises UnitError if the value is no quantity or has no unit."""
+    """Returns number and unit of a quantity; raises UnitError if the value is not a quantity or
+    has no unit.
+    """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise UnitError(f"is not a {kind.name}", f'write for example "{kind.example}"')
     text = str(value)

@@ -13,7 +13,7 @@ EXAMPLE = 'write for example "qemu+ssh://root@lab7/system"'
 EMBED_PATH = "/embed"
 EMBED = 'write "qemu:///embed", or leave it out'
 LOCAL_PATHS = (EMBED_PATH, "/system", "/session")
-# A name that began with a hyphen would be an option of ssh.
+# A name that begins with a hyphen would be an option of ssh.
 _HOST = re.compile(
     r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?"
 )
@@ -54,7 +54,7 @@ class RemoteMachine:
 
 
 def check_libvirt(value: object) -> str:
-    """Returns the URI unchanged; raises UnitError (rule, remedy) as `libvirt_machine` does."""
+    """Returns the URI unchanged; raises the UnitError (rule, remedy) of `libvirt_machine`."""
     text = value if isinstance(value, str) else ""
     libvirt_machine(text)
     return text
@@ -124,7 +124,7 @@ def _split(text: str) -> SplitResult:
 
 
 def _authority(parts: SplitResult, example: str) -> tuple[str, str | None, int | None]:
-    """Returns host, user and port; raises UnitError if they are invalid or there is a password."""
+    """Returns host, user and port; raises UnitError if they are invalid or include a password."""
     try:
         host, user, port = parts.hostname, parts.username, parts.port
     except ValueError as error:  # the port is no number, or above 65535

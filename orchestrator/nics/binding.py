@@ -1,5 +1,5 @@
-"""Gives a PCI function back to its former driver, also after a guest that ended without its libvirt, and
-loads vfio-pci.
+"""Gives a PCI function back to its former driver, even after a guest that ended without libvirt, and loads
+vfio-pci.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ POLL_S = 0.05
 
 
 def load_vfio(root: Path = Path("/")) -> None:
-    """Loads vfio-pci before a guest starts, unless it is loaded: libvirt does not load it, and reports that
-    passthrough is unsupported. Raises NicError if that fails.
+    """Loads vfio-pci before a guest starts, unless it is loaded, because libvirt does not load it and then
+    reports that passthrough is unsupported. Raises NicError if that fails.
     """
     if not (root / "sys/bus/pci/drivers" / sysfs.VFIO).is_dir():
         run(["modprobe", sysfs.VFIO])
@@ -54,8 +54,8 @@ def give_back(
 
 
 def _settled(address: str, driver: str | None, root: Path, seconds: float) -> bool:
-    """Waits up to `seconds` until the function has its driver and an interface, and returns whether it has;
-    without a driver, or with vfio-pci, no interface is needed. The interface appears a moment after the
+    """Waits up to `seconds` until the function has its driver and an interface, and returns whether it has
+    both. Without a driver, or with vfio-pci, no interface is needed. The interface appears a moment after the
     driver.
     """
 

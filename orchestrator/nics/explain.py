@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-# libvirt 9.0: src/hypervisor/virhostdev.c, src/qemu/qemu_hostdev.c, src/util/virpci.c; QEMU: hw/vfio
+# The texts are from libvirt 9.0 (src/hypervisor/virhostdev.c, src/qemu/qemu_hostdev.c, src/util/virpci.c) and
+# QEMU (hw/vfio).
 _TEXTS: tuple[tuple[str, str], ...] = (
     (
         r"host doesn't support passthrough of host PCI devices",
@@ -45,8 +46,8 @@ _TEXTS: tuple[tuple[str, str], ...] = (
 
 
 def explain(text: str) -> str | None:
-    """Returns the meaning and remedy of an error of libvirt or QEMU about a passed-through NIC, by the first
-    pattern that occurs in the text; None if unknown.
+    """Returns the meaning and remedy of an error of libvirt or QEMU about a passed-through NIC, from the
+    first pattern that occurs in the text; None if the error is unknown.
     """
     for pattern, meaning in _TEXTS:
         if match := re.search(pattern, text):

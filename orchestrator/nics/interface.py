@@ -11,7 +11,8 @@ from orchestrator.nics.leases import Found, Lease
 from orchestrator.nics.model import GoneError, Netdev, NicError
 from orchestrator.nics.netdevs import Entry, from_entry, ip, run
 
-# Fields of a route in `ip -j route` beside its destination and device, as `ip route add` accepts them.
+# Fields of a route in `ip -j route`, except its destination and device, by the words with which `ip route
+# add` accepts them.
 _ROUTE_WORDS = {"gateway": "via", "metric": "metric", "prefsrc": "src", "scope": "scope", "protocol": "proto",
                 "table": "table"}  # fmt: skip
 
@@ -56,7 +57,7 @@ def put_back(lease: Lease) -> None:
     """Moves the interface into this process's namespace, with its former name, settings, addresses and
     routes.
 
-    An interface that is already there gets its former name and only what differs. Raises GoneError if it no
+    On an interface that is already there, it changes only settings that differ. Raises GoneError if it no
     longer exists, NicError if it cannot be restored.
     """
     assert lease.found is not None
@@ -77,8 +78,8 @@ def put_back(lease: Lease) -> None:
 
 
 def _in_lab(lease: Lease) -> Entry | None:
-    """Returns the interface's entry in the lab's namespace; None if the interface or the
-    namespace is gone.
+    """Returns the interface's entry in the lab's namespace; None if the interface or the namespace does not
+    exist.
     """
     try:
         entries = ip("-d", "link", netns=lease.netns)
@@ -102,8 +103,8 @@ def _here(lease: Lease) -> Netdev | None:
 
 
 def _is(entry: dict[str, Any], lease: Lease, alike: bool) -> bool:
-    """Returns whether `ip`'s entry is the leased interface: by its PCI device, which iproute2 reports since
-    5.14; without one, `alike` is returned.
+    """Returns whether `ip`'s entry is the leased interface. It compares the PCI device, which iproute2
+    reports since 5.14; for an interface without a PCI device, returns `alike`.
     """
     if entry.get("parentbus") == "pci" and lease.pci is not None:
         return bool(entry["parentdev"] == lease.pci)
@@ -112,7 +113,8 @@ def _is(entry: dict[str, Any], lease: Lease, alike: bool) -> bool:
 
 def restore(was: Found) -> None:
     """Restores MAC, MTU, offloads, addresses, state and routes of an interface in this namespace, and takes
-    it out of a bridge; changes only what differs. Routes that it did not have before stay.
+    it out of a bridge; changes only settings that differ. New routes that it did not have before the lab
+    stay.
     """
     entry = _entry(was.name)
     now = from_entry(entry)

@@ -30,13 +30,14 @@ class Found:
     addresses: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()  # in the words of `ip route add`
     offloads: dict[str, bool] = field(default_factory=dict)  # tso, gso, gro
-    gso_max_segs: int | None = None  # None: `ip` did not print it, so it is not restored
+    gso_max_segs: int | None = None  # None: `ip` did not print the value, so it is not restored
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
     """A lab's claim on one NIC. `netns` and `name`: the place of the interface in the lab; "" if its PCI
-    function is passed to a VM. pci, driver, found: the NIC's former state, None if it has none.
+    function is passed to a VM. pci, driver, found: the NIC's former state; None for parts that it does not
+    have.
     """
 
     key: str

@@ -29,7 +29,7 @@ class Netdev:
     up: bool = False
     carrier: bool = False
     kind: str = ""  # "" for a hardware device, otherwise veth, bridge, vlan ...
-    master: str | None = None  # bridge or bond of which it is a port
+    master: str | None = None  # bridge or bond of which the NIC is a port
     lower: str | None = None  # lower interface of a vlan or macvlan
     addresses: tuple[str, ...] = ()  # global addresses, such as "192.0.2.1/24"
     altnames: tuple[str, ...] = ()
@@ -47,10 +47,10 @@ class PciNic:
     group: int | None = None  # IOMMU group
     sharers: tuple[str, ...] = ()  # other functions of that group, except bridges
     physfn: str | None = None  # physical function, if this is a virtual one
-    # addresses of a physical function's virtual ones, by number
+    # The addresses of a physical function's virtual functions, by number.
     virtfns: Mapping[int, str] = field(default_factory=dict)
     virtfns_possible: int = 0
-    busy: bool = False  # whether it is bound to vfio-pci and a program has its group open
+    busy: bool = False  # whether the NIC is bound to vfio-pci and a program has its group open
 
     @property
     def ident(self) -> str:
@@ -59,8 +59,8 @@ class PciNic:
 
 @dataclass(frozen=True, slots=True)
 class Iommu:
-    """The machine's IOMMU. `remapping`: whether interrupts are remapped, None if unknown; `vfio`: vfio-pci is
-    available.
+    """The machine's IOMMU. `remapping`: whether interrupts are remapped, None if unknown; `vfio`: True if
+    vfio-pci is available.
     """
 
     groups: int = 0
@@ -73,7 +73,9 @@ class Iommu:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts of a machine's NICs. `management`: interface -> why the machine or its user needs it."""
+    """The facts of a machine's NICs. `management`: for each interface that the machine or its user needs, the
+    reason.
+    """
 
     pci: tuple[PciNic, ...] = ()
     netdevs: tuple[Netdev, ...] = ()
@@ -81,7 +83,7 @@ class Facts:
     management: Mapping[str, str] = field(default_factory=dict)
 
     def netdev(self, name: str) -> Netdev | None:
-        """Returns the interface with that name or alternative name; None if there is none."""
+        """Returns the interface with that name or alternative name; None if it does not exist."""
         return next((d for d in self.netdevs if name == d.name or name in d.altnames), None)
 
     def function(self, address: str) -> PciNic | None:

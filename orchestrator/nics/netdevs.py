@@ -15,8 +15,8 @@ Entry = dict[str, Any]
 
 
 def ip(*arguments: str, netns: str | None = None) -> list[Entry]:
-    """Returns the entries of `ip -j ARGUMENTS`, without empty ones, in a named namespace or this one; raises
-    NicError if the command fails.
+    """Returns the entries of `ip -j ARGUMENTS`, without empty ones, in a named namespace or in this one;
+    raises NicError if the command fails.
     """
     where = ["-n", netns] if netns else []
     answer = run(["ip", "-j", *where, *arguments])

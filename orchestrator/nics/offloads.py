@@ -10,12 +10,12 @@ import struct
 from orchestrator.nics.model import NicError
 
 SIOCETHTOOL = 0x8946
-# include/uapi/linux/ethtool.h: ETHTOOL_GTSO, GGSO, GGRO; each setter is the next number
+# ETHTOOL_GTSO, GGSO and GGRO of include/uapi/linux/ethtool.h; the setter of each is the next number.
 GETTERS = {"tso": 0x1E, "gso": 0x23, "gro": 0x2B}
 
 
 def read(name: str) -> dict[str, bool]:
-    """Returns whether tso, gso and gro are on, by name; an offload that cannot be read is left out."""
+    """Returns whether tso, gso and gro are on, by name; omits an offload that cannot be read."""
     found = {}
     for offload, getter in GETTERS.items():
         try:

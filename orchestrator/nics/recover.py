@@ -17,10 +17,12 @@ def give_back(
     root: Path, lab: str, kinds: tuple[str, ...] = KINDS, patience_s: float = binding.OURS_S
 ) -> tuple[list[str], list[str]]:
     """Gives the lab's NICs of these kinds back to the machine; returns (keys of those given back, error
-    texts). A NIC with an error keeps its lease, except an interface without PCI function that is gone.
+    texts). A NIC with an error keeps its lease, except an interface without PCI function that does not exist
+    any more.
 
-    Interfaces must leave namespaces before those end (virtual ones would end with them); PCI functions of
-    guests follow after the guests ended. `patience_s`: how long to wait for libvirt to give them back.
+    Interfaces must leave namespaces before the namespaces end (virtual ones would end with them); PCI
+    functions of guests are given back after the guests have ended. `patience_s`: how long to wait for libvirt
+    to give them back.
     """
     back: list[str] = []
     errors: list[str] = []
@@ -46,14 +48,14 @@ def one(root: Path, lease: Lease, patience_s: float = 0) -> None:
 
 
 def _interface(root: Path, lease: Lease) -> None:
-    """Puts an interface back; if it is gone and has no PCI function, removes its lease and raises
-    GoneError.
+    """Puts an interface back. If it does not exist any more and has no PCI function, removes its lease and
+    raises GoneError.
     """
     try:
         interface.put_back(lease)
     except GoneError:
         if lease.pci is None:
-            leases.drop(root, lease.key)  # one report is enough, and the NIC no longer exists
+            leases.drop(root, lease.key)  # one report is enough, since the NIC no longer exists
         raise
 
 

@@ -9,7 +9,7 @@ from orchestrator.nics.model import Facts, Iommu, Nic
 from orchestrator.plan.nics import NicUse
 
 ENABLE_INTEL = "enable VT-d in the firmware and boot with intel_iommu=on iommu=pt"
-# Linux enables AMD's by default, and has no amd_iommu=on (drivers/iommu/amd/init.c).
+# Linux enables AMD's IOMMU by default, and has no option amd_iommu=on (drivers/iommu/amd/init.c).
 ENABLE_AMD = "enable AMD-Vi (IOMMU) in the firmware; Linux then uses it unasked"
 UNSAFE = "vfio_iommu_type1 allow_unsafe_interrupts=1"
 
@@ -23,8 +23,8 @@ class Refusal:
 
 
 def refusal(use: NicUse, nic: Nic, facts: Facts, taken: Mapping[str, str]) -> Refusal | None:
-    """Returns the first reason against `nic` for this use; None if the lab can have it. `taken`: the lab that
-    has each NIC, by lease key; "" for the lab of this use.
+    """Returns the first reason against `nic` for this use; None if the lab can have it. `taken`: by lease
+    key, the lab that has the NIC; "" for the lab of this use.
     """
     for reason in (_taken, _management, _in_use, *(_FOR_VM if use.kind == "vm" else _FOR_NAMESPACE)):
         if (found := reason(nic, facts, taken)) is not None:

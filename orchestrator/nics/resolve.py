@@ -25,8 +25,8 @@ class Choice:
 
 
 def resolve(uses: Iterable[NicUse], facts: Facts, held: dict[str, str]) -> list[Choice]:
-    """Returns a choice for every use, in the order of the uses; each NIC is chosen once. held: lease key or
-    interface name -> lab that has it.
+    """Returns a choice for every use, in the order of the uses; each NIC is chosen once. held: by lease key
+    or interface name, the lab that has the NIC.
 
     NICs that are requested by name or address are chosen before those requested by vendor:device.
     """
@@ -45,8 +45,8 @@ def _named_first(uses: list[NicUse], facts: Facts, held: dict[str, str]) -> Iter
 
 
 def _choose(use: NicUse, facts: Facts, taken: dict[str, str]) -> Choice:
-    """Returns the first candidate without a refusal; else a refusal: no such NIC, that of the only candidate,
-    or one that names the reasons of all.
+    """Returns the first candidate without a refusal. If there is none, returns a refusal: that there is no
+    such NIC, that of the only candidate, or one with the reasons of all candidates.
     """
     found = candidates(use.asked, facts)
     if not found and use.asked in taken:

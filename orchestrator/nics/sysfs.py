@@ -59,8 +59,8 @@ def sharers(root: Path, address: str, group: str) -> tuple[str, ...]:
 
 
 def held(group: Path) -> bool:
-    """Returns whether a program has this VFIO group open, which only one program can; opens it for a moment.
-    False if it cannot be opened for another reason.
+    """Returns whether a program has this VFIO group open; opens the group for a moment, since only one
+    program can. False if it cannot be opened for another reason.
     """
     try:
         os.close(os.open(group, os.O_RDWR | os.O_CLOEXEC))
@@ -85,7 +85,7 @@ def iommu(root: Path = Path("/")) -> Iommu:
 
 
 def remapping(root: Path) -> bool | None:
-    """Returns whether interrupts are remapped: their chips are then named IR-...
+    """Returns whether interrupts are remapped: the names of their chips then begin with IR-
     (drivers/iommu/irq_remapping.c). None if no known chip is listed.
     """
     lines = text(root / "proc/interrupts").splitlines()

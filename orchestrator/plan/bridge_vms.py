@@ -100,8 +100,8 @@ def in_bridge_vm(
     """Returns the link with its qdiscs inside a VM that joins both sides, and that VM, with MAC addresses by
     `index`.
 
-    near, far: the interfaces of nodes at the ends of the link; None where the end is a segment. eth0 is on
-    the side of `a`, eth1 on that of `b`; packets that leave through eth1 go forward.
+    near, far: the interfaces of nodes at the ends of the link; None if the end is a segment. eth0 is on the
+    side of `a`, eth1 on that of `b`; packets that leave through eth1 go forward.
     """
     name, core = f"netem-{link.name}", core_netns(lab)
     netns, a, b = node_netns(lab, name), link.forward.device, link.reverse.device

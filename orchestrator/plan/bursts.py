@@ -24,7 +24,8 @@ def crowded(plan: Plan, relays: Mapping[str, str]) -> Iterator[Note]:
     alone; only the slowest transmitter of a flow counts.
 
     The computation uses the least number of bytes that a protocol over IP sends: payload and, for a request,
-    its replies, in full packets, each sent once. relays: flow name -> node that relays its messages.
+    its replies, in full packets, each sent once. relays: for each flow name, the node that relays its
+    messages.
     """
     paths = Paths.of(plan)
     links = {_transmitter(way): link.name for link in plan.links for way in (link.forward, link.reverse)}
@@ -64,8 +65,8 @@ def _interval_ns(flow: Flow) -> int | None:
 def _paths(
     plan: Plan, paths: Paths, flow: Flow, nodes: Mapping[str, str], relay: str | None
 ) -> tuple[list[Path], list[Path]]:
-    """Returns the paths of a flow's messages to all its receivers, by way of the relay, and those of the
-    replies; without unknown paths. If receivers take turns, only those of the first count.
+    """Returns the paths of a flow's messages to all its receivers, by way of the relay, and the paths of the
+    replies; omits unknown paths. If receivers take turns, only the paths of the first one count.
     """
     here = nodes[flow.sender]
     names = [nodes[n] for d in flow.deliveries for n in plan.receivers[d.receivers] if n in nodes]

@@ -28,7 +28,7 @@ class MachineFacts:
     open_files: int | None = None  # hard limit of one process (RLIMIT_NOFILE)
     processes: int | None = None  # remainder of RLIMIT_NPROC, pid_max and pids.max
     bridge_ports: int = 1023  # BR_MAX_PORTS, net/bridge/br_private.h
-    neighbour_entries: int | None = None  # net.ipv4.neigh.default.gc_thresh3, one table for all namespaces
+    neighbour_entries: int | None = None  # net.ipv4.neigh.default.gc_thresh3; all namespaces share one table
     disk_available_bytes: int | None = None  # free space of the run directory's disk
     cores: int | None = None  # cores of the kernel that carries the lab
     machines_disk_bytes: int | None = None  # free disk space where the disks of virtual machines are kept
@@ -74,8 +74,8 @@ def _memory(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
 
 
 def _that_fit(vms: Sequence[Vm], needed: float, room: float) -> str:
-    """Returns text on how many of the VMs fit into the free memory, and with how much memory each all of them
-    fit; "" if not even one fits.
+    """Returns text on the number of VMs that fit into the free memory, and on the memory of each with which
+    all of them fit; "" if not even one fits.
     """
     given = sum(VM_BYTES + vm.memory_bytes for vm in vms)
     left = room - (needed - given)

@@ -35,11 +35,11 @@ def clones(
 ) -> list[Clone]:
     """Returns `count` new nodes like the plan's first node of `group`.
 
-    now: the nodes of the running lab, as `inspect` returns them. Software is copied unchanged: an argument
-    that holds the original's address still does. idle: leave out software that takes part in the scenario.
-    Raises CloneError for an unknown group, a group with a NIC of the machine, with an end of a link between
-    nodes or a bridge VM, without a free address and, without `idle`, one whose software takes part in the
-    scenario.
+    now: the nodes of the running lab, as `inspect` returns them. Software is copied unchanged, so an argument
+    that contains the original's address still contains it. idle: True leaves out software that takes part in
+    the scenario. Raises CloneError for an unknown group, and for a group with a NIC of the machine, with an
+    end of a link between nodes, with a bridge VM, or without a free address. Without `idle`, also raises it
+    for a group whose software takes part in the scenario.
     """
     model = next((node for node in plan.nodes if node.group == group), None)
     if model is None:
@@ -76,7 +76,7 @@ def _idle(node: Node) -> Node:
 
 
 class _Free:
-    """Allots addresses and interface names that no node of the plan or of the running lab has."""
+    """Allots addresses and interface names that are used by no node of the plan or of the running lab."""
 
     def __init__(self, plan: Plan, used: Iterable[Mapping[str, Any]]) -> None:
         cards = list(used)
@@ -146,8 +146,9 @@ def _clone(plan: Plan, model: Node, name: str, free: _Free) -> Clone:
 def _own_links(
     plan: Plan, model: Node, node: Node, links: Iterable[Link], free: _Free
 ) -> tuple[Node, list[Link]]:
-    """Gives the clone its own wire in the core for each of `links`, those of a VM or with half duplex.
-    Returns the node with changed interfaces, and the links; raises CloneError for a link through a bridge VM.
+    """Gives the clone its own wire in the core for each of `links`, which are links of a VM or half-duplex
+    links. Returns the node with changed interfaces, and the links; raises CloneError for a link through a
+    bridge VM.
     """
     found: list[Link] = []
     cards = list(node.interfaces)

@@ -18,8 +18,8 @@ _SMALL = 1e-12
 
 @cache
 def effective_share(chance: float, correlation: float) -> float:
-    """Returns the long-run share of packets affected when netem has the probability `chance`, in [0, 1], and
-    `correlation`, in [0, 1), computed numerically.
+    """Returns the long-run share of packets that netem affects if it has the probability `chance`, in [0, 1],
+    and `correlation`, in [0, 1). It is computed numerically.
     """
     if correlation == 0 or chance in (0.0, 1.0):
         return chance
@@ -28,8 +28,8 @@ def effective_share(chance: float, correlation: float) -> float:
 
 @cache
 def spared_twice(chance: float, correlation: float) -> float:
-    """Returns the share of successive draws of which neither affects its packet; arguments as of
-    `effective_share`.
+    """Returns the share of pairs of successive draws of which neither affects its packet; the arguments are
+    those of `effective_share`.
     """
     if correlation == 0 or chance in (0.0, 1.0):
         return (1 - chance) ** 2
@@ -45,7 +45,7 @@ def spared_twice(chance: float, correlation: float) -> float:
 
 @cache
 def _stationary(correlation: float) -> list[float]:
-    """Returns the distribution function of x in the long run, at equal distances."""
+    """Returns the distribution function of x in the long run, sampled at equal distances."""
     below = [cell / _CELLS for cell in range(_CELLS + 1)]  # P(x < cell / _CELLS), at first for a uniform x
     for _ in range(_ROUNDS):
         after = _mixed(below, correlation)

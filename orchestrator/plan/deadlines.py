@@ -12,8 +12,8 @@ from .paths import Paths
 
 
 def late(plan: Plan, relays: dict[str, str]) -> Iterator[Note]:
-    """Yields one note for each traffic class and deadline that a flow cannot meet, there and back for
-    requests. Flows without a known path are left out.
+    """Yields one note for each traffic class and deadline that a flow cannot meet; for requests the delay is
+    that of both ways. Flows without a known path are left out.
 
     The comparison uses the delays of the links alone, without the time to send a frame. relays: flow name ->
     node that relays its messages.

@@ -22,8 +22,8 @@ _WORDS = {"at_least": "at least", "at_most": "at most"}
 
 
 def plan_expectations(stated: Stated, plan: Plan) -> tuple[Expectation, ...]:
-    """Returns the stated expectations as a plan holds them; raises TopologyError with each name that the plan
-    does not have and each expectation that is stated twice.
+    """Returns the stated expectations in the form of the plan; raises TopologyError with each name that the
+    plan lacks and each expectation that is stated twice.
     """
     names = _names(plan)
     problems = [
@@ -78,7 +78,7 @@ _CALLED = {
 
 
 def _unknown(document: Document, place: Path, one: Expect, names: dict[str, set[str]]) -> Iterator[Problem]:
-    """Yields a problem for each name of an expectation that the plan does not have."""
+    """Yields a problem for each name in an expectation that the plan lacks."""
     used = [(key, value) for key, _, value in given(one)]
     used += [(key, value) for key in ("log", "event", "during", "after") if (value := getattr(one, key))]
     for key, value in used:

@@ -1,5 +1,5 @@
-"""Plans half duplex: the one device through which both ends of a link, or all ports of a segment, send, and
-the tc lines for it.
+"""Plans half-duplex links and segments: the device through which both ends of a link, or all ports of a
+segment, send, and the tc lines for it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def medium(lab: str, name: str, source: FileSegment, names: InterfaceNames) -> L
 
 
 def blocks(segments: Iterable[Segment], links: Iterable[Link]) -> dict[str, int]:
-    """Returns, by segment, the number of the tc filter block of its half-duplex medium in the core namespace;
-    without segments that have no medium.
+    """Returns for each segment the number of the tc filter block of its half-duplex medium in the core
+    namespace; omits segments without such a medium.
     """
     media = {link.a for link in links if link.kind == MEDIUM}
     return {segment.name: number for number, segment in enumerate(segments, 1) if segment.name in media}
@@ -78,7 +78,8 @@ def entering(
     """Returns `tc -batch` lines that send frames entering the ports of half-duplex segments through their
     transmitters.
 
-    media: all media of the lab. Only those that are also in `links` are created; the others exist already.
+    media: all media of the lab. Only media that are also in `links` are created, since the others exist
+    already.
     """
     cards, by_name = list(interfaces), {link.a: link for link in media if link.kind == MEDIUM}
     hooked = {d.device for li in links if li.kind != MEDIUM for d in (li.forward, li.reverse) if d.shared}

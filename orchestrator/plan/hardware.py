@@ -11,8 +11,8 @@ from ..topology.document import File
 
 @dataclasses.dataclass(frozen=True)
 class Hardware:
-    """The NIC of a node as requested, and the NIC at the other end of its cable; None if that is not in the
-    lab.
+    """A node's NIC as the file requests it, and the NIC at the other end of its cable; None if that NIC is
+    not in the lab.
     """
 
     nic: str
@@ -36,7 +36,7 @@ def nics_of(model: File) -> dict[tuple[str, str], Hardware]:
 
 
 def with_nic(card: Interface, hardware: Hardware | None) -> Interface:
-    """Returns the interface with that NIC and cable; unchanged if `hardware` is None."""
+    """Returns the interface with this NIC and cable; unchanged if `hardware` is None."""
     if hardware is None:
         return card
     return dataclasses.replace(card, nic=hardware.nic, cable=hardware.cable)

@@ -1,5 +1,5 @@
 """Computes the names, IP addresses and MAC addresses of a lab's parts; the same file always gives the same
-ones.
+values.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from contract.plan.family import family
 
 IFNAMSIZ = 15  # longest interface name: that of linux/if.h minus the final zero
-# Names that the kernel keeps for itself in /proc/sys/net/ipv4/conf, and the loopback interface.
+# Names that the kernel itself uses in /proc/sys/net/ipv4/conf, and the loopback interface.
 _RESERVED = frozenset({"lo", "all", "default"})
 
 
@@ -30,7 +30,7 @@ def node_cgroup(lab: str, node: str) -> str:
 
 @dataclass
 class InterfaceNames:
-    """Allots unique interface names of one namespace, without `lo`, `all` and `default`."""
+    """Allots unique interface names in one namespace; never allots `lo`, `all` and `default`."""
 
     taken: set[str] = field(default_factory=lambda: set(_RESERVED))
 
@@ -47,7 +47,7 @@ class InterfaceNames:
 
 
 class AddressPool:
-    """Allots the host addresses of a subnet in ascending order, without the fixed ones."""
+    """Allots the host addresses of a subnet in ascending order; never allots the fixed ones."""
 
     def __init__(self, subnet: str, fixed: Iterable[str]) -> None:
         self.network = ipaddress.ip_network(subnet)

@@ -1,9 +1,10 @@
-"""Plans static neighbour entries for nodes where resolution by ARP or NDP would lose messages.
+"""Plans static neighbour entries for those nodes where resolution by ARP or NDP would lose messages.
 
 While the kernel resolves a neighbour, it queues 212,992 bytes of frames for it (unres_qlen_bytes in
 net/core/neighbour.c: some 92 frames of 1,000 bytes) and drops the oldest ones beyond that. It sends three
 requests, one second apart, and then gives up. On a short link without losses this loses no message. On a link
-that may lose the request or its answer, the frames of a second wait, or three lost requests lose all of them.
+that may lose the request or its answer, frames wait for a second after a loss; after three losses all of them
+are lost.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ RETRY_NS = 10**9  # time after which the kernel repeats the request
 LOSSY = 0.2
 HEADERS_BYTES = 48  # headers of IPv6 and UDP
 ASKED_BYTES = 60  # bytes of an ARP frame
-Asked = tuple[str, str]  # a node, and the neighbour's address that it resolves
+Asked = tuple[str, str]  # a node, and the address of the neighbour that it resolves
 
 
 def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, ...]]:
@@ -35,7 +36,7 @@ def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, .
     where resolution may lose messages, in both directions; empty if no link has an impairment. NICs are left
     out.
 
-    `relays`: flow name -> node that relays its messages.
+    `relays`: for each flow name, the node that relays its messages.
     """
     if not any(way.impairment.present for link in plan.links for way in (link.forward, link.reverse)):
         return {}
@@ -54,7 +55,7 @@ def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, .
 
 def _loses(hop: Hop, per_s: int, losses: Mapping[Direction, float]) -> bool:
     """Returns whether messages may be lost while the neighbour is resolved: over a hop with a long round trip
-    or high loss, or with many frames during the wait. `per_s`: frames per second to it.
+    or high loss, or with many frames during the wait. `per_s`: number of frames per second to the neighbour.
     """
     lost = 1.0 - math.prod(1.0 - losses.get(way, 0.0) for way in hop.ways)
     wait_ns = max(hop.round_ns, RETRY_NS if lost > 0.0 else 0)
@@ -105,9 +106,9 @@ def _both(node: str, hop: Hop) -> tuple[tuple[str, Neighbour], tuple[str, Neighb
 
 
 def _frames(plan: Plan, paths: Paths, relays: Mapping[str, str]) -> Counter[Asked]:
-    """Returns the frames per second that flows send to each neighbour at their highest rate; a burst that
-    comes less often than once a second counts as if it came every second. Flows without a schedule count as
-    0.
+    """Returns the frames per second that flows send to each neighbour at their highest rate; a burst that is
+    sent less often than once a second counts as if it were sent every second. Flows without a schedule count
+    as 0.
     """
     at = {s.session.endpoint: n.name for n in plan.nodes for s in n.software if s.session is not None}
     ways: dict[tuple[str, str], list[Asked]] = {}

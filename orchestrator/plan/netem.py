@@ -112,8 +112,8 @@ def sized(wanted: Impairment, limit: int | None = None) -> Impairment:
     """Returns the impairment with its queue limit (packets): `limit`, or else the computed one; 0 without an
     impairment.
 
-    In front of a queue of a stated kind, netem holds the packets that arrive before the rate applies, so the
-    rate does not reduce the computed limit.
+    Before a queue of a stated kind, netem holds packets to which the rate does not apply yet, so the rate
+    does not reduce the computed limit.
     """
     if limit is None:
         rate = wanted.rate_bps if wanted.queue is None else 0

@@ -38,13 +38,13 @@ class Network:
         return self.interfaces[node][0].address
 
     def address_of(self, node: str, seen_from: str) -> str:
-        """Returns the address of `node` under which the node `seen_from` reaches it."""
+        """Returns the address under which the node `seen_from` reaches `node`."""
         return spoken_to(self.interfaces[node], self.interfaces[seen_from])
 
 
 def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Network:
-    """Returns the network of a lab; `cut` are the nodes that the timeline disconnects from the network, which
-    get a link for every interface.
+    """Returns the network of a lab; `cut` names the nodes that the timeline disconnects from the network;
+    they get a link for every interface.
     """
     core = InterfaceNames()
     subnets = {name: domain.subnets for name, domain in domains(model).items()}

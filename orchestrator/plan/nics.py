@@ -14,8 +14,8 @@ from contract.plan import Interface, Link, Node, Plan
 
 @dataclass(frozen=True, slots=True)
 class NicUse:
-    """One requested NIC. kind: its interface moves into a namespace, or its PCI function
-    is passed to a VM.
+    """One requested NIC. kind: its interface is moved into a namespace, or its PCI function is passed to a
+    VM.
     """
 
     asked: str  # PCI address, vendor:device, interface name, or a physical function's name:vfN
@@ -24,7 +24,7 @@ class NicUse:
     kind: Literal["namespace", "vm"]
     netns: str = ""  # the namespace that gets the interface, if the kind is `namespace`
     name: str = ""  # the interface's name in this namespace, if the kind is `namespace`
-    node: str = ""  # the node whose `interface` it is; "" for a port of a bridge
+    node: str = ""  # the node with the interface `interface`; "" for a port of a bridge
     interface: str = ""
 
 

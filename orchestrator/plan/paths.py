@@ -82,12 +82,12 @@ class Paths:
         self._table = cache(self._lookup)
 
     def address_of(self, node: str, seen_from: str) -> str:
-        """Returns the address of `node` under which the node `seen_from` reaches it."""
+        """Returns the address under which the node `seen_from` reaches `node`."""
         return spoken_to(self._nodes[node].interfaces, self._nodes[seen_from].interfaces)
 
     def addresses_of(self, node: str, seen_from: str) -> list[str]:
-        """Returns the addresses of `node` under which `seen_from` reaches it, first the one that software
-        uses; one for each family that both have.
+        """Returns the addresses under which `seen_from` reaches `node`, first the one that software uses; one
+        for each family that both nodes have.
         """
         theirs, ours = self._nodes[node].interfaces, self._nodes[seen_from].interfaces
         found = (reaching(theirs, ours, kind) for kind in FAMILIES)
@@ -107,8 +107,8 @@ class Paths:
         return 0 if path is None else path.bottleneck_bps
 
     def to(self, a: str, address: str) -> Path | None:
-        """Returns the path from node `a` to an address, by the first of several next hops; None if the routes
-        do not lead there, by way of forwarding nodes and in at most 255 hops.
+        """Returns the path from node `a` to an address; of several next hops it takes the first. None if the
+        routes do not lead there over forwarding nodes and in at most 255 hops.
         """
         goal = self._owner.get(address)
         nodes, addresses = [a], list[str]()
@@ -148,8 +148,8 @@ class Paths:
         return Hop(name, here, far, ways.delay_ns(frame_bytes), (*there, *back))
 
     def _card_to(self, node: Node, address: str) -> Interface | None:
-        """Returns the node's first interface in the subnet of an address, which must be a node's, with its
-        address there; None if it has none there.
+        """Returns the node's first interface in the subnet of an address, and its address there. The address
+        must be a node's. None if the node has no interface in that subnet.
         """
         subnet = self._owner[address][1].subnet
         return next((card for card in faces(node.interfaces) if card.subnet == subnet), None)
@@ -202,8 +202,8 @@ def pairs(plan: Plan) -> list[tuple[Node, Node]]:
     """Returns all pairs of groups, each group represented by its first node, for predictions and tables of
     paths.
 
-    Groups that are only routers are left out if two others remain; bridge VMs always are. Of more than 200
-    pairs, 200 are sampled evenly, so that the sample covers every part of the network.
+    Leaves out bridge VMs, and groups that are only routers if two other groups remain. Samples 200 pairs
+    evenly if there are more, so that the sample covers every part of the network.
     """
     first: dict[str, Node] = {}
     for node in plan.nodes:

@@ -18,8 +18,9 @@ from .correlation import effective_share
 from .paths import Paths, pairs
 from .vms import has_disk
 
-# Measured by bench/memory.py (Linux 6.18, x86-64), rounded up. A light node: 0.15 MB (PSS) of an idle agent,
-# 0.23 MB of one with a client; 0.45 to 0.51 MB that the kernel holds for namespaces, interfaces and stacks.
+# Memory of a light node, measured by bench/memory.py (Linux 6.18, x86-64) and rounded up: 0.15 MB (PSS) of an
+# idle agent, or 0.23 MB of one with a client, and 0.45 to 0.51 MB that the kernel holds for namespaces,
+# interfaces and stacks.
 NODE_BYTES = 1_000_000
 CAPTURE_BYTES = 20_000_000  # memory of tcpdump with its buffers: 19.5 MB
 # memory at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
@@ -149,8 +150,8 @@ def _neighbours(plan: Plan, of_nodes: Iterable[Sequence[Costs]]) -> Prediction:
 
 
 def _capture_bytes(costs: list[Costs], capture: Capture) -> float:
-    """Returns an upper estimate of a capture's size, as if its point saw all packets of all software: at most
-    its limit, and of a compressed one as if nothing were saved.
+    """Returns an upper estimate of a capture's size. It assumes that the point sees all packets of all
+    software and that compression saves nothing; it is at most the capture's limit.
     """
     packets = [packet for cost in costs for packet in cost.packets]
     records = sum(count * (_PCAP_RECORD_BYTES + min(capture.snaplen, length)) for count, length in packets)
@@ -159,12 +160,12 @@ def _capture_bytes(costs: list[Costs], capture: Capture) -> float:
 
 
 def offered(plan: Plan) -> Iterator[Prediction]:
-    """Yields the frames and bits a second of all flows with a schedule together, each on average from its
-    start to its stop; nothing if no kind of theirs counts frames.
+    """Yields the frames and bits a second of all flows with a schedule together, on average from each flow's
+    start to its stop. Yields nothing if none of their kinds counts frames.
 
-    Frames are counted as kinds price them (`Costs.packets`): of datagrams exactly, of protocols over TCP at
-    worst, each segment acknowledged by itself; each frame once, wherever it goes on to; without the preamble,
-    checksum and gap of Ethernet.
+    The kinds state the number of frames (`Costs.packets`): exact for datagrams, and the worst case for
+    protocols over TCP, in which each segment is acknowledged by itself. A frame counts once, however many
+    links it passes, and without the preamble, checksum and gap of Ethernet.
     """
     senders = {s.session.endpoint: s for node in plan.nodes for s in node.software if s.session is not None}
     frames = bits = 0.0

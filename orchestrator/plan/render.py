@@ -234,8 +234,8 @@ def _notes(plan: Plan) -> str:
 
 
 def _few(plan: Plan) -> list[Prediction]:
-    """Returns the predictions to show: one for each view of equal links, and none that the tables of hosts
-    show.
+    """Returns the predictions to show: one for each view of equal links, without those that the tables of
+    hosts show.
     """
     alike = {link.name for view in link_views(plan) for link in view.links[1:]}
     elsewhere = of_hosts(plan)

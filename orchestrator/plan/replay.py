@@ -13,7 +13,8 @@ from contract.plan import Impairment, State, Trace
 
 from ..queueing import QUEUE_KINDS
 
-# A queue stores a minute of sent traffic (mbuffer in net/sched/sch_htb.c): a frame takes less than that.
+# A queue stores at most a minute of sent traffic (mbuffer in net/sched/sch_htb.c), so a frame must take less
+# than that.
 LONGEST_FRAME_NS = 50 * 10**9
 
 
@@ -25,8 +26,8 @@ SHARPEST_NS = 2 * 10**6
 class Moment:
     """A state of a trace that begins `at_ns` after the trace began.
 
-    silent_ns: for a rate of 0, the time from then on in which nothing is sent. again: the same state as
-    before, and only `silent_ns` has changed.
+    silent_ns: for a rate of 0, the time from then on in which nothing is sent. again: True if the state is
+    the same as before and only `silent_ns` has changed.
     """
 
     at_ns: int

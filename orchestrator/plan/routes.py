@@ -60,10 +60,10 @@ class Tables:
         self._shared: dict[object, tuple[Route, ...]] = {}
 
     def of(self, node: str) -> tuple[Route, ...]:
-        """Returns the node's routes to each reachable subnet that a forwarding node is on and the node itself
-        is not, with subnets of the same next hops merged. A node that does not forward and would have only
-        one route by its next hops gets a default route instead. Nodes with equal hops and subnets share one
-        result.
+        """Returns the node's routes to each reachable subnet that has a forwarding node and to which the node
+        itself is not connected; subnets with the same next hops are merged. A node that does not forward and
+        would have only one route by its next hops gets a default route instead. Nodes with equal hops and
+        subnets share one result.
         """
         hops, on = self._graph.hops.get(node, []), self._graph.subnets[node]
         forwards = node in self._graph.forwards

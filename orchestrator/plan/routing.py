@@ -47,8 +47,8 @@ def vrfs_of(names: Expansion, node: str) -> Mapping[str, Sequence[str]]:
 
 
 def _written(network: Network, node: str, route: FileRoute) -> Iterator[Route]:
-    """Yields the plan's route for one of the file; a default route becomes one for each address family. A
-    family in which no neighbour has an address gets none.
+    """Yields the plan's routes for one route of the file; a default route becomes one for each address
+    family. A family in which no neighbour has an address gets none.
     """
     kinds = FAMILIES if route.to == DEFAULT else (family(route.to),)
     for kind in kinds:
@@ -59,7 +59,7 @@ def _written(network: Network, node: str, route: FileRoute) -> Iterator[Route]:
 
 def _neighbour(network: Network, node: str, via: str, kind: Family) -> str | None:
     """Returns a neighbour's address of that family in a subnet that both share; None if there is none. `via`
-    may also be the address itself, which is returned if it is of that family.
+    may be an address instead; it is returned if it is of that family.
     """
     if is_address(via):
         return via if family(via) == kind else None
@@ -123,8 +123,8 @@ class _Costs:
 
 
 def _frame_ns(direction: Direction) -> int:
-    """Returns the sum in ns of the direction's delay and the time to send a full frame at its rate, for any
-    kind of queue.
+    """Returns the time in ns for a full frame: the direction's delay plus the time to send it at the
+    direction's rate, for any kind of queue.
     """
     wanted = direction.impairment
     return wanted.delay_ns + (FULL_FRAME_BYTES * 8 * 10**9 // wanted.rate_bps if wanted.rate_bps else 0)

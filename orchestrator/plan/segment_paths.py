@@ -28,7 +28,7 @@ def one_way_ns(impairment: Impairment, frame_bytes: int, tables: Tables) -> int:
 class SegmentPaths:
     """Finds the directions of links that a frame passes from one node to another in the same subnet.
 
-    The medium of a half-duplex segment counts once for each time that a frame enters the segment. Where links
+    The medium of a half-duplex segment counts once for each time that a frame enters the segment. If links
     form a loop, no path is known, since the spanning tree decides at run time.
     """
 
@@ -57,7 +57,9 @@ class SegmentPaths:
         return first + between + ((theirs.reverse,) if theirs else ())
 
     def _loops(self, start: str) -> bool:
-        """Returns whether the segments connected to this one have more links than a tree."""
+        """Returns whether the segments that are connected to this one contain a loop: they have more links
+        than a tree.
+        """
         reached, waiting = {start}, [start]
         while waiting:
             near = {other for other, _ in self._next.get(waiting.pop(), [])} - reached

@@ -51,7 +51,8 @@ def lone_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> float | None
 
 
 def slotted_ns(due_ns: float, slot: Slot, times_ns: Sequence[float] = ()) -> float:
-    """Returns the mean delay in ns of a lone frame that without slots would leave `due_ns` after its arrival.
+    """Returns the mean delay in ns of a lone frame that would leave `due_ns` after its arrival if there were
+    no slots.
 
     When the frame arrives, netem draws the start of a slot, evenly between min and max or from `times_ns`
     (rising). If the slot would begin before the frame is due, netem draws again at that time (get_slot_next

@@ -40,8 +40,8 @@ def make_scene(
     parameters: dict[str, Any],
     paths: Paths,
 ) -> Scene:
-    """Returns the input for the kinds of software: the planned network, all software, and each client's time
-    to connect.
+    """Returns the input for the kinds of software: the planned network, all software, and the time at which
+    each client connects.
     """
     order = clients(names)
     gap = interval_ns(model, len(order))

@@ -20,12 +20,13 @@ from .naming import bridge_mac, core_netns, link_macs, node_netns, of_own, port_
 
 TXQUEUELEN = 1000
 # The shortest timers that IEEE 802.1D allows (2 x (forward delay - 1 s) >= max age >= 6 s), in 1/100 s.
-# Addresses are forgotten after 4 s without a frame: Linux shortens that when the tree changes, but searches
-# old ones only at the time set before (br_fdb_cleanup in net/bridge/br_fdb.c), perhaps minutes later.
+# Addresses are dropped after 4 s without a frame. A longer time would not do: Linux shortens it when the tree
+# changes, but searches for old addresses only at the time that was set before (br_fdb_cleanup in
+# net/bridge/br_fdb.c), perhaps minutes later.
 STP = "stp_state 1 hello_time 100 max_age 600 forward_delay 400 ageing_time 400"
 PRIORITIES = "egress-qos-map " + " ".join(f"{n}:{n}" for n in range(8))
 _QUEUES = (
-    # a single queue saves memory and time for each veth pair
+    # A single queue saves memory and time for each veth pair.
     f"txqueuelen {TXQUEUELEN} numtxqueues 1 numrxqueues 1"
 )
 

@@ -14,7 +14,7 @@ from ..software.registry import KINDS
 
 @dataclass(frozen=True)
 class GroupView:
-    """The nodes of one group."""
+    """The nodes of one group, as one row or box."""
 
     name: str
     nodes: tuple[Node, ...]
@@ -25,8 +25,8 @@ class GroupView:
 
     @property
     def addresses(self) -> str:
-        """Returns the first node's and the last node's address on the first segment, as text; both families
-        apart.
+        """Returns the addresses of the first and the last node on the first segment as text, separately for
+        both families.
         """
         ends = (self.nodes[0].interfaces[0].addresses, self.nodes[-1].interfaces[0].addresses)
         pairs = zip(*ends, strict=True)
@@ -108,7 +108,7 @@ def _slot_words(slot: Slot) -> str:
 
 
 def queue_words(wanted: Impairment) -> str:
-    """Returns the impairment's queue as text: its kind, and its bands or what the kind says of its settings:
+    """Returns the impairment's queue as text: its kind, and its bands or the settings that its kind prints:
     `prio (control: PCP 6, 7; rest)`, `red`. "" without a queue.
     """
     queue_kind = queue_kind_of(wanted)

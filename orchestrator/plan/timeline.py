@@ -26,8 +26,8 @@ _UNDO = {"stop": "start", "kill": "start", "freeze": "thaw", "disk-full": "disk-
 
 
 def cut_nodes(model: File, names: Expansion) -> set[str]:
-    """Returns the nodes that the timeline's partitions name, directly or by group, and those that a split
-    cuts from a segment to which the file has no link; segments in a partition are ignored.
+    """Returns the nodes that the timeline's partitions name, directly or by group. Also returns the nodes
+    that a split cuts from a segment to which the file has no link. Ignores segments in a partition.
     """
     found: set[str] = set()
     for event in model.timeline:
@@ -155,7 +155,7 @@ class _Planner:
     def _disconnect(self, event: FileEvent, at: int, label: str) -> Iterator[tuple[int, Event]]:
         """Yields the cuts of each link, independent of every other link's; the last one ends with the event.
 
-        The times depend on the seed, the link and the event's moment and targets, and on no other event.
+        The times depend only on the seed, the link, and the event's time and targets, not on other events.
         """
         up, down, end = event.up or 0, event.down or 0, at + (event.duration or 0)
         for link in self._links(event.disconnect):

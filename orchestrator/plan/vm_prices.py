@@ -22,8 +22,9 @@ class Price:
     idle_share: float  # share of a core
 
 
-# bench/vm.py on two shared cores: 40 of `builtin-tiny` came up in 37 s, 1.19 of their boot CPU over the
-# cores; 10 of `builtin` in 14.8 s, which bounds their CPU from above. Idle CPU: libvirt's counters, at most.
+# Measured by bench/vm.py on two shared cores. 40 machines of `builtin-tiny` came up in 37 s, 1.19 times their
+# boot CPU divided by the cores; 10 of `builtin` came up in 14.8 s, which bounds their CPU from above. Idle
+# CPU is the highest value of libvirt's counters.
 PRICES = {
     "builtin-tiny": Price(71_000_000, 1.55, 0.0042),
     "builtin": Price(146_000_000, 2.96, 0.0042),

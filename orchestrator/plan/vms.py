@@ -67,7 +67,7 @@ def own_link(
     """Returns the interface and access link of a VM with a veth pair between a bridge of its own and the
     segment's.
 
-    The link proof cannot run inside the guest; with the pair, both directions have a device in the core.
+    The link proof cannot run inside the guest, so the pair gives both directions a device in the core.
     """
     core, a, b = core_netns(lab), names.allot(f"{name}-a"), names.allot(f"{name}-b")
     forward = Direction(link.forward.impairment, core, a, core, b, trace=link.forward.trace)

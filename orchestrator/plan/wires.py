@@ -44,7 +44,7 @@ class Wires:
         """Returns the node's ends of links, in the order of the links; `before`: the number of its other
         interfaces.
 
-        The link's first end gets the first address of each subnet, the second end the next one.
+        The link's first end gets the first address of each subnet, and the second end gets the next one.
         """
         found = []
         for index, (link, side) in enumerate(self._of.get(node, ()), before):

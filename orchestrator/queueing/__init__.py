@@ -39,7 +39,7 @@ def _fault(name: str, queue_kind: QueueKind) -> str:
     )
 
 
-# Kinds of queue by name: vNET's own, and those of plug-ins.
+# Kinds of queue by name: those of vNET and those of plug-ins.
 QUEUE_KINDS = Registry("vnet.queues", {one.kind: one for one in _OWN}, QueueKind, _fault)
 
 
@@ -50,11 +50,10 @@ def _stack(kind: str, delays: bool, steered: bool) -> Stack:
 
 def queue_of(wanted: Impairment) -> Queue | None:
     """Returns the queue that applies an impairment: a Stack for a stated queue, tbf for a rate with
-    backpressure alone, else netem; None for a wire without impairment.
-    netem stands in front of every rate, because it removes packets from the sending socket's account
-    (skb_orphan_partial in netem_enqueue). Otherwise waiting packets would count against the socket, across
-    bridges too, and stop the sender before the queue is full. Only `backpressure` leaves netem out, to behave
-    like the sender's own network card.
+    backpressure alone, else netem; None for a wire without impairment. netem precedes every rate, because it
+    removes packets from the sending socket's account (skb_orphan_partial in netem_enqueue). Otherwise waiting
+    packets would count against the socket, even across bridges, and stop the sender before the queue is full.
+    Only `backpressure` leaves netem out, to behave like the sender's own network card.
     """
     if not wanted.present:
         return None
@@ -77,8 +76,8 @@ def queue_kind_of(wanted: Impairment) -> QueueKind | None:
 
 
 def trials() -> dict[str, str]:
-    """Returns, by the name of each qdisc that a direction may need, the rest of `tc qdisc add dev lo root`
-    that shows whether a kernel has it.
+    """Returns for each qdisc that a direction may need, by name, the rest of `tc qdisc add dev lo root`, a
+    trial that shows whether a kernel has it.
     """
     return {"netem": "netem delay 1ms", "tbf": "tbf rate 1mbit burst 10kb latency 50ms"} | {
         queue_kind.qdisc: queue_kind.trial for queue_kind in QUEUE_KINDS.values() if queue_kind.trial
@@ -86,7 +85,7 @@ def trials() -> dict[str, str]:
 
 
 def classful() -> set[str]:
-    """Returns tc's names of the qdiscs whose classes and filters are read back, too."""
+    """Returns tc's names of those qdiscs whose classes and filters are read back, too."""
     return {queue_kind.qdisc for queue_kind in QUEUE_KINDS.values() if queue_kind.bands is not None}
 
 
@@ -124,8 +123,8 @@ def lone_bps(wanted: Impairment) -> int:
 
 
 def sending_ns(wanted: Impairment, frame_bytes: int) -> int:
-    """Returns the nanoseconds that the rate adds to a frame when there is no other traffic: 0 behind a token
-    bucket, which is full then, and without a rate.
+    """Returns the nanoseconds that the rate adds to a frame when there is no other traffic. It is 0 without a
+    rate, and behind a token bucket, since the bucket is full then.
     """
     queue = queue_of(wanted)
     return queue.sending_ns(wanted, frame_bytes) if queue is not None else 0
@@ -137,8 +136,9 @@ def set_text(device: str, wanted: Impairment) -> str:
 
 
 def change_text(device: str, before: Impairment, after: Impairment) -> str:
-    """Returns lines for `tc -batch` that turn `before` into `after`. Waiting packets survive, unless the kind
-    of queue changes or the kernel cannot change a setting in place; then the queue is created anew.
+    """Returns lines for `tc -batch` that turn `before` into `after`. Waiting packets stay in the queue,
+    unless the kind of queue changes or the kernel cannot change a setting in place; then the queue is created
+    anew.
     """
     old, new = queue_of(before), queue_of(after)
     gone = f"qdisc del dev {device} root\n" if old is not None else ""
@@ -158,8 +158,8 @@ def parts(wanted: Impairment) -> tuple[Part, ...]:
 
 
 def forget_text(device: str, wanted: Impairment) -> str:
-    """Returns lines for `tc -batch` that reset what past packets have left in a queue's state, which is RED's
-    mean queue length; "" for other kinds.
+    """Returns lines for `tc -batch` that reset the part of a queue's state that depends on past packets:
+    RED's mean queue length. Returns "" for other kinds.
     """
     queue = queue_of(wanted)
     lines = queue.forget(device, wanted) if isinstance(queue, Stack) else []
@@ -185,8 +185,9 @@ def found(entries: list[Entry], device: str, like: Impairment) -> Impairment:
 
 
 def mismatches(asked: Impairment, entries: list[Entry], device: str) -> list[Mismatch]:
-    """Returns (field, requested, read) for each difference between a device and the request. Field "": the
-    qdisc is of another kind; field "queue": the device has a queue that was not requested.
+    """Returns (field, requested, read) for each difference between a device and the request. The field ""
+    means that the qdisc is of another kind, and the field "queue" that the device has a queue that was not
+    requested.
     """
     mine = [e for e in entries if e.get("dev") == device]
     queue = queue_of(asked)

@@ -1,5 +1,5 @@
-"""Implements the queue kind `cake`, which shapes, queues fairly and separates tins: tc-cake(8),
-net/sched/sch_cake.c.
+"""Implements the queue kind `cake`, which limits the rate, queues fairly and separates traffic classes
+(tins): tc-cake(8), net/sched/sch_cake.c.
 """
 
 from __future__ import annotations

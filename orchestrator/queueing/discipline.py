@@ -24,8 +24,8 @@ Order = Literal["fifo", "priority", "guarantee", "credit", "any", "unknown"]
 class Part:
     """A queue with counters of its own: a qdisc, or one tin (priority class) of a qdisc.
 
-    marked_at: where the counter of packets marked by ECN (32 bits) stands among the counters that only this
-    kind of qdisc has (TCA_STATS_APP), in bytes; None if it has none.
+    marked_at: offset in bytes of the 32-bit counter of packets marked by ECN, in the counters that only this
+    kind of qdisc has (TCA_STATS_APP); None if it has no such counter.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a qdisc on a device: the device and the parent."""
+    """The place of a qdisc: the device, and the parent on it."""
 
     device: str
     parent: str  # "root", or "parent 1:1"
@@ -85,22 +85,22 @@ class NoSettings:
 
 
 class QueueKind:
-    """A kind of queue that a topology can name: all that depends on it.
+    """Everything that depends on one kind of queue that a topology can name.
 
-    The attributes without a value and the methods that raise are the kind's own; the others have values that
-    fit most kinds. `wanted.queue` is of that kind in every method.
+    Each kind defines the attributes without a value and the methods that raise an error; the others have
+    values that fit most kinds. `wanted.queue` is of that kind in every method.
     """
 
     kind: str  # the kind's name in topology files
     meaning: str  # one sentence for the reference of keys
-    settings: Any = NoSettings  # frozen dataclass, its fields made by settings.py; its docstring explains it
+    settings: Any = NoSettings  # frozen dataclass with fields by settings.py; its docstring explains the kind
     bands: Bands | None = None  # the form of the bands, for a kind that has bands in place of settings
-    root = "tbf"  # tc's name of the qdisc that limits the rate: its own, or the bucket above
-    shapes = False  # whether the qdisc limits the rate itself; else a token bucket above it does
+    root = "tbf"  # tc's name of the qdisc that limits the rate: the kind's own, or the bucket above it
+    shapes = False  # whether the kind's qdisc limits the rate itself; else a token bucket above it does
     qdisc: str = ""  # tc's name of the kind's own qdisc; "" if it uses only qdiscs of other kinds
     trial: str = ""  # arguments of `tc qdisc add dev lo root` that show whether a kernel has the kind
     module: str = ""  # the kernel module that has the qdisc
-    config: str = ""  # the option of the kernel's build that includes it
+    config: str = ""  # the option of the kernel's build that includes the qdisc
     order: Order = "unknown"
     outages = True  # whether the queue stops at a rate of one frame per outage
     keeps = False  # whether a change keeps the options that the command does not name
@@ -120,12 +120,14 @@ class QueueKind:
         return Discipline(self.kind, settings, bands)
 
     def faults(self, wanted: Impairment) -> Iterator[Fault]:
-        """Yields the mistakes in settings or bands whose form is correct. A rate of 0 is no mistake here."""
+        """Yields the mistakes in settings or bands whose form is correct. A rate of 0 is not a
+        mistake here.
+        """
         yield from ()
 
     def trace_faults(self, wanted: Impairment, slowest_bps: int, least_bps: int) -> Iterator[Fault]:
-        """Yields why the queue cannot follow a trace whose slowest rate above 0 is `slowest_bps`; no queue
-        works below `least_bps`.
+        """Yields the reasons why the queue cannot follow a trace whose slowest rate above 0 is `slowest_bps`.
+        No queue works below `least_bps`.
         """
         yield from ()
 
@@ -134,7 +136,7 @@ class QueueKind:
         return None
 
     def at_rate(self, queue: Discipline, before_bps: int, after_bps: int) -> Discipline:
-        """Returns the queue when a trace changes the direction's rate."""
+        """Returns the queue with the settings that it needs when a trace changes the direction's rate."""
         return queue
 
     def serves_dscp(self, wanted: Impairment) -> bool:
@@ -142,7 +144,7 @@ class QueueKind:
         return False
 
     def words(self, wanted: Impairment) -> str:
-        """Returns the settings as text for plan and page, without the bands; "" to show the kind only."""
+        """Returns the settings as text for plan and page, without the bands; "" to show only the kind."""
         return ""
 
     # The kernel
@@ -190,13 +192,13 @@ def entry(entries: Sequence[Entry], handle: str) -> Entry:
 
 
 def given(arguments: list[str]) -> dict[str, str]:
-    """Maps each word to the word after it; the last one to ""."""
+    """Maps each word to the word after it; the last word to ""."""
     return dict(zip(arguments, [*arguments[1:], ""], strict=True))
 
 
 def differing(wanted: Sequence[tuple[str, float, object, float]]) -> list[Mismatch]:
-    """Returns (field, asked, read) for each item whose read value is no number or differs by more than its
-    tolerance.
+    """Returns (field, requested, read) for each item whose read value is not a number or differs by more than
+    its tolerance.
     """
     return [
         (field, asked, read)

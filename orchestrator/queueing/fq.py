@@ -1,7 +1,7 @@
 """Implements the queue kind `fq`: a queue for each flow, served in turn, with an optional threshold above
 which packets are marked by ECN (as for L4S senders, RFC 9332); net/sched/sch_fq.c.
 
-The kernel's pacing is off: the link's rate, and no sender's socket, decides when a packet leaves.
+The kernel's pacing is off, so that the link's rate decides when a packet leaves, and not a sender's socket.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Builds half duplex with tc: all ends send through one shared device, and so share one rate and one queue.
+"""Implements half duplex with tc: all ends send through one shared device, and so share one rate and one
+queue.
 
 The shared device is an intermediate functional block (drivers/net/ifb.c). For a link, the egress of each end
 is redirected to the shared device before the end's own queue; after the shared qdisc the packet leaves by the
-end that it came from. Captures at the ends see each packet then, and once. For a segment, the frames that
-enter each port are redirected before the bridge copies them, so a frame passes once, however many nodes
+end that it came from. A capture at an end records each packet once, at that time. For a segment, the frames
+that enter each port are redirected before the bridge copies them, so a frame passes once, however many nodes
 receive it; then the bridge receives the frame from the port that it entered.
 """
 
@@ -46,8 +47,8 @@ def join(ports: Iterable[str], block: int) -> str:
 
 
 def redirect_block(block: int, shared: str) -> str:
-    """Returns lines that redirect what enters all ports of a block to the shared device, except link-proof
-    frames.
+    """Returns lines that redirect the frames entering any port of a block to the shared device, except
+    link-proof frames.
     """
     return (
         f"filter add block {block} {_PROOF}\nfilter add block {block} protocol all pref 3 {_ALL} {shared}\n"
@@ -73,8 +74,8 @@ def mismatches(device: str, shared: str, read: Sequence[Entry]) -> list[Mismatch
 
 
 def port_mismatches(ports: Iterable[str], shared: str, read: Sequence[Entry]) -> list[Mismatch]:
-    """Returns a mismatch for each port whose incoming frames are not redirected to `shared`, by a filter of
-    the port itself or else of its block.
+    """Returns a mismatch for each port whose incoming frames are not redirected to `shared`, either by a
+    filter of the port or by one of its block.
     """
     whole = {e["block"]: e["redirect"] for e in read if "block" in e}
     blocks = {e["dev"]: e["ingress_block"] for e in read if e.get("kind") == HOOK and "ingress_block" in e}

@@ -108,8 +108,9 @@ class HtbKind(QueueKind):
                 yield Fault((one.name,), None, rule, "raise one of the two")
 
     def impossible(self, wanted: Impairment) -> str | None:
-        """Returns why the classes' rates do not fit: 0 < guaranteed <= ceiling <= rate of the link, and no
-        more guaranteed in all than the link has; None if they do.
+        """Returns the reason why the classes' rates are impossible: they must satisfy 0 < guaranteed <=
+        ceiling <= rate of the link, and the guaranteed rates together may not exceed the link's rate. None if
+        they are possible.
         """
         # imported here, because every import makes the start of a lab slower
         from ..language.units import text_bps
@@ -126,7 +127,7 @@ class HtbKind(QueueKind):
         return None
 
     def at_rate(self, queue: Discipline, before_bps: int, after_bps: int) -> Discipline:
-        """Returns the queue with its classes' rates in proportion to the direction's."""
+        """Returns the queue with the rates of its classes changed in proportion to the direction's rate."""
         scaled = (
             dataclasses.replace(
                 one,
@@ -235,8 +236,8 @@ def _rates(wanted: Impairment, device: str) -> list[str]:
 
 
 def _priority(one: Band, classes: Sequence[Band]) -> int:
-    """Returns the kernel's priority of a class: of the classes within their rates it serves the lowest
-    number first. Only where a class goes ahead do the others have another one than 0.
+    """Returns the kernel's priority of a class: among the classes within their rates it serves the lowest
+    number first. The others have a priority other than 0 only if one class goes first.
     """
     return int(not one.ahead and any(other.ahead for other in classes))
 

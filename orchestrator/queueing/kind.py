@@ -1,4 +1,6 @@
-"""Defines `Queue`, the interface of whatever applies an impairment to a device: netem, tbf or a Stack."""
+"""Defines `Queue`, the interface of everything that applies an impairment to a device: netem, tbf
+or a Stack.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ class Queue(Protocol):
     def lines(
         self, device: str, before: Impairment, after: Impairment
     ) -> list[str]: ...  # tc lines; `before` is all zero if nothing is set yet
-    def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment: ...  # from one device's entries
+    # Reads the entries of one device.
+    def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment: ...
     def mismatches(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]: ...
     def sending_ns(
         self, wanted: Impairment, frame_bytes: int

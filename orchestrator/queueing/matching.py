@@ -1,8 +1,7 @@
-"""Assigns packets to bands by tc's filters, and reads the filters back.
-DSCP and ports are matched by u32, which every kernel with HTB has; PCP is matched by flower, since u32 does
-not see a VLAN tag that the kernel keeps outside the packet data. A port matches as source or destination of
-TCP or UDP over IPv4 without header options. Filters are numbered in the order of the bands, and the first
-that matches decides.
+"""Assigns packets to bands by tc's filters, and reads the filters back. DSCP and ports are matched by u32,
+which every kernel with HTB has. PCP is matched by flower, since u32 does not see a VLAN tag that the kernel
+keeps outside the packet data. A port matches as source or destination of TCP or UDP over IPv4 without header
+options. Filters are numbered in the order of the bands, and the first that matches decides.
 """
 
 from __future__ import annotations
@@ -47,14 +46,15 @@ def _of(band: Band, to: str) -> Iterator[Filter]:
     for pcp in band.pcp:
         yield "802.1q", "flower", (f"vlan_prio {pcp}",), to
     for dscp in band.dscp:
-        # A tag beside the packet hides its protocol from the filter; the IP version identifies it.
+        # If the kernel keeps a VLAN tag outside the packet, the filter does not see the protocol; the IP
+        # version identifies it.
         v4 = (_match(0x40000000 | dscp << 18, 0xF0FC0000, 0),)
         v6 = (_match(0x60000000 | dscp << 22, 0xFFC00000, 0),)
         for protocol, keys in (("ip", v4), ("ipv6", v6), ("802.1q", v4), ("802.1q", v6)):
             yield protocol, "u32", keys, to
     for port in band.ports:
         for transport in (TCP, UDP):
-            # A header without options (its length is 5 words), so that the ports are at byte 20.
+            # The header must have no options (a length of 5 words), so that the ports are at byte 20.
             head = (_match(0x45000000, 0xFF000000, 0), _match(transport << 16, 0x00FF0000, 8))
             for ports in (_match(port << 16, 0xFFFF0000, 20), _match(port, 0x0000FFFF, 20)):
                 for protocol in ("ip", "802.1q"):
@@ -66,7 +66,9 @@ def _match(value: int, mask: int, at: int) -> str:
 
 
 def _given(key: str) -> str:
-    """Converts a key as tc shows it, for example `match 40b80000/f0fc0000 at 0`, to tc's arguments."""
+    """Converts the keys of a filter in tc's output, for example `match 40b80000/f0fc0000 at 0`, to tc's
+    arguments.
+    """
     return re.sub(r"match (\w+)/(\w+) at", r"match u32 0x\1 0x\2 at", key)
 
 

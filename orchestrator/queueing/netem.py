@@ -14,7 +14,7 @@ from .kind import Entry, Mismatch
 
 # us; tc counts netem's delays in whole microseconds and may round down once more (jitter 300us reads 299us)
 TIME_TOLERANCE_NS = 2_000
-RATE_TOLERANCE_BPS = 8  # netem keeps bytes per second
+RATE_TOLERANCE_BPS = 8  # netem stores bytes per second
 # netem keeps probabilities in 32 bits, and tc prints six digits
 SHARE_TOLERANCE = 2**-31
 SHARE_DIGITS = 1e-5
@@ -74,10 +74,10 @@ _NOTHING = Impairment()
 
 
 def text(wanted: Impairment, before: Impairment = _NOTHING) -> str:
-    """Returns netem's arguments for `tc qdisc`, for example `netem limit 1000 delay 10ms 1ms rate 1gbit`.
-    A change keeps some settings that the command does not name, such as correlations, corruption and the rate
-    (netem_change in the kernel). The arguments therefore also name those of `before`, with zero where
-    `wanted` has none.
+    """Returns netem's arguments for `tc qdisc`, for example `netem limit 1000 delay 10ms 1ms rate 1gbit`. A
+    change keeps some settings that the command does not name, such as correlations, corruption and the rate
+    (netem_change in the kernel). The arguments therefore also name the settings of `before`, with zero if
+    `wanted` lacks them.
     """
     found = ["netem", f"limit {wanted.limit_packets}"]
     if wanted.delay_ns:
@@ -107,7 +107,7 @@ def _rate(wanted: Impairment) -> int:
 
 def _orderly(wanted: Impairment) -> bool:
     """Returns whether netem gets the rate ORDERLY_BPS if the impairment has none. Slots without a delay need
-    one, since netem_enqueue removes packets from their socket's account only with a delay or a rate.
+    a rate, since netem_enqueue removes packets from their socket's account only with a delay or a rate.
     """
     return wanted.netem_stays or (wanted.slot is not None and not wanted.delay_ns)
 
@@ -196,7 +196,7 @@ def _slots(asked: Slot | None, read: Slot | None) -> list[Mismatch]:
 
 
 def _matters(asked: Impairment, field: str) -> bool:
-    """Returns whether tc reports the field: tc leaves out the correlation of an impairment that is zero."""
+    """Returns whether tc reports the field; tc leaves out the correlation of an impairment that is zero."""
     quantity = field.removesuffix("_correlation")
     if quantity == field:
         return True

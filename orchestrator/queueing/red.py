@@ -1,9 +1,9 @@
 """Implements the queue kind `red`: random early detection, which drops or marks; the kernel's
 net/sched/sch_red.c.
 
-Below a token bucket, RED does not notice that its queue is empty: the bucket looks with red_peek, which does
-not start the idle time. The mean therefore falls with arriving packets and not with time, and a change of
-settings resets it to zero. Below the class whose rate a trace changes, RED notices an empty queue.
+Below a token bucket, RED does not notice that its queue is empty, because the bucket calls red_peek, which
+does not start the idle time. The mean therefore falls with arriving packets and not with time, and a change
+of settings resets it to zero. Below a class whose rate a trace changes, RED notices an empty queue.
 """
 
 from __future__ import annotations

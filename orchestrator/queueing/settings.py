@@ -1,8 +1,8 @@
-"""Describes the settings of a kind of queue as data: from these come the keys of topology files, their checks
-of form, the reference of keys, and the text of a queue in the notation of files.
+"""Describes the settings of a kind of queue as data. From this data, vNET makes the keys of topology files,
+the checks of their form, the reference of keys, and the text of a queue in the notation of files.
 
 A kind's settings are a frozen dataclass whose fields are made by the functions here. A field holds the plan's
-value (`target_ns`), and its Key says how files write it (`target: 5 ms`).
+value (`target_ns`), and its Key defines its form in files (`target: 5 ms`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ T = TypeVar("T")
 class Key:
     """A key of a kind of queue in topology files.
 
-    default: in the file's notation; REQUIRED if there is none; None if a missing key means something of its
-    own, which the kind's `planned` fills in.
+    default: in the file's notation; REQUIRED if there is none; None if an absent key has a meaning of its
+    own, which the kind's `planned` replaces by a value.
     """
 
     name: str
@@ -93,14 +93,16 @@ def discipline(kind: str, settings: Any) -> Discipline:
 
 
 def written(of: type[Any], values: Mapping[str, Any]) -> dict[str, str]:
-    """Returns settings in the notation of topology files, by key; without those that are None."""
+    """Returns settings in the notation of topology files, by key; omits settings that are None."""
     return {
         key.name: text(key, values[name]) for name, key in keys(of).items() if values.get(name) is not None
     }
 
 
 def text(key: Key, value: Any) -> str:
-    """Returns a value as files write it, exactly: in the base unit if the usual text would round it."""
+    """Returns a value in the notation of files, exactly: in the base unit if the usual text would
+    round it.
+    """
     from ..language import units  # imported here, because every import makes the start of a lab slower
 
     if key.form in ("count", "choice"):

@@ -1,8 +1,8 @@
 """Limits a rate that may change while packets wait, with one class of HTB; the kernel's net/sched/sch_htb.c.
 
 A token bucket (tbf) fills at every change of the rate (tbf_change) and so lets one more frame pass each time;
-netem fixes the departure times of waiting packets. HTB sends a frame at the current rate and waits until that
-frame would be over, so a change applies from the next frame on.
+netem fixes the departure times of waiting packets. HTB sends a frame at the current rate and waits for the
+time that this frame takes, so a change applies from the next frame on.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ SHOWN_DIGITS = 1e-3  # relative rounding of the rates that tc shows
 
 
 def qdisc(at: Place, handle: str) -> str:
-    """Returns a line that creates the shaper where no qdisc is; a line of `rate` must follow."""
+    """Returns a line that creates the shaper on a place without a qdisc; a line of `rate` must follow."""
     return at.qdisc(handle, f"{KIND} default 0x{CLASS}")
 
 
 def rate(device: str, handle: str, wanted: Impairment) -> str:
     """Returns a line that sets or changes the shaper's rate. With the queue's `least_bytes`, each frame
-    counts as at least so many bytes, and none passes above the rate.
+    counts as at least this many bytes, and no frame passes above the rate.
     """
     assert wanted.queue is not None
     bits, least = words.bits(wanted.rate_bps), wanted.queue.least_bytes

@@ -20,8 +20,8 @@ HIGHEST_LIMIT = 2**32 - 1  # netem's limit has 32 bits
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The qdiscs of a direction with a queue. `delays`: netem stands on top; `steered`: a trace changes the
-    rate.
+    """The qdiscs of a direction with a queue. `delays`: True if netem is the topmost qdisc; `steered`: True
+    if a trace changes the rate.
     """
 
     queue_kind: QueueKind
@@ -62,8 +62,9 @@ class Stack:
         return self.queue_kind.parts(wanted)
 
     def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment:
-        """Returns the impairment read back. netem's part is as read, and so is the rate if a token bucket
-        limits it, else the rate of `like`; the queue is that of `like` if nothing differs, else None.
+        """Returns the impairment read back. netem's part is the value read, and so is the rate if a token
+        bucket limits it; otherwise the rate is that of `like`. The queue is that of `like` if nothing
+        differs, else None.
         """
         netems = self._above(like)
         top = netem.QUEUE.read(entries, netems) if self.delays else Impairment()
@@ -108,8 +109,9 @@ class Stack:
 
         Without a delay netem stays, at a rate that delays nothing, because it removes packets from their
         sockets' account. Its limit also counts the packets in the queue below (sch->q.qlen in netem_enqueue)
-        and the one that tbf has taken. Their number is therefore added to the limit: otherwise netem drops
-        packets of every class while the queue of one is long, and the others get less than their guarantee.
+        and the packet that tbf has taken. Their number is therefore added to the limit. Otherwise netem would
+        drop packets of every class while the queue of one class is long, and the others would get less than
+        their guarantee.
         """
         below = self.queue_kind.packets(wanted) + 1 if wanted.queue is not None else 0
         return dataclasses.replace(

@@ -1,8 +1,9 @@
 """Implements the queue kind `tbf`, a rate with backpressure: a token bucket over a queue of packets;
 net/sched/sch_tbf.c.
 
-The bucket holds one full frame, or what the rate sends in 250 us if that is more: the timer that releases the
-next frame may be that late without lowering the rate. After a pause, a full bucket passes at once.
+The bucket holds one full frame, or the bytes that the rate sends in 250 us if that is more, so that the timer
+that releases the next frame may be late by that time without lowering the rate. After a pause, a full bucket
+of bytes passes at once.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ class Tbf:
 
 
 def bucket_bytes(rate_bps: int, frame_bytes: int) -> int:
-    """Returns the size in bytes of the token bucket: what the rate sends in 250 us, but at least a frame and
-    ROUNDING_BYTES.
+    """Returns the size in bytes of the token bucket: the bytes that the rate sends in 250 us, but at least a
+    frame and ROUNDING_BYTES.
     """
     return max(frame_bytes + ROUNDING_BYTES, round(rate_bps / 8 * LATE_S))
 

@@ -11,8 +11,8 @@ def percent(share: float) -> str:
 
 
 def time(ns: int) -> str:
-    """Returns a time in tc's notation, in s, ms or whole us, rounded down. The checks of a topology demand
-    whole microseconds, and tc before 6.6 reads nothing finer.
+    """Returns a time in tc's notation, in s, ms or whole us, rounded down. The checks of a topology require
+    whole microseconds, since tc before 6.6 reads nothing finer.
     """
     for unit, size in (("s", 10**9), ("ms", 10**6)):
         if ns % size == 0:

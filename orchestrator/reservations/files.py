@@ -1,5 +1,5 @@
-"""Writes and reads the small JSON files of the directory that all accounts share. Each is written whole or
-not at all, and belongs to the account that it is about.
+"""Writes and reads the small JSON files of the directory that all accounts share. Each is written completely
+or not at all, and its owner is the account that it describes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LONGEST_BYTES = 4096  # bytes of the longest file
 
 
 def write(final: Path, uid: int, data: dict[str, Any]) -> None:
-    """Writes a file of the account `uid` by renaming; OSError if that fails, and nothing is left."""
+    """Writes a file of the account `uid` by renaming. If that fails, raises OSError and leaves nothing."""
     part = final.with_name(f".{uid}.{final.name}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
@@ -32,8 +32,8 @@ def write(final: Path, uid: int, data: dict[str, Any]) -> None:
 
 
 def read(path: Path) -> tuple[int, dict[str, Any]]:
-    """Returns the owner's user id and the content; ValueError if it is no plain file of at most LONGEST_BYTES
-    with a JSON object.
+    """Returns the owner's user id and the content; ValueError unless the file is a plain file of at most
+    LONGEST_BYTES with a JSON object.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:

@@ -16,9 +16,10 @@ from orchestrator.reservations.model import Amount, Reservation, ReservationErro
 
 
 def admit(plan: Plan, state_dir: Path, root: Path | None = None) -> None:
-    """Records a lab that this process begins on this machine, under the lock, so that of two labs at once
-    only one takes the last room. Raises ReservationError if others have reserved what the lab needs now, or
-    if it exceeds its account's quota beside the account's other labs; TopologyError for wrong quotas.
+    """Records a lab that this process begins on this machine. It does so under the lock, so that of two labs
+    at the same time only one gets the last resources. Raises ReservationError if others have reserved
+    resources that the lab needs now, or if the lab and the account's other labs together exceed the account's
+    quota. Raises TopologyError for wrong quotas.
     """
     root = root or store.directory()
     if not root.is_dir():  # nobody has reserved anything on this machine
@@ -34,8 +35,8 @@ def admit(plan: Plan, state_dir: Path, root: Path | None = None) -> None:
 
 
 def insist_quota(plan: Plan, labs: Sequence[running.RunningLab]) -> None:
-    """Raises ReservationError if the lab, beside those of `labs` that are its account's, exceeds the
-    account's quota.
+    """Raises ReservationError if the lab and the account's other labs in `labs` together exceed the account's
+    quota.
     """
     uid = store.account()
     own = [one for one in labs if one.uid == uid]
@@ -49,9 +50,9 @@ def insist_quota(plan: Plan, labs: Sequence[running.RunningLab]) -> None:
 
 
 def insist_unreserved(plan: Plan, root: Path | None = None) -> None:
-    """Raises ReservationError, with who has what until when, if what others have reserved now leaves too
-    little for the lab: memory of its nodes, the cores that they reserve (at least one), a NIC that it uses.
-    The machine's memory and cores count, not what is in use.
+    """Raises ReservationError if the reservations of others leave too little for the lab now: memory for its
+    nodes, the cores that they reserve (at least one), a NIC that it uses. The text names who has reserved
+    what until when. The machine's total memory and cores count, not what is in use.
     """
     root = root or store.directory()
     others = held_by_others(root)
@@ -71,8 +72,8 @@ def held_by_others(root: Path) -> list[Reservation]:
 
 
 def needed(plan: Plan, reserved: Collection[str]) -> Amount:
-    """Returns what a lab needs: cores, memory in bytes and, of the NICs with the keys `reserved`, those that
-    it may use; one that asks for vendor:device may use any such NIC.
+    """Returns the needs of a lab: cores, memory in bytes and, of the NICs with the keys `reserved`, those
+    that it may use. A lab that requests vendor:device may use any such NIC.
     """
     total = sum((demand(node, (), None) for node in plan.nodes), NOTHING)
     return Amount(max(1.0, total.cores), total.memory_bytes, _nics(plan, reserved))

@@ -1,4 +1,6 @@
-"""Defines reservations, and computes whether, and from when, one fits beside others. Looks at no machine."""
+"""Defines reservations, and computes whether one fits beside others, and from when on. Does not examine any
+machine.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ GB = 1e9
 
 
 class ReservationError(Exception):
-    """A reservation cannot be made, ended or kept; the text gives the place, the reason and a remedy."""
+    """Raised if a reservation cannot be made, ended or kept; the text gives the place, the reason and a
+    remedy.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """An amount that one account has from `start_ns` until before `end_ns` (Unix ns)."""
+    """An amount that one account has reserved from `start_ns` until before `end_ns` (Unix ns)."""
 
     name: str
     uid: int
@@ -51,8 +55,8 @@ class Reservation:
 
 
 def lacking(want: Amount, machine: Amount, others: Sequence[Reservation]) -> list[str]:
-    """Returns a sentence for each resource of which `want` does not fit beside `others`, all of which hold at
-    one moment, in the machine's cores and memory.
+    """Returns a sentence for each resource of which the machine's cores and memory are too small for `want`
+    and `others` together; all of `others` hold at one moment.
     """
     return list(_lacking(want, machine, others))
 
@@ -84,8 +88,8 @@ def sharing(want: Amount, others: Iterable[Reservation]) -> list[Reservation]:
 
 
 def clashes(new: Reservation, machine: Amount, others: Sequence[Reservation]) -> list[str]:
-    """Returns what is lacking at the first moment of the new reservation at which it does not fit, with the
-    reservations that hold it then; an empty list if it fits from its start to its end.
+    """Returns the lacking resources at the first moment at which the new reservation does not fit, with the
+    reservations that hold them at that time; an empty list if it fits from its start to its end.
     """
     later = (o.start_ns for o in others if new.start_ns < o.start_ns < new.end_ns)
     for moment in sorted({new.start_ns, *later}):
@@ -96,7 +100,7 @@ def clashes(new: Reservation, machine: Amount, others: Sequence[Reservation]) ->
 
 
 def starts(new: Reservation, others: Iterable[Reservation]) -> list[int]:
-    """Returns the moments (Unix ns) at which a place may become free: the wished one, and the ends of others
-    after it, in order.
+    """Returns the moments (Unix ns) at which resources may become free: the wished start, and the ends of
+    other reservations after it, in order.
     """
     return sorted({new.start_ns, *(other.end_ns for other in others if other.end_ns > new.start_ns)})

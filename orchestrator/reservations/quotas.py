@@ -1,5 +1,5 @@
-"""Reads the quotas of accounts, and computes what exceeds one: the most that an account may reserve, and the
-most that its labs may take, at any moment.
+"""Reads the quotas of accounts, and computes which quota is exceeded: a quota limits what an account may
+reserve, and what its labs may take, at any moment.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def _read(path: Path) -> File:
 
 
 def over(quota: Quota, want: Amount, held: Sequence[Amount], labs: int = 0) -> list[str]:
-    """Returns a sentence for each resource of which `want` and `held` together exceed the quota; labs: the
-    account's labs, the new one among them, or 0 where none is meant.
+    """Returns a sentence for each resource of which `want` and `held` together exceed the quota. labs: the
+    number of the account's labs, including the new one; 0 if it does not matter.
     """
     found = []
     total = sum(one.cores for one in held) + want.cores
@@ -111,8 +111,8 @@ def over(quota: Quota, want: Amount, held: Sequence[Amount], labs: int = 0) -> l
 
 
 def exceeded(quota: Quota, new: Reservation, own: Iterable[Reservation]) -> list[str]:
-    """Returns what exceeds the quota at the first moment of a new reservation at which it does, with the
-    account's own reservations of then; an empty list if it stays within from its start to its end.
+    """Returns what exceeds the quota at the first moment of a new reservation at which the quota is exceeded,
+    with the account's own reservations at that time; an empty list if it is never exceeded.
     """
     mine = [one for one in own if one.uid == new.uid]
     later = (one.start_ns for one in mine if new.start_ns < one.start_ns < new.end_ns)

@@ -1,5 +1,5 @@
-"""Records the labs that run on this machine, by account, in the directory of reservations: so that accounts
-see one another's labs, and quotas count them. A record holds while its process lives.
+"""Records the labs that run on this machine in the directory of reservations, by account, so that accounts
+see one another's labs and quotas count them. A record holds while its process lives.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST = 1000  # largest number of recorded labs; further files are ignored
 
 @dataclass(frozen=True, slots=True)
 class RunningLab:
-    """A lab, its account, what it needs as planned, its process, and the path of its state directory."""
+    """A lab with its account, its planned needs, its process, and the path of its state directory."""
 
     lab: str
     uid: int
@@ -41,16 +41,16 @@ class RunningLab:
 
 
 def amount(plan: Plan) -> Amount:
-    """Returns what a lab needs: memory of its nodes in bytes, the cores that they reserve, at least one, and
-    the NICs as its file names them.
+    """Returns the needs of a lab: memory of its nodes in bytes, the cores that they reserve (at least one),
+    and the NICs by the names in its file.
     """
     total = sum((demand(node, (), None) for node in plan.nodes), NOTHING)
     return Amount(max(1.0, total.cores), total.memory_bytes, tuple(use.asked for use in nic_uses(plan)))
 
 
 def every(root: Path | None = None) -> list[RunningLab]:
-    """Returns the labs of all accounts, by their start; removes records of ended labs where it may. Files
-    that are no records are left out.
+    """Returns the labs of all accounts, sorted by start; removes records of ended labs if it may. Ignores
+    files that are not records.
     """
     return sorted(_every(root or store.directory()), key=lambda one: (one.since_ns, one.lab))
 
@@ -88,8 +88,8 @@ def _read(path: Path) -> RunningLab:
 
 
 def enter(plan: Plan, state_dir: Path, root: Path) -> None:
-    """Records a lab that this process begins; does nothing where the directory does not exist. The caller
-    holds the directory's lock. Raises ReservationError if the record cannot be written.
+    """Records a lab that this process begins; does nothing if the directory does not exist. The caller holds
+    the directory's lock. Raises ReservationError if the record cannot be written.
     """
     if root.is_dir():
         ticks = start_ticks(os.getpid())
@@ -113,7 +113,9 @@ def _write(path: Path, one: RunningLab) -> None:
 
 
 def hand_over(lab: str, state_dir: Path, root: Path | None = None) -> None:
-    """Makes the record of a lab that this process began hold while the lab's own process lives."""
+    """Binds the record of a lab that this process began to the lab's own process, so that it holds while that
+    process lives.
+    """
     root = root or store.directory()
     path = root / f"{lab}.{os.getpid()}{SUFFIX}"
     owner = next((one for one in processes(state_dir) if one.role == "lab" and one.alive), None)
@@ -126,7 +128,7 @@ def hand_over(lab: str, state_dir: Path, root: Path | None = None) -> None:
 
 
 def leave(lab: str, state_dir: Path, root: Path | None = None) -> None:
-    """Removes the records of a lab that has ended, where this account may."""
+    """Removes the records of a lab that has ended, if this account may."""
     root = root or store.directory()
     for path in root.glob(f"{lab}.*{SUFFIX}"):
         # there is no record, or it belongs to another account
@@ -137,8 +139,8 @@ def leave(lab: str, state_dir: Path, root: Path | None = None) -> None:
 
 def of_another(lab: str) -> RunningLab | None:
     """Returns the record of the lab of that name among the labs of this state directory if another account
-    began it. None for root itself, and without root: such an account's state directory has only its own labs.
-    A record of this account's own outweighs those of others, which anybody may write.
+    began it. None for root itself. Also None for an ordinary account, whose state directory has only its own
+    labs. A record of this account outweighs those of others, because any account may write records.
     """
     us = store.account()
     if us == 0 or os.geteuid() != 0:

@@ -30,7 +30,9 @@ def directory() -> Path:
 
 
 def account() -> int:
-    """Returns the user id that reserves and runs: behind sudo, the account that called it."""
+    """Returns the user id of the account that reserves and runs; behind sudo, it is the account that called
+    sudo.
+    """
     caller = os.environ.get("SUDO_UID", "")
     return int(caller) if os.geteuid() == 0 and caller.isdigit() else os.geteuid()
 
@@ -88,9 +90,9 @@ def _read(path: Path) -> Reservation:
 def add(
     root: Path, new: Reservation, have: Amount, queue: bool, quota: quotas.Quota | None = None
 ) -> Reservation:
-    """Keeps a reservation under a new name and returns it. If it does not fit in the machine's amount `have`
-    beside the others, or not into its account's quota beside its own, moves it to the first time at which it
-    fits if `queue`, and otherwise raises ReservationError with the others' accounts, amounts and ends.
+    """Keeps a reservation under a new name and returns it. If it does not fit into the machine's amount
+    `have` together with the others, or into its account's quota, it is moved to the first time at which it
+    fits if `queue`. Otherwise raises ReservationError with the accounts, amounts and ends of the others.
     Removes own reservations that have ended.
     """
     quota = quota or quotas.Quota(new.account, "")
@@ -136,7 +138,7 @@ def _write(root: Path, one: Reservation) -> Reservation:
 
 
 def _tidy(root: Path, others: list[Reservation], uid: int) -> None:
-    """Removes an account's ended reservations, and what an addition that was killed has left."""
+    """Removes an account's ended reservations, and the files of an `add` that was killed."""
     now = time.time_ns()
     for one in others:
         if one.uid == uid and one.end_ns <= now:
@@ -162,8 +164,8 @@ def end(root: Path, name: str, uid: int) -> Reservation:
 
 @contextlib.contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Holds the directory's lock, which the kernel drops when its holder dies; makes the directory for root.
-    Raises ReservationError after 5 s, or without a directory in which all may write.
+    """Holds the directory's lock, which the kernel drops when its holder dies; root also makes the directory.
+    Raises ReservationError after 5 s, or if there is no directory in which all accounts may write.
     """
     remedy = f"`install -d -m 1777 {root}` as root makes it"
     try:

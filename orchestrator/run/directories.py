@@ -17,7 +17,7 @@ class RunError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a run or campaign: the directory `out` or, if that is None, a new one below `results`."""
+    """The place of a run or campaign: the directory `out`, or a new one below `results` if that is None."""
 
     out: Path | None
     results: Path
@@ -79,9 +79,8 @@ def make_dir(parent: Path, name: str) -> Path:
 
 
 def _insist_it_is_no_snare(parent: Path) -> None:
-    """Raises RunError if `parent` is a symbolic link of another user than root, this one and sudo's caller.
-
-    Results would go to the link's target.
+    """Raises RunError if `parent` is a symbolic link of a user other than root, this user and sudo's caller,
+    because results would go to the link's target.
     """
     owner = parent.lstat().st_uid
     if parent.is_symlink() and owner not in (0, os.geteuid(), int(os.environ.get("SUDO_UID", "0"))):

@@ -28,8 +28,9 @@ def planned(plan: Plan) -> list[Problem]:
 
 
 def packing(plan: Plan, time: str) -> list[Problem]:
-    """Returns one Problem for each capture that is to be compressed where that cannot be: in virtual time,
-    over several hosts, or without zstd on this machine; or that is to be sent from several hosts.
+    """Returns one Problem for each capture that cannot be compressed as requested: in virtual time, over
+    several hosts, or without zstd on this machine. Also returns one for each capture that would be sent from
+    several hosts.
     """
     if plan.hosts and (sent := [point.name for point in plan.captures if point.to]):
         why = "is not done in a lab over several hosts", "leave it out"

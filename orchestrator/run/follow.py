@@ -25,10 +25,11 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass
 class Followed:
-    """The end of a lab, as `follow` saw it. `interrupted`: a first signal began an orderly end of the lab;
-    `killed`: a second one ended it by force, so that it could not tear itself down. `errors` holds the texts
-    of the lab's error events. `last` is the event for which `until` held and at which `follow` returned while
-    the lab still runs; None if the lab's process has ended. `failure` is the exception that `beside` raised.
+    """The end of a lab, as `follow` saw it. `interrupted`: True if a first signal began an orderly end of the
+    lab. `killed`: True if a second one ended it by force, so that it could not tear itself down. `errors`
+    holds the texts of the lab's error events. `last` is the event for which `until` held and at which
+    `follow` returned while the lab still runs; None if the lab's process has ended. `failure` is the
+    exception that `beside` raised.
     """
 
     interrupted: bool = False
@@ -114,7 +115,7 @@ def _pump(handle: LabHandle, arrived: Arrived) -> None:
 def _signals(arrived: Arrived) -> Iterator[None]:
     """While the context lasts, SIGINT, SIGTERM and SIGHUP put an event into `arrived` and do nothing else.
 
-    A handler interrupts any code, so it must neither print nor wait.
+    A handler interrupts other code at any place, so it must neither print nor wait.
     """
 
     def note(number: int, _: FrameType | None) -> None:

@@ -53,7 +53,7 @@ CODE = (
 
 
 def identical_set(run_dir: Path) -> dict[str, str]:
-    """Returns path -> SHA-256 of each file of the run that equal inputs must reproduce (PATTERNS without
+    """Returns the SHA-256 of each file of the run that equal inputs must reproduce, by path (PATTERNS without
     EXCEPT).
     """
     found = {path for pattern in PATTERNS for path in run_dir.glob(pattern) if path.is_file()}
@@ -72,8 +72,8 @@ def complete_manifest(run_dir: Path, prepared: Prepared) -> None:
 
 
 def inputs_of(prepared: Prepared) -> dict[str, str]:
-    """Returns the inputs of a run in virtual time beside its plan, each name -> hash or version: kernel,
-    agent, code, Python, and each package and file of its closed root.
+    """Returns the inputs of a run in virtual time other than its plan, by name, each as a hash or version:
+    kernel, agent, code, Python, and each package and file of its closed root.
     """
     kernel = prepared.kernel
     assert isinstance(kernel, VirtualKernel) and kernel.binary is not None
@@ -87,7 +87,7 @@ def record_hashes(run_dir: Path) -> None:
 
 
 def inputs(kernel: Path, agent: Path) -> dict[str, str]:
-    """Returns what this machine contributes to any run in virtual time, each name -> SHA-256 or version.
+    """Returns the inputs of this machine to any run in virtual time, by name, each as a SHA-256 or version.
 
     These are `common`, the installed programs of PROGRAMS and of all software, and the C library.
     """

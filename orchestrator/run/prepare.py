@@ -28,7 +28,7 @@ from orchestrator.run.directories import Place, RunError
 from orchestrator.topology import Problem, Topology, TopologyError, load
 from orchestrator.topology.conditions import failing
 
-_KEPT: dict[str, list[LabKernel]] = {}  # kind of time -> its kernels; kept while many plans are checked
+_KEPT: dict[str, list[LabKernel]] = {}  # kernels by kind of time; kept while many plans are checked
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run that is ready to begin and has changed nothing yet. `why`: why this kernel was chosen."""
+    """A run that is ready to begin and has changed nothing yet. `why`: the reason for this kernel."""
 
     request: Request
     plan: Plan
@@ -62,7 +62,7 @@ class Prepared:
     why: str
     agent: Path
     time: Time  # the lab's kind of time; always real with the kernel `fake`
-    state_dir: Path  # its name is the one by which `vnet ls` and `vnet down` find the lab
+    state_dir: Path  # `vnet ls` and `vnet down` find the lab by the directory's name
 
     @classmethod
     def of(cls, request: Request, plan: Plan, kernel: LabKernel, why: str) -> Prepared:
@@ -94,7 +94,7 @@ def begin(request: Request, place: Place) -> tuple[Prepared, Path]:
 def prepare(request: Request, out: Path, topology: Topology | None = None) -> Prepared:
     """Checks the request's file, makes its plan and chooses a kernel.
 
-    `out` is the directory where the run will write; `topology` is the file's content if it has been read
+    `out` is the directory to which the run will write; `topology` is the file's content if it has been read
     already. Raises TopologyError if the file is wrong or its lab does not fit this machine, KernelError if
     the machine lacks a kernel or the agent.
     """
@@ -127,9 +127,9 @@ def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
 
 def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path(), assume_nics: bool = False) -> None:
     """Raises TopologyError if tcpdump refuses a filter of the plan, or if the plan does not fit this machine;
-    assume_nics: as if it had the NICs that the plan names.
+    assume_nics: True if the check assumes that the machine has the NICs that the plan names.
 
-    Changes nothing. Does not examine other machines that the file names: only a run does so.
+    Changes nothing. Does not examine other machines that the file names, since only a run does so.
     """
     found = filters.planned(plan) + filters.packing(plan, time)
     if time == "virtual" or not (plan.hosts or machine_of(plan)):
@@ -181,7 +181,7 @@ def with_images(plan: Plan) -> Plan:
 
 def agent_binary() -> Path:
     """Returns the agent's path: $VNET_AGENT, else the project's release build, else `vnet-agent` on the PATH.
-    Raises KernelError if there is none, or if $VNET_AGENT is no program.
+    Raises KernelError if there is none, or if $VNET_AGENT does not name a program.
     """
     if given := os.environ.get("VNET_AGENT"):
         if not os.access(given, os.X_OK):

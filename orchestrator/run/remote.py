@@ -43,9 +43,9 @@ OWNER_S = 60.0  # s within which an owner without a client takes its lab down
 
 
 def check() -> int:
-    """Prints as JSON each kind of kernel with what this machine lacks for it, and the kernel that can carry
-    the plan on standard input with the plan's problems there, or why none can carry it. Changes nothing;
-    returns 0.
+    """Prints two results as JSON, for the plan on standard input. One is each kind of kernel with the needs
+    that this machine does not meet. The other is the kernel that can carry the plan, with the plan's problems
+    there, or the reason why no kernel can. Changes nothing; returns 0.
     """
     told = json.load(sys.stdin)
     plan, kernel = codec.build(Plan, told["plan"]), told["kernel"]
@@ -140,15 +140,15 @@ def text(home: Path, name: str) -> int:
 
 
 def stream(home: Path, name: str) -> int:
-    """Joins standard input and output to the Unix socket `name` of the lab's state directory."""
+    """Connects standard input and output to the Unix socket `name` of the lab's state directory."""
     bridge(state_root() / _start(home).state / name)
     return 0
 
 
 def bridge(path: Path) -> None:
-    """Connects to the Unix socket `path` and copies both ways until either side ends.
+    """Connects to the Unix socket `path` and copies in both directions until either side ends.
 
-    First writes an empty line to standard output, which tells the client that the socket accepted.
+    First writes an empty line to standard output, which shows the client that the socket has accepted.
     """
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(str(path))

@@ -84,8 +84,8 @@ def execute(
 
 
 def _has_ended(run_dir: Path) -> bool:
-    """Returns whether the manifest states an end; False if it is damaged, so that the lab is taken down
-    before the error is raised.
+    """Returns whether the manifest states an end. Returns False if the manifest is damaged, so that the lab
+    is taken down before the error is raised.
     """
     try:
         return manifest.load(run_dir).state in manifest.ENDED
@@ -180,8 +180,8 @@ def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
 
 
 def scenario_over(event: Event) -> bool:
-    """Returns whether the event shows that the lab stays up and serves requests, after its scenario if it has
-    one.
+    """Returns whether the event shows that the lab's scenario, if it has one, is over and that the lab stays
+    up and serves requests.
     """
     return event.get("event") == "phase" and event.get("serving") is True
 

@@ -21,7 +21,7 @@ from orchestrator.lab.state import Owned, processes, read_lab, state_root
 from orchestrator.run.follow import Followed
 
 ASKED_S = 20.0  # longest wait in s after a request; a lab of 1,000 nodes needs less
-FETCHED_S = 600.0  # longest wait for a lab elsewhere, whose owner fetches the run first
+FETCHED_S = 600.0  # longest wait for a lab on another machine, whose owner first fetches the run
 POLL_S = 0.02
 
 
@@ -38,9 +38,9 @@ def tear_down(
     ended: bool,
 ) -> None:
     """Removes what the run's lab left behind, if its process was killed or ended without a teardown. If that
-    fails, raises TeardownError after a kill, and otherwise passes a warning to `observe`.
-    ended: the lab recorded its end, and so tore itself down. Leaves alone a lab that stays up, another run's
-    lab of that name, and labs on other machines.
+    fails, raises TeardownError after a kill, and otherwise passes a warning to `observe`. ended: True if the
+    lab recorded its end, and so tore itself down. Does nothing to a lab that stays up, to another run's lab
+    of that name, and to labs on other machines.
     """
     lab = state_dir.name
     if followed.killed:
@@ -95,7 +95,7 @@ def _take_down(lab: str, politely: bool) -> Removed:
 def _on_hosts(state_dir: Path) -> list[str]:
     """Removes what a multi-host lab left on its hosts; returns one sentence for each host where that failed.
 
-    Those hosts stay noted in the state directory, for the next attempt.
+    The state directory keeps those hosts for the next attempt.
     """
     ways = host_commands.left(state_dir)
     if not ways:

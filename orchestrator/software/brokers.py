@@ -189,7 +189,7 @@ def name_at(scene: Scene, node: str, port: int | None, protocol: str) -> str:
 class Traffic:
     """The bytes and packets of a client above TCP, without payloads and names."""
 
-    connection: tuple[int, int]  # packets of its whole session, and bytes of each
+    connection: tuple[int, int]  # packets of the session as a whole, and bytes of each
     message_bytes: int
     answers: int  # packets for each message on one leg, including acknowledgements of TCP
     answer_bytes: int

@@ -41,7 +41,7 @@ NON_CONFIRMABLE = Guarantee(
 # RFC 7252, 4.8.2: the longest way of a datagram, and the time in which no Message ID is used twice.
 LATENCY_NS, LIFETIME_NS = 100 * 10**9, 247 * 10**9
 IDENTIFIERS = 1 << 16
-_AROUND_BYTES = 24  # header, token, options but the path, and the marker before the payload
+_AROUND_BYTES = 24  # header, token, options except the path, and the marker before the payload
 
 
 class CoapRequest(Request):

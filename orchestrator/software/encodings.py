@@ -58,7 +58,7 @@ def check_encoded(report: Checks, wanted: Encoded, path: Path, size: str, *kinds
     encoding, signals = wanted.encoding, wanted.signals
     if encoding is None:
         if signals is not None:
-            rule = "signals are in a message of an encoding, and there is none"
+            rule = "needs an `encoding`, and there is none"
             report.add(
                 (*path, "signals"), signals, rule, "write `encoding: villas-json`, or `encoding: protobuf`"
             )

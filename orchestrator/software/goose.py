@@ -33,7 +33,9 @@ MS_NS = 10**6
 
 
 class GoosePublish(Published, Sending):
-    """Events: each changes the state, which is sent at once, again soon, then less and less often."""
+    """Events. Each event changes the state; the publisher sends the state at once, again soon after, and then
+    less and less often.
+    """
 
     gocb_ref: str = Field(
         "{node}/LLN0$GO$events",
@@ -87,7 +89,9 @@ class Goose(Base):
 
 
 def length_bytes(names: Sequence[str], entries: int) -> int:
-    """Returns the greatest length of a GOOSE message above Ethernet, with all numbers at full length."""
+    """Returns the greatest length of a GOOSE message above Ethernet, in which all numbers have their full
+    length.
+    """
     # The header has time allowed to live, stNum, sqNum and confRev; then time, flags and count follow.
     numbers = 4 * tlv_bytes(5) + tlv_bytes(8) + 2 * tlv_bytes(1) + tlv_bytes(2)
     fields = sum(tlv_bytes(len(name)) for name in names) + numbers
@@ -97,7 +101,7 @@ def length_bytes(names: Sequence[str], entries: int) -> int:
 def _check(report: Checks, here: Here, wanted: GoosePublish, path: Path) -> None:
     check_sending(report, here, wanted, path, "leave it out where nothing happens")
     if wanted.burst != 1:
-        rule = "changes one state several times at once, of which nobody would see but the last"
+        rule = "changes one state several times at once; only the last change would be visible"
         report.add((*path, "burst"), wanted.burst, rule, "leave it out, or write several publishers")
     waits = [(("retransmit", index), wait) for index, wait in enumerate(wanted.retransmit)]
     for key, wait in [*waits, (("stable",), wanted.stable)]:

@@ -32,30 +32,30 @@ class Planned:
     # name of a set in `flows` -> its receivers
     receivers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
-    relay: str | None = None  # the node that relays its messages
+    relay: str | None = None  # the node that relays the flow's messages
     # receiver that stands for a group -> the endpoints of its members, one of which gets each message
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The resources that one piece of software uses beside its node's agent: memory, open files, neighbours
-    and packets.
+    """The resources that one piece of software uses in addition to its node's agent: memory, open files,
+    neighbours and packets.
     """
 
     memory_bytes: int = 0  # bytes that the software's program, and other programs because of it, need
     files_at: Mapping[str, int] = field(default_factory=dict)  # role and name of the other end -> open files
-    peers: int = 0  # number of nodes with which it exchanges packets
+    peers: int = 0  # number of nodes with which the software exchanges packets
     one_copy: bool = False  # true for multicast: a message leaves once, however many receivers it has
     packets: tuple[
         tuple[float, int], ...
-    ] = ()  # (number of frames, bytes of each) at a point that sees all of its traffic
+    ] = ()  # (number of frames, bytes of each) at a point that sees all of the software's traffic
 
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """An upper bound of the messages that a flow sends when only the clock decides: at most `burst` at once
-    and `per_s` per second (a leaky bucket). If `per_s` is None, the flow's schedule gives both.
+    """An upper bound of the messages that a flow sends if only its schedule limits it: at most `burst` at
+    once and `per_s` per second (a leaky bucket). If `per_s` is None, the flow's schedule gives both.
     """
 
     message_bytes: int  # bytes above Ethernet; for IP without its header, because each fragment has one
@@ -71,7 +71,7 @@ class Shares:
     """The classes of one link whose rates a program on its sending node changes while the program runs."""
 
     link: str
-    least_bps: Mapping[str, int]  # class -> rate below which it never falls
+    least_bps: Mapping[str, int]  # class -> rate below which the class never falls
     itself: frozenset[str] = frozenset()  # classes whose packets the program forwards itself
 
 
@@ -87,7 +87,9 @@ class Ledger:
 
     @classmethod
     def of(cls, flows: Sequence[Flow], receivers: Mapping[str, tuple[str, ...]]) -> Ledger:
-        """Numbers the flows in order; `receivers` holds the endpoints of each set that the flows name."""
+        """Numbers the flows in order. `receivers` has the endpoints of each set of receivers that the flows
+        name.
+        """
         to: dict[str, list[int]] = {}
         for number, flow in enumerate(flows):
             for endpoint in (name for d in flow.deliveries for name in receivers[d.receivers]):
@@ -109,8 +111,8 @@ class Bind:
 
 
 class SoftwareError(ValueError):
-    """Raised if the software of a node cannot be planned, for instance because a template fails on its
-    values.
+    """Raised if the software of a node cannot be planned, for example because a template fails on
+    its values.
     """
 
     def __init__(self, node: str, rule: str, remedy: str) -> None:
@@ -132,12 +134,12 @@ def _no_shares(_software: Software) -> Shares | None:
 
 @dataclass(frozen=True)
 class Kind:
-    """The registry entry of one kind of software. Its functions take the model that was read from the file,
-    or the planned software of this kind.
+    """The registry entry of one kind of software. Its functions get the model that was read from the file, or
+    the planned software of this kind.
     """
 
     name: str  # name in the registry, and `Software.kind` in the plan
-    key: str  # key in the file, which selects this kind (or another one with the same key)
+    key: str  # key in the file that selects this kind, or one of several kinds with this key
     model: type[Base]
     what: str  # the kind with its article: "a command"
     example: str  # example of the software, one line of a file
@@ -150,17 +152,20 @@ class Kind:
     offers: Callable[[Software, Flow], Offered | str] = _closed_loop
     shares: Callable[[Software], Shares | None] = _no_shares
     in_agent: bool = True  # the node's agent runs it, so that it cannot be started and stopped alone
-    endpoint: Callable[[Any], bool] = lambda _model: True  # returns whether records name the software
+    # Function: returns whether records name the software.
+    endpoint: Callable[[Any], bool] = lambda _model: True
     # Order in the ramp: software that only receives connects first (0), then senders (1); None: it does not
     # connect.
     ramp: Callable[[Any], int | None] = lambda _model: None
     binds: Callable[[Any], Sequence[Bind]] = lambda _model: ()
     # Priority code points by which the software itself orders frames.
     serves: Callable[[Any], frozenset[int]] = lambda _model: frozenset()
-    sessions: Callable[[Any], int] = lambda _model: 1  # clients of the agent that the software stands for
+    # Function: number of the agent's clients for which the software stands.
+    sessions: Callable[[Any], int] = lambda _model: 1
     numbered: Callable[[Software, Ledger], Software] = lambda software, _ledger: software
     programs: tuple[Program, ...] = ()
     real_time: str = ""  # why the software runs in real time only; "" if it does not
     foreign: Foreign | None = None  # how other tools' files describe the same program
-    titles: Mapping[str, str] = field(default_factory=dict)  # models of it -> sections of the reference page
+    # Models of this kind -> sections of the reference page.
+    titles: Mapping[str, str] = field(default_factory=dict)
     notes: str = ""  # further text for the reference page, in Markdown

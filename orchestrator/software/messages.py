@@ -1,4 +1,6 @@
-"""Defines the keys of requests, pushes and streams between nodes, checks them, and makes flows of them."""
+"""Defines the keys of requests, pushes (messages without an answer) and streams between nodes, checks them,
+and makes flows of them.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,7 @@ def _check_encoding(report: Checks, wanted: Push, path: Path) -> None:
 def flows(
     scene: Scene, placed: Placed, deliveries: tuple[Delivery, ...], heard_ns: int = 0
 ) -> Iterator[Flow]:
-    """Yields one flow for each pattern that `placed` has; none begins before its receivers connect
+    """Yields one flow for each pattern that `placed` has; no flow begins before its receivers have connected
     (`heard_ns`).
     """
     options = options_of(placed.model, placed.kind)

@@ -133,8 +133,8 @@ def _users(report: Checks, here: Here, broker: Broker) -> None:
 
 
 def _own_config(report: Checks, here: Here, broker: Broker, config: str) -> None:
-    """Reports the broker's port if the own configuration opens ports, but not this one; a configuration with
-    template expressions is not checked.
+    """Reports the broker's port if the user's configuration opens ports, but not this one. Does not check a
+    configuration with template expressions.
     """
     ports = {int(port) for port in _LISTENER.findall(config)}
     if ports and broker.port not in ports and "{" not in config:
@@ -184,7 +184,7 @@ def _rendered(scene: Scene, placed: Placed, broker: Broker) -> str:
 
 
 def _own(broker: Broker, config: str, values: dict[str, Any]) -> str:
-    """Returns the file's own configuration, and behind it the `options`."""
+    """Returns the file's own configuration, followed by the `options`."""
     return "\n".join((render(config, values).rstrip("\n"), *_options(broker), ""))
 
 

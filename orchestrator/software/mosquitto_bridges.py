@@ -36,15 +36,16 @@ class Bridge(Base):
 
 
 def forwards(bridges: Sequence[Bridge]) -> tuple[Forward, ...]:
-    """Returns what a broker with these bridges forwards."""
+    """Returns the messages that a broker with these bridges forwards."""
     return tuple(
         Forward(bridge.to, bridge.port, one.topic, one.qos) for bridge in bridges for one in bridge.topics
     )
 
 
 def check_bridges(report: Checks, here: Here, bridges: Sequence[Bridge]) -> None:
-    """Reports bridges to a broker that is unknown, cannot be reached, is the broker itself, has TLS,
-    WebSocket or users without the bridge's; topics that are no filters; and waits that are no whole seconds.
+    """Reports bridges to a broker that is unknown, cannot be reached, is the broker itself, uses TLS or
+    WebSocket, or does not admit the bridge's user. Also reports topics that are not filters, and waits that
+    are not whole seconds.
     """
     for index, bridge in enumerate(bridges):
         path = (*here.path, "bridges", index)
@@ -72,7 +73,7 @@ def check_bridges(report: Checks, here: Here, bridges: Sequence[Bridge]) -> None
 def lines(scene: Scene, node: str, bridges: Sequence[Bridge], port_of: dict[str, int]) -> Iterator[str]:
     """Yields the configuration of the bridges of a broker; `port_of` has the port of each bridge's broker.
 
-    The session of a bridge outlives its connections, so what waits for it is kept.
+    The session of a bridge outlives its connections, so waiting messages are kept.
     """
     for index, bridge in enumerate(bridges, start=1):
         seconds = bridge.retry // 10**9

@@ -72,7 +72,7 @@ def options_of(model: Any, kind: str) -> Any:
 def check_peer(report: Checks, here: Here, peer: Peer, kind: str, sends: Sequence[str]) -> None:
     """Reports a side without exactly one of `listen` and `to`, a listening side with keys of the sender, a
     sending side that has none of the keys `sends`, and receivers that are the node itself, do not listen, are
-    ambiguous or cannot be reached. With empty `sends`, a sending side needs no such key.
+    ambiguous or cannot be reached. If `sends` is empty, a sending side needs no such key.
     """
     path = (*here.path, kind)
     said = [key for key in sends if getattr(peer, key) is not None]
@@ -114,7 +114,7 @@ def _target(report: Checks, here: Here, peer: Peer, kind: str, name: str, path: 
 
 
 def _of_family(report: Checks, here: Here, peer: Peer, kind: str, node: str) -> bool:
-    """Returns False, and reports `family`, if one of the two sides has no address of it."""
+    """Returns False, and reports `family`, if one of the two sides has no address of this family."""
     if peer.family is None:
         return True
     for one in (*here.nodes, node):
@@ -155,8 +155,8 @@ def deliveries(placed: Placed, to: Sequence[Target], guarantee: Guarantee) -> tu
 
 
 def session(scene: Scene, placed: Placed, patience_ns: int | None = None) -> Session:
-    """Returns the session, which lasts to the end: from the start for a side that listens, else from its turn
-    in the ramp and with `patience_ns`.
+    """Returns the session, which lasts to the end. It begins at the start for a side that listens, else at
+    its turn in the ramp, with `patience_ns`.
     """
     if options_of(placed.model, placed.kind).listen is not None:
         return Session(placed.endpoint, 0, scene.end_ns, listens=True)

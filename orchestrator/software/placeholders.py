@@ -1,4 +1,4 @@
-"""Fills placeholders such as {node} and {index} in names, which differ for each client of a group."""
+"""Fills placeholders such as {node} and {index} in names that differ between the clients of a group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def unknown(text: str) -> list[str]:
-    """Returns the names of placeholders in a text that do not exist."""
+    """Returns the names of those placeholders in a text that do not exist."""
     return [name for name in _PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]
 
 
@@ -24,8 +24,8 @@ def longest(text: str) -> int:
 
 
 def fill(text: str, *, node: str, group: str, index: int, count: int, session: int = 1) -> str:
-    """Fills the placeholders for session `session` of client `index` (both from 1) of `count`; next and
-    previous wrap around.
+    """Fills the placeholders for session `session` of client `index` of `count` (session and index count from
+    1); next and previous wrap around.
     """
     values = {
         "node": node,

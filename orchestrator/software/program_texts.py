@@ -57,7 +57,7 @@ def check_files(report: Checks, path: Path, files: Mapping[str, str]) -> None:
 
 @contextmanager
 def filling(node: str) -> Iterator[None]:
-    """Turns a template that fails on the values of `node` into a SoftwareError."""
+    """Turns the error of a template that fails on the values of `node` into a SoftwareError."""
     try:
         yield
     except TemplateFaultError as error:

@@ -16,7 +16,7 @@ from .sending import check_order
 
 
 class RateWanted(Base):
-    """A wanted rate and the moment from which it is wanted."""
+    """A wanted rate and the time from which it is wanted."""
 
     since: Since = Field(
         alias="from", description="From when on: a moment, or a duration from the ramp's start."
@@ -25,8 +25,8 @@ class RateWanted(Base):
 
 
 class Wants(Base):
-    """The receiver tells a gateway at which rate it wants a flow; gateways move shares for it as for a sender
-    that sends more, and the sender's `rate_limits_from` follows.
+    """The receiver sends a gateway the rate at which it wants a flow. Gateways move shares for it as for a
+    sender that sends more, and the sender's `rate_limits_from` follows.
     """
 
     gateway: Name = Field(
@@ -37,8 +37,9 @@ class Wants(Base):
 
 
 def check(report: Checks, here: Here, path: Path, wants: Wants) -> None:
-    """Reports a node that does not exist, has no gateway with the flow or cannot be reached, a flow for which
-    no shares move, a rate above its `maximum` there, and moments after the load or out of order.
+    """Reports a node that does not exist, has no gateway with the flow or cannot be reached, a flow whose
+    shares never move, a rate above the flow's `maximum` there, and times that are after the load or out of
+    order.
     """
     check_order(report, (*path, "rates"), [one.since for one in wants.rates])
     where = (*path, "gateway")

@@ -73,8 +73,8 @@ MODULES = {
 
 
 class _Own(Mapping[str, Kind]):
-    """Maps names to vNET's own kinds; imports a kind's module on first use, because most files need one or
-    two kinds and all of them are a third of what a command loads.
+    """Maps names to vNET's own kinds. Imports the module of a kind on first use, because most files need one
+    or two kinds, and all kinds together are a third of what a command loads.
     """
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ def session_names(name: str, model: Any) -> tuple[str, ...]:
 
 
 def endpoints(node: str, software: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the name in records of each recorded software of a node: the node's name alone if there is
+    """Returns the name in records of each recorded software of a node: It is only the node's name if there is
     only one. Software with several sessions has a name for each.
     """
     recorded = [
@@ -152,7 +152,7 @@ def endpoints(node: str, software: Mapping[str, Any]) -> dict[str, str]:
 
 
 def programs() -> Iterator[Program]:
-    """Yields each program that some kind needs, once: as the first kind that needs it names it."""
+    """Yields each program that some kind needs, once, as described by the first kind that needs it."""
     found: dict[str, Program] = {}
     for program in (program for kind in KINDS.values() for program in kind.programs):
         found.setdefault(program.name, program)

@@ -35,7 +35,7 @@ FLOAT_BYTES = 4
 
 
 class SvPublish(Published):
-    """One stream: samples at even times, the first of each second with smpCnt 0."""
+    """One stream of samples at even times; in each second, the first sample has smpCnt 0."""
 
     sv_id: str = Field(
         min_length=1,
@@ -92,8 +92,8 @@ def sample_bytes(wanted: SvPublish) -> int:
 
 
 def length_bytes(name: int, asdus: int, sample: int) -> int:
-    """Returns the length of a frame above Ethernet from the lengths of its name and sample, with 9-2LE's
-    fields.
+    """Returns the length of a frame above Ethernet with 9-2LE's fields, from the lengths of its name and
+    sample.
     """
     asdu = tlv_bytes(name) + tlv_bytes(2) + tlv_bytes(4) + tlv_bytes(1) + tlv_bytes(sample)
     count = tlv_bytes(1 if asdus < 0x80 else 2)

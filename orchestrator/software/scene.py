@@ -87,8 +87,8 @@ class Scene:
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
     def ends(self, node: str, to: str) -> tuple[Interface, Interface]:
-        """Returns the first pair of interfaces of two nodes in one subnet, with their addresses in it; relies
-        on the checks that there is one.
+        """Returns the first pair of interfaces of two nodes in one subnet, with their addresses in it; the
+        checks ensure that there is one.
         """
         return next(
             (ours, theirs)
@@ -98,8 +98,9 @@ class Scene:
         )
 
     def address(self, of: str, seen_from: str, kind: Family | None = None) -> str:
-        """Returns an address of node `of` in a subnet that both nodes share, else its first one of a common
-        family, else its first one. kind: the family that it must have, if both nodes have it.
+        """Returns an address of node `of`: one in a subnet that both nodes share, or else its first one of a
+        common family, or else its first one. kind: the family that the address must have, if both nodes have
+        it.
         """
         ours, theirs = self.interfaces[seen_from], self.interfaces[of]
         if kind is not None and (found := reaching(theirs, ours, kind)) is not None:
@@ -107,8 +108,8 @@ class Scene:
         return spoken_to(self.interfaces[of], self.interfaces[seen_from])
 
     def both_addresses(self, of: str, seen_from: str) -> list[str]:
-        """Returns the addresses of node `of` that `seen_from` reaches, one of each family that both have, if
-        an interface of `of` has both families; else none.
+        """Returns the addresses of node `of` that `seen_from` reaches, one of each family that both nodes
+        have. Returns none unless an interface of `of` has both families.
         """
         if not any(card.second for card in self.interfaces[of]):
             return []
@@ -121,7 +122,7 @@ class Scene:
         return {name: cards[0].address for name, cards in self.interfaces.items()}
 
     def _of_family(self, kind: Family) -> dict[str, str]:
-        """Returns the first address of that family of each node that has one."""
+        """Returns the first address of that family of each node that has one, by node."""
         found: dict[str, str] = {}
         for name, cards in self.interfaces.items():
             for card in faces(cards):

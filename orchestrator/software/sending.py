@@ -66,7 +66,9 @@ Rates = Annotated[
 
 
 class Sending(Base):
-    """The messages, open loop: by the clock, whether or not the last message has arrived."""
+    """The messages in an open loop: they are due by the clock, whether or not the last message has
+    arrived.
+    """
 
     rate: Rates = Field(
         description="Messages a second; see `rate_of`. A list of `{from: MOMENT, rate: RATE}` changes it in "
@@ -118,8 +120,8 @@ def check_sending(
 
 
 def check_order(report: Checks, path: tuple[str | int, ...], moments: Sequence[Moment]) -> None:
-    """Reports moments, each the key `from` of a step below `path`, that are after the load or out of
-    order.
+    """Reports times that are after the load or out of order; each is the key `from` of a step
+    below `path`.
     """
     before = -1
     for index, since in enumerate(moments):
@@ -203,8 +205,8 @@ def _share(schedule: Schedule) -> str:
 
 
 def expected_messages(flow: Flow) -> float:
-    """Returns the mean number of messages that a flow schedules, of a shared schedule its sender's part; 0
-    for a greedy flow.
+    """Returns the mean number of messages that a flow schedules; for a shared schedule, the part of its
+    sender. 0 for a greedy flow.
     """
     schedule = flow.schedule
     if schedule is None:

@@ -1,5 +1,5 @@
-"""Defines the keys of the agent's TCP messages, and checks and plans them: requests, answers and pushes over
-connections that reconnect.
+"""Defines the keys of the agent's TCP messages, and checks and plans them: requests, answers, and messages
+without an answer, over connections that reconnect.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CONNECTION_PACKETS = 8  # packets of handshake and end, with their acknowledgem
 
 
 class TcpOptions(peers.MarkedPeer):
-    """Messages over TCP, spoken by the node's agent, every message accounted for."""
+    """Messages over TCP; the node's agent implements the protocol and accounts for every message."""
 
     nodelay: bool = Field(False, description="Switch off Nagle's algorithm on this side's sockets.")
     reconnect: Duration = Field(

@@ -1,5 +1,5 @@
-"""Defines the keys of the agent's UDP messages, and checks and plans them: requests and answers, pushes,
-streams; delivery is not guaranteed.
+"""Defines the keys of the agent's UDP messages, and checks and plans them: requests and answers, messages
+without an answer, and streams. Delivery is not guaranteed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ GUARANTEE = Guarantee("UDP", "UDP: nothing is guaranteed")
 
 
 class RateLimitsFrom(Base):
-    """Port at which programs on the way set a flow's rate limit; the sender leaves out messages above it."""
+    """The port at which programs on the path set a flow's rate limit; the sender leaves out messages above
+    the limit.
+    """
 
     listen: Port = Field(description="TCP port of the sender.")
     flow: Name = Field(description="The flow's name in their `flows`.")
 
 
 class UdpOptions(peers.MarkedPeer):
-    """Messages over UDP, spoken by the node's agent, every message accounted for."""
+    """Messages over UDP; the node's agent implements the protocol and accounts for every message."""
 
     request: Request | None = Field(None, description="Messages that each receiver answers.")
     push: Push | None = Field(None, description="Messages without an answer.")

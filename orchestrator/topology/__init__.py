@@ -1,4 +1,4 @@
-"""Parses and checks topology files: YAML text becomes a typed `Topology`, without a look at the machine.
+"""Parses and checks topology files: YAML text becomes a typed `Topology`; the machine is not examined.
 
 The names below are imported on first use, so that commands that read no topology start faster.
 """

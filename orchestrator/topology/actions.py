@@ -1,4 +1,4 @@
-"""Lists the actions of timeline events, by field of the model, with their keys in files."""
+"""Lists the actions of timeline events: for each field of the model, its key in files."""
 
 from __future__ import annotations
 

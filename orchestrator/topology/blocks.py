@@ -1,9 +1,9 @@
 """Orders the runs of a campaign: each repetition is a block, which holds one run of every setting.
 
 Within a block the runs follow the order of the file, or a random one. A random order prevents changes of the
-machine (temperature, other load) from favouring one setting: Fisher, The Design of Experiments, 1935. Chance
-comes from a hash, so that the same file has the same order with every version of Python, and a further level
-leaves the order of the others as it was.
+machine (temperature, other load) from favouring one setting (Fisher, The Design of Experiments, 1935). The
+random numbers come from a hash, so that the same file has the same order with every version of Python, and an
+additional level does not change the order of the others.
 """
 
 from __future__ import annotations

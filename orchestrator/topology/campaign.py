@@ -107,8 +107,8 @@ class _Planned:
     point: Point | None
 
     def text(self, beside: FilePath) -> str:
-        """Returns a text that no other setting of the campaign has, and that stays when its folder `beside`
-        the topologies is moved.
+        """Returns a text that no other setting of the campaign has, and that stays the same when the folder
+        of the topologies (`beside`) is moved.
         """
         point = f"point {self.point.number}" if self.point else ""
         levels = [f"{name} {level}" for name, level in self.levels.items()]
@@ -125,12 +125,13 @@ def load_campaign(
     """Loads the campaign of a campaign file, or of a topology file's `campaign:` block, with all its cells.
 
     `overrides` apply to every cell; `trials` are those of the searches after the first ones; `seed` replaces
-    that of the file for the first repetition. `repetitions` has how often each setting is run (its place in a
-    repetition -> number) if `until` has decided so; by default as often as is known before the first run.
+    that of the file for the first repetition. `repetitions` has the number of runs of each setting (its place
+    in a repetition -> number) if `until` has decided it; by default it is the number that is known before the
+    first run.
 
-    The cells are ordered by repetition, then by `order`: listed is by point, topology and levels, with the
-    last factor fastest. A campaign that is cut short therefore has run every cell about equally often. Raises
-    TopologyError with every problem of every cell.
+    The cells are ordered by repetition, then by `order`: `listed` is by point, topology and levels, and the
+    last factor changes fastest. A campaign that is cut short has therefore run every cell about equally
+    often. Raises TopologyError with every problem of every cell.
     """
     source = replace(_checked(path, overrides or {}), trials=tuple(trials))
     source = source if seed is None else replace(source, seed=seed)

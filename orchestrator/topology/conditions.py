@@ -1,5 +1,5 @@
-"""Reads expectations from outside the `expect` section of a file: of `--fail-if`, `vnet expect`, pytest, and
-the searches of a campaign.
+"""Reads expectations that come from outside the `expect` section of a file: from `--fail-if`, `vnet expect`,
+pytest, and the searches of a campaign.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Read = Callable[[str], dict[str, Any]]
 
 
 def failing(texts: Sequence[str]) -> Stated:
-    """Returns, for each condition, the expectation that it does not come true; raises TopologyError if one is
-    wrong.
+    """Returns for each condition the expectation that the condition does not come true; raises TopologyError
+    if a condition is wrong.
     """
     return _read(texts, FAIL_IF, lambda text: condition.negated(condition.mapping(text)))
 
@@ -42,7 +42,7 @@ def expected(texts: Sequence[str], place: str) -> Stated:
 
 def _read(texts: Sequence[str], place: str, read: Read) -> Stated:
     found, problems = [], []
-    source = Document(place, {}, {(): 0})  # stands for the file in error messages
+    source = Document(place, {}, {(): 0})  # represents the file in error messages
     for index, text in enumerate(texts):
         try:
             found.append(read(text))

@@ -16,8 +16,8 @@ class Connectivity:
     """Groups subnets that forwarding nodes join, for IPv4 and IPv6 separately. A router joins only those in
     one of its tables (VRF).
 
-    wires: the subnets of links between nodes. Routes written by hand are ignored here and may lead nowhere;
-    `plan.paths` follows them. A domain without a subnet, which is a mistake, counts as of both families.
+    wires: the subnets of links between nodes. Routes in the file are ignored here and may lead nowhere;
+    `plan.paths` follows them. A domain without a subnet, which is a mistake, counts as having both families.
     """
 
     def __init__(

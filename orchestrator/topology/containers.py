@@ -1,4 +1,4 @@
-"""Completes nodes with container images: programs, environment and working directory that the file leaves out
+"""Completes nodes with container images: programs, environment and working directory that are not in the file
 come from the image.
 """
 
@@ -85,7 +85,7 @@ def _filled(machine: dict[str, Any], archive: Archive) -> dict[str, Any]:
 
 
 def _literal(text: str) -> str:
-    """Returns a template that renders to exactly this text."""
+    """Returns a template that renders to exactly the given text."""
     if not any(mark in text for mark in ("{{", "{%", "{#")):
         return text
     return "{% raw %}" + text + "{% endraw %}"

@@ -28,7 +28,7 @@ _REPLACED = ("delay", "jitter", "distribution", "delay_correlation")
 
 
 class OwnTable(str):
-    """The name of a user's table: `own-` and a hash of its entries. A topology file cannot use such a name
+    """The name of a user's table: `own-` and a hash of its entries. A topology file cannot state such a name
     itself.
     """
 
@@ -89,7 +89,7 @@ def read(text: str) -> Delays:
 
 def table(delays_ns: list[float]) -> Delays:
     """Converts equally likely delays (ns, rising) to netem's form: their mean in whole microseconds, a jitter
-    of which no delay is more than four times away, and each delay's distance from the mean.
+    such that no delay is more than four jitters away, and each delay's distance from the mean.
     """
     delay = round(math.fsum(delays_ns) / len(delays_ns) / 1000) * 1000
     furthest = max(abs(d - delay) for d in (delays_ns[0], delays_ns[-1]))

@@ -38,7 +38,7 @@ Level = Annotated[Any, Field(description="A value of the parameter, as with -p."
 
 
 class Reference(Base):
-    """Published results to compare with."""
+    """Published results to which the run's results are compared."""
 
     name: str = Field(pattern=r"^[a-z0-9_]+$", description="Name of the reference, for example vnet_2014.")
     scenario: str = Field(pattern=r"^[a-z0-9_]+$", description="Scenario of the reference.")
@@ -60,7 +60,7 @@ class Parameter(Base):
 
 
 class Event(Base):
-    """One timeline event: exactly one action, at a moment, optionally `for` a while."""
+    """One timeline event: exactly one action at one time, optionally `for` a duration."""
 
     at: When = Field(
         description='"hold + 10 s": 10 s after the start of the hold; phases are ramp, hold and drain.'
@@ -172,7 +172,7 @@ class Event(Base):
 
 
 class Run(Base):
-    """The phases of a run: ramp (clients connect one after another), hold, drain."""
+    """The phases of a run: ramp (clients connect one after another), hold and drain."""
 
     connect_interval: Duration | None = Field(
         None, description="Time from one client's connect to the next (200 ms)."
@@ -201,7 +201,7 @@ class Run(Base):
 
 
 class Routing(Base):
-    """Computation of routes for nodes without routes written by hand."""
+    """The computation of routes for nodes that state no routes."""
 
     by: Literal["delay", "hops", "cost", "none"] = Field(
         "delay",
@@ -250,7 +250,7 @@ class Axis(Base):
 
 
 class Design(Base):
-    """Points of several parameters: sampled from ranges by a seed (scipy.stats.qmc), or combined."""
+    """Points of several parameters: sampled from ranges with a seed (scipy.stats.qmc), or combined."""
 
     method: Literal["latin-hypercube", "halton", "full", "one-at-a-time", "fractional"] = Field(
         "latin-hypercube",
@@ -278,7 +278,7 @@ class Design(Base):
 
 
 class CampaignBlock(Base):
-    """Factors x levels x repetitions; a repetition has the same seed in every cell, so that cells pair."""
+    """Factors x levels x repetitions; a repetition has the same seed in every cell (for paired tests)."""
 
     topologies: list[str] | None = Field(
         None, min_length=1, description="Topology files, beside this one; without it, this file itself."

@@ -30,7 +30,7 @@ class Expansion:
 
 
 def expand(model: File) -> Expansion:
-    """Returns the expansion of a model; invalid references are left out, since the checks report them."""
+    """Returns the expansion of a model; omits invalid references, since the checks report them."""
     groups = {name: members(name, group.count) for name, group in model.groups.items()}
     nodes: dict[str, Machine] = dict(model.nodes)
     group_of, index_of = {name: name for name in nodes}, dict.fromkeys(nodes, 1)
@@ -112,8 +112,8 @@ def _domain(model: File, names: list[str]) -> Domain:
 
 
 def hosts(subnet: str) -> int:
-    """Returns the number of usable addresses of a subnet. IPv6 has no broadcast address, but one for any
-    router (RFC 4291, 2.6.1).
+    """Returns the number of usable addresses of a subnet. IPv6 has no broadcast address, but it has one
+    address for any router (RFC 4291, 2.6.1).
     """
     network = ipaddress.ip_network(subnet)
     return network.num_addresses - (2 if network.version == 4 else 1)
@@ -123,11 +123,11 @@ WIRE_PREFIX: dict[Family, int] = {"IPv4": 30, "IPv6": 126}
 
 
 class NoSubnetError(Exception):
-    """No subnet is free for a link between two nodes; the text is the link's name."""
+    """Raised if no subnet is free for a link between two nodes; the text is the link's name."""
 
 
 def wire_subnets(model: File, names: Expansion) -> dict[str, tuple[str, ...]]:
-    """Returns the subnets of each link between two nodes: its own, else the next free small one of each
+    """Returns the subnets of each link between two nodes: its own, or else the next free small one of each
     family that `_wire_families` returns. NoSubnetError if none is free.
     """
     given = [tuple(s.subnet) for s in model.segments.values()]
@@ -149,8 +149,9 @@ def wire_subnets(model: File, names: Expansion) -> dict[str, tuple[str, ...]]:
 
 
 def _wire_families(model: File, given: Sequence[tuple[str, ...]]) -> tuple[Family, ...]:
-    """Returns the families of links between nodes: those of `routing`; else both, in the order of the first
-    list, if a segment or link has subnets of both; else IPv6 if all subnets of the file are IPv6.
+    """Returns the families of links between nodes: those of `routing`, if it states them. Otherwise both
+    families, in the order of the first list, if a segment or link has subnets of both. Otherwise IPv6 if all
+    subnets of the file are IPv6, else IPv4.
     """
     wanted = model.routing.family if model.routing else None
     lists = [tuple(map(family, subnets)) for subnets in given if len(subnets) > 1]

@@ -16,7 +16,7 @@ from ..language.source import Document, Path
 
 
 def _amount(value: Any) -> str | int | float | None:
-    """Reads a bound as written; the metric determines its unit."""
+    """Reads a bound as text; the metric determines its unit."""
     if isinstance(value, bool) or not isinstance(value, str | int | float | None):
         raise units.UnitError("is no amount", 'write for example "500 ms", or 5 for a count')
     return value
@@ -57,8 +57,8 @@ def line(value: Any) -> Any:
 
 
 class Series(Base):
-    """A condition that holds always, eventually or never: bounds of a series, or a text that a log or a
-    session's step has. A text alone means `{text: TEXT}`; for an event, `true` means `{}`.
+    """A condition that holds always, eventually or never: bounds of a series, or a text in a log or in a
+    session's step. A text alone means `{text: TEXT}`; for an event, `true` means `{}`.
     """
 
     above: Amount = _bound("More than this, in the unit of the metric; times and rates with theirs.")
@@ -80,7 +80,9 @@ Short = BeforeValidator(_series)
 
 
 class Chosen(Base):
-    """The keys that choose values of a metric; without any, all its values are meant."""
+    """The keys that choose values of a metric; without these keys, the condition applies to all
+    its values.
+    """
 
     during: str | None = Field(
         None, description="Label of the timeline: from that event to its end, or to that of the hold."
@@ -161,7 +163,7 @@ class Condition(Base):
 
 class Expect(Chosen, Condition):
     """One expectation, with exactly one of `metric`, `delivered`, `log` and `event`. The keys from `class` on
-    choose the values that must meet it; without them, all values must meet it.
+    choose the values that must meet the condition; without them, all values must meet it.
     """
 
 
@@ -177,7 +179,7 @@ Line = Annotated[Expect, BeforeValidator(line)]
 
 
 def or_lines(schema: dict[str, Any]) -> None:
-    """Lets the JSON Schema of a list of expectations take lines, too."""
+    """Changes the JSON Schema of a list of expectations so that it also accepts lines of text."""
     schema["items"] = {"anyOf": [schema["items"], {"type": "string"}]}
 
 

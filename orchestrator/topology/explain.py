@@ -37,7 +37,7 @@ class UnknownKeyError(Exception):
 
 
 def explain(asked: str) -> list[Entry]:
-    """Returns the entries of a path (`links.wan.both.delay`), of the end of one, or of a key alone; raises
+    """Returns the entries of a path (`links.wan.both.delay`), of the end of a path, or of a key alone; raises
     UnknownKeyError.
     """
     parts = [part for part in re.split(r"[.\[\]]+", asked) if part]
@@ -86,8 +86,8 @@ def _at(parts: list[str]) -> list[Entry]:
 
 
 def _ending(parts: list[str]) -> list[Entry]:
-    """Returns the entries with the shortest paths that end in these parts, the user's own names left out;
-    without one, those of `_below_the_last`. Returns nothing for a single part.
+    """Returns the entries with the shortest paths that end in these parts, ignoring the user's own names; if
+    there are none, those of `_below_the_last`. Returns nothing for a single part.
     """
     if len(parts) < 2:
         return []
@@ -118,8 +118,8 @@ def _below_the_last(parts: list[str]) -> list[Entry]:
 
 
 def _distinct(entries: Iterable[Entry]) -> list[Entry]:
-    """Returns the entries without later ones of the same value, meaning and default: for `nodes` and
-    `groups`, those of `nodes`.
+    """Returns the entries, without later ones that have the same value, meaning and default; of `nodes` and
+    `groups`, this leaves those of `nodes`.
     """
     found: dict[tuple[str, str, str], Entry] = {}
     for entry in entries:
@@ -129,7 +129,7 @@ def _distinct(entries: Iterable[Entry]) -> list[Entry]:
 
 @cache
 def _everywhere() -> tuple[Place, ...]:
-    """Returns every key of the file with its path; a model inside itself is not entered again."""
+    """Returns every key of the file with its path; does not enter a model again inside itself."""
     file, models = _whole()
     found: list[Place] = []
 
@@ -215,8 +215,8 @@ def _merged(keys: list[Entry]) -> list[Entry]:
 
 
 def _keys(schema: Schema, models: dict[str, Schema], before: str = "") -> Iterator[Entry]:
-    """Yields the keys below a value; for a list, those of an element; for a mapping by name, those below each
-    name.
+    """Yields the keys below a value: for a list, the keys of an element; for a mapping by name, the keys
+    below each name.
     """
     for model in _models(schema, models):
         needed = model.get("required", [])
@@ -252,8 +252,8 @@ def _near(asked: str, parts: list[str]) -> str:
 
 
 def _through(parts: list[str]) -> str:
-    """Returns the shortest path that has these parts in this order, with others between; "" without one or
-    for a single part.
+    """Returns the shortest path that has these parts in this order, with others between them; "" if there is
+    none or for a single part.
     """
 
     def has(path: str) -> bool:

@@ -1,10 +1,11 @@
 """Combines the values of axes: all of them, one axis at a time, or a regular fraction of two-level axes.
 
-A fraction 2^(k-p) gives each of k axes a column of the matrix of Hadamard of its size: the first axes have
-columns of their own, each further one the product of some of these (Box, Hunter and Hunter, Statistics for
-Experimenters, 2005, chapter 6). Its resolution is the length of the shortest product of columns that is
-constant: with III, an axis is confounded with an interaction of two others; with IV it is not; with V, two
-interactions of two axes are not confounded with each other either.
+A fraction 2^(k-p) gives each of k axes a column of the Hadamard matrix of its size. The first axes have
+columns of their own, and the column of each further axis is the product of some of these (Box, Hunter and
+Hunter, Statistics for Experimenters, 2005, chapter 6). The resolution of a fraction is the length of the
+shortest product of columns that is constant. With resolution III, an axis is confounded with an interaction
+of two others; with IV it is not; with V, two interactions of two axes are not confounded with each other
+either.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ MOST_AXES = 40  # largest number of axes of a fraction
 
 
 def one_at_a_time(values: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
-    """Yields the first value of every axis, then each other value of one axis alone."""
+    """Yields the point with the first value of every axis, then the points in which one axis has another
+    value.
+    """
     base = tuple(several[0] for several in values)
     yield base
     for place, several in enumerate(values):
@@ -34,7 +37,9 @@ def one_at_a_time(values: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
 
 
 def least_points(axes: int) -> int:
-    """Returns the least size of a fraction of resolution IV: twice as many points as axes, a power of two."""
+    """Returns the least size of a fraction of resolution IV: twice the number of axes, rounded up to a power
+    of two.
+    """
     return int(2 ** ((axes - 1).bit_length() + 1))
 
 
@@ -48,10 +53,10 @@ def fraction(values: Sequence[Sequence[Any]], points: int) -> Iterator[tuple[Any
 
 
 def columns_of(axes: int, base: int) -> list[int]:
-    """Returns the column of each axis in a matrix of 2^base rows: its bits name the first axes whose product
-    it is.
+    """Returns the column of each axis in a matrix of 2^base rows; the bits of a column name the first axes
+    whose product it is.
 
-    Of several choices, each made axis by axis, the one of the highest resolution is taken.
+    Several choices are made, each axis by axis; the one with the highest resolution is returned.
     """
     odd = [mask for mask in range(1, 2**base) if mask.bit_count() % 2]
     choices = [_chosen(axes, base, range(1, 2**base), weight) for weight in range(base, 1, -1)]
@@ -61,7 +66,10 @@ def columns_of(axes: int, base: int) -> list[int]:
 
 
 def _chosen(axes: int, base: int, masks: Sequence[int], weight: int) -> list[int]:
-    """Adds to the first columns those with the fewest short products; of equals, that of `weight` bits."""
+    """Returns the first `base` columns and, for each further axis, the column of `masks` that adds the fewest
+    constant products of three columns, then of four. Of equally good columns, it takes the one whose number
+    of bits is closest to `weight`.
+    """
     found = [1 << place for place in range(base)][:axes]
     pairs = Counter(a ^ b for a, b in combinations(found, 2))
     triples = Counter(a ^ b ^ c for a, b, c in combinations(found, 3))

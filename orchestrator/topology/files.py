@@ -9,14 +9,14 @@ from ..language.beside import TextBeside, file_beside, text_of
 from ..language.problem import Problem
 from ..language.source import Document, Path
 
-# Keys of software, or of the mapping below its kind's key -> their keys that name a file.
+# Keys of software, or of the mapping below its kind's key -> the keys in it that name a file.
 _PLACES = {"tls": ("ca", "cert", "key"), "publish": ("file",)}
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
     """Returns the data in which each name of a file at software (`tls`: ca, cert, key; `publish`: file) is
     replaced by TextBeside, the name with the file's text. Reports files that cannot be read; their text is
-    None.
+    empty.
     """
     for section in ("nodes", "groups"):
         for name, machine in _mapping(_mapping(data).get(section)).items():

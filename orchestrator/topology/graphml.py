@@ -19,7 +19,7 @@ MOST_PARTS = 4000  # largest number of nodes and edges; the Topology Zoo's large
 REMEDY = "name a GraphML file with nodes and edges"
 EARTH_KM = 6371.0
 FIBRE_KM_PER_MS = 200.0  # two thirds of the speed of light
-# Attributes of edges in the Topology Zoo and of drawings that do not describe how a link behaves.
+# Attributes of edges, from the Topology Zoo and from drawings, that do not describe the behaviour of a link.
 _ABOUT_EDGES = frozenset((
     "LinkSpeed", "LinkSpeedUnits", "LinkLabel", "LinkNote", "LinkType", "LinkStatus", "id", "key", "label",
     "description", "url", "",
@@ -32,7 +32,8 @@ class _Graph:
     names: dict[str, str] = field(default_factory=dict)  # id -> name in the topology
     taken: set[str] = field(default_factory=set)  # the names that are in use
     places: dict[str, tuple[float, float]] = field(default_factory=dict)  # latitude, longitude
-    edges: list[tuple[str, str, float]] = field(default_factory=list)  # ids and rate in bit/s, 0: unknown
+    # Ids of both ends, and the rate in bit/s (0: unknown).
+    edges: list[tuple[str, str, float]] = field(default_factory=list)
 
 
 def topology_text(file: str, content: bytes, name: str, *, hosts: bool = False) -> str:
@@ -60,9 +61,9 @@ def topology_text(file: str, content: bytes, name: str, *, hosts: bool = False) 
 
 
 def left_out(file: str, content: bytes) -> list[str]:
-    """Returns a line on each part of a GraphML file that the topology does not have: nodes without an edge to
-    another one, edges from a node to itself, attributes of edges that are not read, directions and ports.
-    Raises TopologyError if the file holds no graph.
+    """Returns a line on each part of a GraphML file that the topology lacks: nodes without an edge to another
+    node, edges from a node to itself, attributes of edges that are not read, directions and ports. Raises
+    TopologyError if the file holds no graph.
     """
     root = _root(file, content)
     graph, keys = _graph(file, root), _keys(root)

@@ -105,7 +105,7 @@ class Host(Base):
 
 
 class Underlay(Base):
-    """The network between the hosts. The plan states what it does to the lab; a run measures it."""
+    """The network between the hosts. The plan states its effects on the lab; a run measures it."""
 
     mtu: int = Field(1500, ge=576, le=65535, description="Bytes; a tunnel takes 50 of them (IPv6: 70).")
     delay: Duration = Field(

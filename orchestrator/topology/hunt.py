@@ -1,4 +1,4 @@
-"""Defines the keys of `hunt`: the faults and parameters among which `vnet hunt` looks for broken
+"""Defines the keys of `hunt`: the faults and parameters with which `vnet hunt` tries to break
 expectations.
 """
 
@@ -31,7 +31,7 @@ class Limits(Base):
 
 
 class HuntBlock(Base):
-    """Faults and parameters by which `vnet hunt` tries to break the file's expectations."""
+    """The faults and parameters with which `vnet hunt` tries to break the file's expectations."""
 
     faults: list[Fault] | None = Field(
         None,

@@ -1,4 +1,4 @@
-"""Defines the keys of an impairment: what one direction of a link does to packets."""
+"""Defines the keys of an impairment, which is what one direction of a link does to packets."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def _slot_delays(value: Any) -> OwnDelays | None:
 
 
 class Slot(Base):
-    """Packets go in slots, together, and none between them: radio schedulers, power-line cycles."""
+    """Packets are sent together in time slots, and none between the slots, as by radio schedulers and
+    power-line cycles.
+    """
 
     min: Duration | None = Field(None, description="Shortest time from one slot to the next.")
     max: Duration | None = Field(
@@ -75,7 +77,7 @@ def _bin(value: int) -> int:
 
 
 class TraceFile(Base):
-    """A file of what the direction becomes as time passes, and how it is played."""
+    """A file with the values of the direction over time, and how it is played."""
 
     file: str = Field(min_length=1, description="CSV or packet-delivery trace, relative to this file.")
     repeat: bool = Field(

@@ -56,7 +56,7 @@ def usual() -> FilePath:
 
 
 def machines(asked: Sequence[str]) -> dict[str, str]:
-    """Returns the `machine:` value of each requested host of the inventory, or of all for ["all"];
+    """Returns the `machine:` value of each requested host of the inventory, or of all hosts for ["all"];
     TopologyError for an unknown host.
     """
     inventory = Inventory()
@@ -132,8 +132,9 @@ def _unknown(name: Any, body: Any, document: Document, inventory: Inventory) -> 
 
 
 def _whole(name: str, body: Any, inventory: Inventory) -> Any:
-    """Returns a host's values: those of the file alone if it names the machine, else those of the inventory
-    with the file's in their place. An unknown host becomes this machine, so that the checks can go on.
+    """Returns the values of a host. If the file names the machine, they are those of the file; otherwise
+    those of the inventory, in which the file's values replace others. An unknown host becomes this machine,
+    so that the checks can continue.
     """
     return body if _said(body) else {**inventory.hosts().get(name, {"machine": LOCAL}), **(body or {})}
 
@@ -170,8 +171,8 @@ def _read(path: FilePath, notes: list[Note]) -> dict[str, dict[str, Any]]:
 
 
 def _group(document: Document) -> tuple[Path, dict[str, Any]]:
-    """Returns the path and content of the group `lab_hosts`, at the top or below `all`; TopologyError without
-    one.
+    """Returns the path and content of the group `lab_hosts`, at the top or below `all`; TopologyError if
+    there is none.
     """
     places: tuple[Path, ...] = ((GROUP,), ("all", "children", GROUP))
     for place in places:

@@ -61,7 +61,7 @@ def _models() -> Iterator[str]:
     yield _section("A file that only holds a campaign", CampaignFile.model_json_schema(by_alias=True))
 
 
-# Sections in their order: these, those of the kinds of software, those below.
+# The order of sections: these first, then those of the kinds of software, then those below.
 _NETWORK = {
     "Parameter": "parameters.NAME",
     "Host": "hosts.NAME",
@@ -101,7 +101,7 @@ _REST = {
 }
 _KINDS = {name: title for kind in KINDS.values() for name, title in kind.titles.items()}
 SECTIONS = _NETWORK | _KINDS | TITLES | _REST
-# Models that hold nothing but a kind's own key, and have no section.
+# Models that hold nothing except a kind's own key, and have no section.
 _WRAPPERS = {
     kind.model.__name__: f"{kind.what} (`{kind.key}:`)"
     for kind in KINDS.values()

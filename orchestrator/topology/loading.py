@@ -119,7 +119,9 @@ def parse(
 
 
 def problem_in(file: str, path: Path, value: str, rule: str, remedy: str) -> Problem:
-    """Returns a mistake in a topology file, with its line; with 0 if the file is not readable any more."""
+    """Returns a mistake in a topology file, with its line; the line is 0 if the file cannot be
+    read any more.
+    """
     try:
         return read_document(file, read_bytes(file)).problem(path, value, rule, remedy)
     except TopologyError:
@@ -156,7 +158,7 @@ def _model(
     `problems`; None if that fails.
     """
     remaining = data
-    for _ in range(4):  # removes invalid parts first, then those that are invalid without them
+    for _ in range(4):  # removes invalid parts first, then parts that have become invalid
         try:
             return File.model_validate(remaining)
         except ValidationError as error:
@@ -192,11 +194,11 @@ def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
 
 
 def _forgotten(links: Any, written: Any, place: Path) -> bool:
-    """Removes from a link the one key that holds the mistake, such as `forward`; returns whether the link has
+    """Removes from a link the key that holds the mistake, such as `forward`; returns whether the link has
     that key.
 
-    The key is looked up in the link as `written`, so a second mistake in a key that is removed already also
-    counts as removed.
+    The function looks for the key in the link as `written`. So if one key holds two mistakes, the result is
+    also True for the second mistake, for which the key is already removed.
     """
     link = links.get(place[1]) if isinstance(links, dict) else None
     if not isinstance(link, dict) or place[2] not in written[place[1]]:

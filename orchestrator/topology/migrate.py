@@ -22,7 +22,7 @@ from .loading import parse
 from .yaml_text import Edit, Pair, applied, cut, extends, indented, lines_of, pairs_of, spelled
 
 BY_HAND = "write the present keys by hand"
-BYTE_ORDER_MARK = "\ufeff"  # the parser's positions do not count it
+BYTE_ORDER_MARK = "\ufeff"  # the parser's positions do not count this mark
 
 
 class MigrateError(Exception):

@@ -25,7 +25,7 @@ Duplex = Literal["full", "half"]
 
 
 class Segment(Base):
-    """One broadcast domain: a bridge. Segments that a link joins are one IP subnet."""
+    """One broadcast domain, built as a bridge. Segments that are joined by a link are one IP subnet."""
 
     subnet: Subnets = Field(
         default_factory=list,
@@ -100,8 +100,8 @@ Vlan = Annotated[int, BeforeValidator(_number), Field(ge=1, le=4094)]
 
 
 class Link(Base):
-    """Joins two segments, a node (each member of a group) and its segment, or two nodes; forward is first to
-    second.
+    """Joins two segments, a node (or each member of a group) and its segment, or two nodes; `forward` is the
+    direction from the first to the second.
     """
 
     between: Annotated[list[Name], Field(min_length=2, max_length=2)] = Field(
@@ -151,7 +151,7 @@ class Link(Base):
 
 
 class Capture(Base):
-    """A capture point: tcpdump on one interface of the lab."""
+    """A capture point: tcpdump runs on one interface of the lab."""
 
     at: str = Field(
         pattern=r"^(node|segment|link) [a-z][a-z0-9-]*$",

@@ -26,7 +26,7 @@ from .software import Software
 
 
 class Route(Base):
-    """A route written by hand."""
+    """A route that the file states."""
 
     to: Destination = Field(description='Subnet, or "default" for all other destinations.')
     via: Targets = Field(

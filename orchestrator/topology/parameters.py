@@ -99,7 +99,7 @@ def _checked(parameter: Parameter, given: Any) -> Any:
 
 
 def _typed(parameter: Parameter, given: Any) -> Any:
-    """Converts a value, which is text from the command line, to the declared type."""
+    """Converts a value, which is text if it comes from the command line, to the declared type."""
     kind, text = parameter.type, str(given).strip()
     if kind == "text":
         return str(given)
@@ -153,7 +153,7 @@ class Substitution:
         self.failed: set[Path] = set()
 
     def whole(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the file's data without the parameter section, every use replaced; reports unused
+        """Returns the file's data without the parameter section and with every use replaced; reports unused
         parameters.
         """
         kept = {key: self.replaced(value, (key,)) for key, value in data.items() if key != "parameters"}

@@ -14,8 +14,8 @@ Ends = tuple[str, str]
 
 @dataclass(frozen=True)
 class Cut:
-    """The links that separate sets. torn: two members of one set that reached each other before the cut and
-    do not after it; None if there are none.
+    """The links that separate sets. torn: two members of one set that reach each other before the cut and not
+    after it; None if there are none.
     """
 
     links: tuple[str, ...]
@@ -23,8 +23,8 @@ class Cut:
 
 
 def ends_of(model: File, names: Expansion) -> dict[str, Ends]:
-    """Returns the two ends (nodes or segments) of each link of the lab, by its name. A node on a segment
-    without a link in the file has one of the name `implicit_link`.
+    """Returns the two ends (nodes or segments) of each link of the lab, by the link's name. A node on a
+    segment gets a link with the name `implicit_link` if the file has none.
     """
     found = dict(names.wires)
     declared: dict[Ends, str] = {}
@@ -60,8 +60,8 @@ def cut_by(event: Event, model: File, names: Expansion) -> Cut:
 def cut(sets: Sequence[Iterable[str]], links: Mapping[str, Ends]) -> Cut:
     """Returns the links between sets of nodes and segments, in the order of `links` (name -> its two ends).
 
-    A node or segment that no set names belongs to the set that is fewest links away, and of several such
-    sets to the first; one that no set reaches has no links to cut. No end may be in two sets.
+    A node or segment that no set names belongs to the nearest set, counted in links; of several nearest sets,
+    to the first. A node or segment that no set reaches has no links to cut. No end may be in two sets.
     """
     near = _near(links)
     owner = _owners(sets, near)
@@ -81,7 +81,7 @@ def _near(links: Mapping[str, Ends]) -> dict[str, dict[str, None]]:
 
 
 def _owners(sets: Sequence[Iterable[str]], near: Mapping[str, Mapping[str, None]]) -> dict[str, int]:
-    """Returns the set of each end that a set names or reaches: all sets grow at the same speed."""
+    """Returns the set of each end that a set names or reaches; all sets grow by one link at a time."""
     owner = {name: number for number, one in enumerate(sets) for name in one}
     edge = sorted(owner, key=lambda name: owner[name])
     while edge:

@@ -54,8 +54,8 @@ def clients(names: Expansion) -> list[tuple[str, str]]:
 
 
 def interval_ns(model: File, count: int) -> int:
-    """Returns the time between the connects of two clients, in ns: `ramp` divided by `count`, else
-    `connect_interval`, else DEFAULT_INTERVAL_NS.
+    """Returns the time between the connections of two clients, in ns: `ramp` divided by `count`, or else
+    `connect_interval`, or else DEFAULT_INTERVAL_NS.
     """
     if model.run.ramp is not None:
         return model.run.ramp // max(count, 1)
@@ -63,7 +63,9 @@ def interval_ns(model: File, count: int) -> int:
 
 
 def phases(model: File, names: Expansion) -> Phases:
-    """Returns the lengths of a run's phases; by default the ramp ends one interval after the last connect."""
+    """Returns the lengths of a run's phases; by default the ramp ends one interval after the last
+    connection.
+    """
     count = len(clients(names))
     ramp = model.run.ramp if model.run.ramp is not None else count * interval_ns(model, count)
     return Phases(ramp, model.run.hold, model.run.drain)

@@ -48,8 +48,8 @@ _RATE = Annotated[
 
 
 class Proof(Base):
-    """Tolerances of measured values of links. Shares (loss ...) are judged to a quarter of their value, below
-    1 % to a half.
+    """The tolerances of measured values of links. Shares (loss ...) are judged with a tolerance of a quarter
+    of their value, and below 1 % of a half.
     """
 
     delay: _TIME | None = Field(

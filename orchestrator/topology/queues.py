@@ -1,4 +1,4 @@
-"""Defines the keys of a direction's queue, from what each kind of queue says of its settings."""
+"""Defines the keys of a direction's queue, from the settings that each kind of queue describes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Pcp = Annotated[int, Field(ge=0, le=7)]
 
 
 def _or_one(schema: dict[str, Any]) -> None:
-    """Changes the schema for editors, so that a single value may stand in place of a list."""
+    """Changes the schema for editors so that it accepts a single value in place of a list."""
     items = {key: schema.pop(key) for key in ("type", "items") if key in schema}
     schema["anyOf"] = [items, items.get("items", {})]
 
@@ -36,8 +36,8 @@ Ports = Annotated[list[Port], BeforeValidator(_several), Field(json_schema_extra
 
 
 class Band(Base):
-    """Packets that queue together. They belong to it by any of what it names; the one band that names nothing
-    takes the rest.
+    """Packets that queue together. A packet belongs to a band if it matches any of its keys; the one band
+    without such keys takes all other packets.
     """
 
     pcp: Pcps = Field(default_factory=list, description="Priority code points of 802.1Q tags, 0 to 7.")
@@ -62,7 +62,9 @@ def _key(key: Key) -> tuple[Any, Any]:
 
 
 def _inside(queue_kind: QueueKind) -> Any:
-    """Returns what a file says of a queue of that kind: a model of its settings, or bands by name."""
+    """Returns the type of a queue's value in a file: a model of the settings of its kind, or bands
+    by name.
+    """
     if queue_kind.bands is None:
         keys: dict[str, Any] = {key.name: _key(key) for key in settings.keys(queue_kind.settings).values()}
         return create_model(
@@ -76,7 +78,9 @@ def _inside(queue_kind: QueueKind) -> Any:
 
 
 class _Queue(Base):
-    """The queue of packets that the `rate` cannot send at once: one kind. By default first in, first out."""
+    """The queue of packets that the `rate` cannot send at once, of one kind. The default is first in, first
+    out.
+    """
 
     @model_validator(mode="wrap")
     @classmethod
@@ -97,7 +101,9 @@ class _Queue(Base):
         return [name for name in type(self).model_fields if getattr(self, name) is not None]
 
     def discipline(self, rate_bps: int | None) -> Discipline:
-        """Returns the plan's queue; the file states exactly one kind. `rate_bps`: of the direction."""
+        """Returns the plan's queue, since the file states exactly one kind. `rate_bps`: the rate of the
+        direction.
+        """
         (kind,) = self.kinds
         queue_kind, inside = QUEUE_KINDS[kind], getattr(self, kind)
         if queue_kind.bands is not None:

@@ -113,7 +113,7 @@ def _example(key: Retired) -> str:
 
 
 def _written(data: Any, path: Path) -> bool:
-    """Returns whether the path has a value in the data, or meets a value that is no mapping on the way."""
+    """Returns whether the path has a value in the data, or passes a value that is not a mapping."""
     for part in path:
         if not isinstance(data, dict):
             return True
@@ -159,7 +159,7 @@ def variables(
     given: Mapping[str, Any], prefix: str, document: Document, at: Path, notes: list[Note]
 ) -> dict[str, Any]:
     """Returns a host's variables of an inventory, with retired keys of `hosts` under their present names, and
-    adds notes. A present key that is there as well keeps its value.
+    adds notes. If the present key exists as well, it keeps its value.
     """
     found = dict(given)
     for key in TABLE:

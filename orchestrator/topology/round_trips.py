@@ -2,9 +2,9 @@
 ACM MMSys 2024): `timestamp,rtt,uplink,downlink` of IRTT with times in ns, and `timestamp,rtt` of ping with
 times in s.
 
-Delays are ms. A lost packet has -1 in the column of its direction, or in `rtt` if nobody knows the direction,
-and 0 in the others. The samples are put together in bins: the median of the delays, and the share of lost
-packets. Time without any sample is a gap, and refused.
+Delays are ms. A lost packet has -1 in the column of its direction, or in `rtt` if the direction is unknown,
+and 0 in the other columns. The samples are put into bins; a bin has the median of the delays, and the share
+of lost packets. Time without a sample is a gap, and is refused.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MS = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One packet: line of the file, time in ns since the first one, delay one way in ns (None: not known),
-    and whether it was lost on the direction's way.
+    """One packet: the line of the file, its time in ns since the first packet, its one-way delay in ns (None:
+    unknown), and whether it was lost in this direction.
     """
 
     line: int
@@ -43,8 +43,8 @@ def is_one(first: str) -> bool:
 
 
 def read(text: str, column: Column, bin_ns: int) -> Read:
-    """Returns a direction's trace, with a state for each bin. column: rtt takes half of the round trip, and
-    the loss of each way if both have the same. TraceError at the first mistake.
+    """Returns a direction's trace, with a state for each bin. column: for `rtt`, the delay is half of the
+    round trip, and the loss is that of each direction if both have the same. TraceError at the first mistake.
     """
     lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     names = [word.strip() for word in lines[0][1].split(",")]
@@ -94,7 +94,9 @@ def _samples(lines: Sequence[tuple[int, str]], names: list[str], column: Column)
 
 
 def _packet(line: int, delays: dict[str, float], column: Column) -> tuple[int | None, bool]:
-    """Returns the delay of a packet one way in ns, None if it is not known, and whether it was lost there."""
+    """Returns the one-way delay of a packet in ns, None if it is unknown, and whether the packet was lost in
+    this direction.
+    """
     if any(delays[name] == LOST for name in (delays if column == "rtt" else (column,))):
         return None, True
     value = delays[column] / 2 if column == "rtt" else delays[column]

@@ -1,8 +1,8 @@
 """Searches, in a campaign, for the largest value of a parameter at which a run keeps its bounds.
 
 The method is that of RFC 2544 (section 26.1) for throughput, with a run as a trial: the value is doubled from
-the least one until a trial fails, then set to the geometric mean of the largest that passed and the least
-that failed. The same runs search for several parameters.
+the least one until a trial fails, and then set to the geometric mean of the largest value that passed and the
+least value that failed. The same runs can search for several parameters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .expect import Line, or_lines
 
 
 class Bound(Base):
-    """A bound on a metric of a run, in every named class."""
+    """A bound on a metric of a run; every named class must keep it."""
 
     metric: str = Field(
         description="Metric of summary.json: latency_p99 (ms), messages_lost, messages_unsent ..."
@@ -88,7 +88,7 @@ def following(search: Search, tried: Mapping[int, bool]) -> int | None:
 
 
 def largest(tried: Mapping[int, bool]) -> int | None:
-    """Returns the largest value that held below the least one that failed; None if there is none."""
+    """Returns the largest value that passed and is below the least one that failed; None if there is none."""
     failed = min((value for value, held in tried.items() if not held), default=math.inf)
     return max((value for value, held in tried.items() if held and value < failed), default=None)
 

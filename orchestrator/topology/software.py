@@ -15,13 +15,13 @@ KEYS = list(dict.fromkeys(module.key for module in MODULES.values()))
 
 
 def form(tag: str) -> type[Base]:
-    """Returns the model of the kind that a tag in an error's location names."""
+    """Returns the model of the kind that belongs to a tag in an error's location."""
     return KINDS[tag[1:-1]].model
 
 
 def _tag(value: Any) -> str | None:
-    """Returns the tag of a value's kind; None unless the value has exactly one kind's key. If kinds share the
-    key, its value decides, else the first kind.
+    """Returns the tag of a value's kind; None unless the value has the key of exactly one kind. If several
+    kinds share the key, its value selects the kind; otherwise it is the first of them.
     """
     if isinstance(value, Base):
         return f"<{KINDS.of(value).name}>"
@@ -37,9 +37,9 @@ def _chosen(names: list[str], value: dict[Any, Any], key: str) -> str:
 
 
 def _stranger(value: Any) -> str | None:
-    """Returns the tag of a value whose kind is a plug-in's: it has the key of one and of no other kind, or
-    the key that kinds share and the name of a plug-in. None for others; loads plug-ins unless the value is of
-    a kind of vNET's own.
+    """Returns the tag of a value whose kind is a plug-in's: it has the key of a plug-in's kind and of no
+    other kind, or a key that several kinds share and the name of a plug-in. None for others; loads plug-ins
+    unless the value is of one of vNET's own kinds.
     """
     if not isinstance(value, dict):
         return None
@@ -67,7 +67,7 @@ class _OneKind:
         kinds: dict[Any, Any] = {
             f"<{name}>": core_schema.no_info_plain_validator_function(_reader(name)) for name in MODULES
         }
-        # The tags stand in error locations; the angle brackets tell them from keys of the file.
+        # The tags are parts of error locations; the angle brackets distinguish them from keys of the file.
         union = core_schema.tagged_union_schema(kinds, discriminator=_tag)
         return core_schema.no_info_wrap_validator_function(_of_a_kind, union)
 
@@ -99,7 +99,9 @@ def _of_a_kind(value: Any, read: Callable[[Any], Base]) -> Base:
 
 
 def _read_stranger(tag: str, value: Any) -> Base:
-    """Validates a value with a plug-in's model; its mistakes have the tag in their places, like others'."""
+    """Validates a value with a plug-in's model; its mistakes have the tag in their locations, as those of
+    other kinds do.
+    """
     reader: Any = core_schema.no_info_plain_validator_function(_reader(tag[1:-1]))
     read: Base = SchemaValidator(
         core_schema.tagged_union_schema({tag: reader}, discriminator=lambda _value: tag)

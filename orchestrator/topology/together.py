@@ -1,7 +1,7 @@
 """Computes constraints of placement: parts that share a host, their allowed hosts, and parts that share none.
 
 Parts are nodes, links between segments, and segments that stay whole on one host. All parts of a spanning
-tree, or around one transmitter, share a host, as nodes do that `near` names.
+tree share a host. So do all parts around one transmitter, and nodes that `near` names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Part = tuple[str, str]  # "node", "link" or "segment", and its name
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """A rule of `apart`: nodes of different `sides` share no host."""
+    """A rule of `apart`: nodes of different `sides` may not share a host."""
 
     path: Path
     sides: dict[str, int]  # node -> its side
@@ -44,7 +44,7 @@ class Together:
     names: Expansion
     conflicts: list[Conflict] = field(default_factory=list)
     _above: dict[Part, Part] = field(default_factory=dict)
-    _why: dict[Part, str] = field(default_factory=dict)  # part -> the reason why it is with the part above it
+    _why: dict[Part, str] = field(default_factory=dict)  # part -> why it shares a host with the part above
 
     def __post_init__(self) -> None:
         for path, node, machine in self._machines():
@@ -106,8 +106,8 @@ class Together:
 
     @cached_property
     def apart(self) -> list[Apart]:
-        """The rules of `apart` with several sides; adds a conflict for those that `near`, clusters or the
-        number of hosts contradict.
+        """The rules of `apart` that have several sides. Adds a conflict for rules that contradict `near`, the
+        clusters or the number of hosts.
         """
         rules = [rule for rule in self._apart() if len(set(rule.sides.values())) > 1]
         for rule in rules:
@@ -139,8 +139,8 @@ class Together:
             yield (section, group), node, machine
 
     def _on(self, segment: str) -> Iterable[Part]:
-        """Yields the parts at a segment that stays whole; with a spanning tree, also the segments that links
-        join to it.
+        """Yields the parts at a segment that stays whole on one host; with a spanning tree, also the segments
+        that links join to it.
         """
         if self.model.segments[segment].stp:
             yield from (("segment", other) for other in self._domains[segment].segments)

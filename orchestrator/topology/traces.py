@@ -3,9 +3,9 @@
 There are two forms. A CSV file names its columns in the first line: `time_s` and any of `rate_mbps`,
 `delay_ms`, `loss_percent` (or other units); each line applies from its time to that of the next. A
 packet-delivery trace, as in Mahimahi (Netravali and others, USENIX ATC 2015), has on each line a time in
-whole milliseconds at which one packet of 1,500 bytes can pass; an opportunity at t belongs to the millisecond
-that ends at t. The opportunities are counted in bins of a stated length; 12,000 bit for each, divided by the
-bin's length, are the rate.
+whole milliseconds at which one packet of 1,500 bytes can pass (an opportunity); an opportunity at t belongs
+to the millisecond that ends at t. The opportunities are counted in bins of a stated length. The rate is
+12,000 bit for each opportunity, divided by the bin's length.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..language.problem import closest
 TIMES_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 RATES_BPS = {"bps": 1, "kbps": 10**3, "mbps": 10**6, "gbps": 10**9}
 TIME, RATE, DELAY, LOSS = "time", "rate", "delay", "loss"
-# The meaning of each column, and the factor from its unit to the inner unit (ns, bit/s, share).
+# For each column its meaning, and the factor from its unit to the internal unit (ns, bit/s, share).
 COLUMNS: dict[str, tuple[str, Fraction]] = {
     **{f"{TIME}_{unit}": (TIME, Fraction(size)) for unit, size in TIMES_NS.items()},
     **{f"{RATE}_{unit}": (RATE, Fraction(size)) for unit, size in RATES_BPS.items()},
@@ -38,7 +38,8 @@ MS = 10**6
 CLOSEST_NS = MS  # the resolution of a lab's timer
 LONGEST_NS = 365 * 86_400 * 10**9
 LONGEST_DELAY_NS = 274 * 10**9  # the same in checks/impairments.py
-# The queue counts a frame's time in at most 60 s (mbuffer in net/sched/sch_htb.c): 12 s for a full one.
+# The queue counts a frame's time up to 60 s (mbuffer in net/sched/sch_htb.c); a full frame takes 12 s at the
+# least rate.
 LEAST_BPS, MOST_BPS = 1000, 10**12
 MOST_STATES = 100_000
 
@@ -57,13 +58,16 @@ class Read:
 
 
 class OwnTrace(str):
-    """A trace as a text value: a name that no topology file can use, with the trace itself."""
+    """A trace as a text value: the text is a name that no topology file can use, and the trace is an
+    attribute.
+    """
 
     trace: Trace
 
     def __new__(cls, trace: Trace) -> OwnTrace:
         settings = f"{trace.sha256} {trace.repeat} {trace.bin_ns}"
-        if trace.bin_ns and trace.states[0].delay_ns is not None:  # of round trips: each way is another trace
+        # The trace is of round trips, in which each direction is a separate trace.
+        if trace.bin_ns and trace.states[0].delay_ns is not None:
             settings += f" {trace.states}"
         made = super().__new__(cls, "trace-" + hashlib.sha256(settings.encode()).hexdigest()[:12])
         made.trace = trace
@@ -210,7 +214,7 @@ def _number(line: int, text: str, name: str) -> Fraction:
 
 
 def _changes(states: Sequence[State]) -> tuple[State, ...]:
-    """Returns the states without those that equal the one before."""
+    """Returns the states that differ from the one before."""
     found: list[State] = []
     for state in states:
         last = found[-1] if found else None

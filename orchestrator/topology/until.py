@@ -15,11 +15,11 @@ from ..language.source import Document
 from .expect import Chosen, Expect
 
 PLACE = ("campaign", "until")
-BARE = re.compile(r"[\w.-]*")  # a metric without more
+BARE = re.compile(r"[\w.-]*")  # a metric without class, bounds or times
 
 
 class Precision(Base):
-    """The metric, the wanted precision of its mean, and the bounds of the number of repetitions."""
+    """The metric, the wanted precision of its mean, and the limits of the number of repetitions."""
 
     metric: str = Field(
         description="Name in summary.json, as in `expect`; its subjects and time may follow: "
@@ -39,8 +39,8 @@ class Precision(Base):
 
 class Until(Chosen, Precision):
     """Repetitions of each setting until the interval of a metric's mean is narrow enough. The interval
-    contains the mean with 95 % at any look that ends the setting, since the 5 % of error are split evenly
-    over all looks (Bonferroni).
+    contains the mean with a probability of 95 %, whichever look ends the setting, since the error of 5 % is
+    split evenly over all looks (Bonferroni).
     """
 
     @model_validator(mode="before")
@@ -61,7 +61,7 @@ class Until(Chosen, Precision):
         return {**value, **found}
 
     def chooses(self) -> Expect:
-        """Returns the expectation about the same values, which bounds nothing."""
+        """Returns the expectation that chooses the same values and has no bounds."""
         kept = {name: getattr(self, name) for name in ("metric", *Chosen.model_fields)}
         return Expect.model_construct(**kept, every=10**9)
 

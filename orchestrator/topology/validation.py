@@ -24,7 +24,8 @@ _ANSWERS = {
     "list_type": ("must be a list", "write [a, b]"),
 }
 
-# A word of other tools: topology keys with the same meaning, the first that the place has.
+# For each word of other tools: topology keys with the same meaning. The first one that the place accepts is
+# suggested.
 _SAME_WORD = {
     "bandwidth": ("rate",),
     "bw": ("rate",),
@@ -61,7 +62,7 @@ _SAME_WORD = {
     "assertions": ("expect",),
     "thresholds": ("expect",),
 }
-# A word that needs no key, and the reason.
+# For each word that needs no key in vNET, the reason.
 _NEEDLESS = {"ports": "no key publishes ports: nodes of a lab reach all ports of each other"}
 
 
@@ -107,7 +108,7 @@ def _answer(item: Any, model: type[BaseModel], loc: Path) -> tuple[str, str]:
 
 
 def _of_other_tools(word: str, keys: Collection[str]) -> str | None:
-    """Returns the remedy for a word of another tool at a place with these keys; None for another word."""
+    """Returns the remedy for another tool's word at a place with these keys; None for any other word."""
     if word in _NEEDLESS:
         return _NEEDLESS[word]
     same = next((key for key in _SAME_WORD.get(word.lower().replace("-", "_"), ()) if key in keys), None)
@@ -182,7 +183,7 @@ def _step(hint: Any, part: int | str) -> Any:
 
 
 def _bare(hint: Any) -> Any:
-    """Returns the type inside Annotated and Optional; a union of several types stays as it is."""
+    """Returns the type inside Annotated and Optional; returns a union of several types unchanged."""
     while get_origin(hint) in (Annotated, Union, types.UnionType):
         kinds = [arg for arg in get_args(hint) if arg is not type(None)]
         if get_origin(hint) is not Annotated and len(kinds) > 1:

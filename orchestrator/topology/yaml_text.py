@@ -44,8 +44,8 @@ def pairs_of(text: str, node: Any) -> list[Pair]:
 
 
 def extends(text: str, target: Pair) -> bool:
-    """Returns whether pairs can be added to the value of `target` in the text: it is a mapping,
-    and no alias.
+    """Returns whether pairs can be added in the text to the value of `target`: it must be a mapping, and not
+    an alias.
     """
     return isinstance(target.value, MappingNode) and _ALIAS.match(text, target.key_end) is None
 
@@ -81,8 +81,8 @@ def spelled(key: ScalarNode, name: str) -> str:
 
 
 def _pair_end(text: str, key: Any, value: Any) -> int:
-    """Returns the position after the text of a pair. For a block the parser's own mark is unusable, since it
-    is where the next token begins.
+    """Returns the position after the text of a pair. For a block, the parser's own position is not usable,
+    since it is the beginning of the next token.
     """
     if alias := _ALIAS.match(text, int(key.end_mark.index)):
         return alias.end()

@@ -1,4 +1,4 @@
-"""Repeats a run in virtual time without one cause, and measures by how much its messages are faster."""
+"""Repeats a run in virtual time without one cause, and measures how much faster its messages are."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ FORETOLD = 0.5  # share of the predicted fall of the latency that must come true
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of a run without a cause on messages. A fall is the latency with the cause minus that
-    without.
+    """The effect on messages of running without a cause. A fall is the latency with the cause minus the
+    latency without it.
     """
 
     cause: str
     # holds: the cause is confirmed; fails: the messages are not faster without it; or cannot tell
     verdict: str
     messages: int
-    # predicted fall of each of the slowest, by their parts; None if the cause was not named
+    # The predicted fall of each of the slowest messages, from their parts; None if the cause was not named.
     foretold_ns: float | None
     slow_before_ns: float | None  # mean latency of the slowest messages that arrived in both runs
     slow_after_ns: float | None
@@ -78,7 +78,7 @@ def counterfactual(
 def compared(
     before: pl.DataFrame, after: pl.DataFrame, cause: str, named: Named | None, other: tuple[str, ...] = ()
 ) -> Effect:
-    """Returns the effect from the messages of both runs; those that only one of them has do not count."""
+    """Returns the effect, from the messages of both runs; messages that only one of them has do not count."""
     owed = before.filter(pl.col("receiver").is_not_null())
     without_ = after.select(*KEYS, pl.col("total_ns").alias("after_ns"))
     both = owed.join(without_, on=KEYS, how="inner").sort("scheduled_ns", "flow", "seq")
@@ -112,7 +112,7 @@ def _fall(arrived: pl.DataFrame) -> Estimate | None:
 def _verdict(
     named: Named | None, means: tuple[float | None, ...], lost: tuple[int, int]
 ) -> tuple[str, str]:  # fmt: skip
-    """Returns the verdict and the reason: whether what was foretold came true, in time and in losses."""
+    """Returns the verdict and the reason: whether the prediction came true, in time and in losses."""
     before, after = means
     if named is not None and named.lost:
         gone = lost[0] - lost[1]

@@ -31,8 +31,8 @@ SHOWN = (
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference of two files. `where`: such as "packet 7"; `before`: the recorded run's side,
-    `again`: the new run's.
+    """The first difference of two files. `where`: its place, such as "packet 7"; `before`: the recorded run's
+    side; `again`: the new run's side.
     """
 
     file: str
@@ -42,9 +42,9 @@ class Difference:
 
 
 def first_difference(name: str, before: Path, again: Path) -> Difference | None:
-    """Returns the first difference of two files, which may be that one is absent; None if they are equal byte
-    for byte. Compares packets of .pcap, rows of .parquet, bytes of .png, else lines; if those are equal,
-    bytes.
+    """Returns the first difference of two files; it may be that one file is absent. None if they are equal
+    byte for byte. Compares packets of .pcap, rows of .parquet, and bytes of .png files, and lines of all
+    others; if these are equal, compares bytes.
     """
     if not before.exists() or not again.exists():
         sides = ["there" if path.exists() else "absent" for path in (before, again)]

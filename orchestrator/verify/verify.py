@@ -68,8 +68,8 @@ def verify(
     told: Callable[[Inputs], None],
 ) -> Comparison:
     """Runs the plan again in a temporary directory beside `run_dir` and compares; first passes the inputs
-    that differ to `told`. Removes the new run afterwards.
-    Raises VerifyError if `run_dir` is no finished run in virtual time; a failing run raises as in `execute`.
+    that differ to `told`. Removes the new run afterwards. Raises VerifyError if `run_dir` is not a finished
+    run in virtual time; a failing run raises the errors of `execute`.
     """
     manifest = recorded(run_dir)
     prepared = again(run_dir, manifest)
@@ -129,9 +129,9 @@ def recorded(run_dir: Path) -> Manifest:
 
 
 def again(run_dir: Path, manifest: Manifest, plan: Plan | None = None) -> Prepared:
-    """Prepares the run's plan, or the `plan` given, with the same system call cost and, if this machine has
-    it, the identical kernel; else the first one found. Raises NoKernel if no kernel is built, or this one
-    cannot run the plan.
+    """Prepares the run's plan, or `plan`, with the same system call cost. Uses the identical kernel if this
+    machine has it, else the first one found. Raises NoKernel if no kernel is built, or this one cannot run
+    the plan.
     """
     plan = plan or rundir.read_plan(run_dir)
     kernel = VirtualKernel([_kernel(manifest)], int(manifest.kernel["syscall_ns"]))
@@ -150,7 +150,9 @@ def _kernel(manifest: Manifest) -> UmlBinary:
 
 
 def differing_inputs(manifest: Manifest, now: dict[str, str]) -> Inputs:
-    """Returns name -> (then, now) for every input that has changed; "absent" for a missing one."""
+    """Returns for every input that has changed, by name, its values (then, now); "absent" for a
+    missing one.
+    """
     then = manifest.inputs
     names = sorted(then.keys() | now.keys())
     return {n: (then.get(n, "absent"), now.get(n, "absent")) for n in names if then.get(n) != now.get(n)}

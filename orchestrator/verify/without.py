@@ -18,7 +18,7 @@ ON_NODES = ("start", "stop", "kill", "restart", "run", "limit")
 
 
 class WithoutError(ValueError):
-    """Raised if a cause cannot be taken out of a plan; the text gives the reason and what can be."""
+    """Raised if a cause cannot be removed from a plan; the text gives the reason and the possible causes."""
 
 
 Change = Callable[[Impairment], Impairment]
@@ -56,7 +56,7 @@ def _nodes(plan: Plan) -> list[str]:
 
 
 def _no_flow(plan: Plan, name: str) -> Plan:
-    """Removes a flow: it has no time to send, and its software is left out if it sends nothing else."""
+    """Removes a flow: it gets no time to send, and its software is left out if it sends nothing else."""
     (gone,) = (flow for flow in plan.flows if flow.name == name)
     flows = tuple(replace(one, stop_ns=one.start_ns) if one is gone else one for one in plan.flows)
     if any(_sends(one, gone.sender) for one in plan.flows if one is not gone):
@@ -80,7 +80,7 @@ def _sends(flow: Flow, endpoint: str) -> bool:
 
 
 def _impaired(change: Change) -> Callable[[Plan, str], Plan]:
-    """Returns a function that changes the impairments of a link, in its events too."""
+    """Returns a function that changes the impairments of a link, including those in events."""
 
     def changed(plan: Plan, name: str) -> Plan:
         links = tuple(_link(link, change) if link.name == name else link for link in plan.links)
@@ -129,7 +129,7 @@ def _no_cut(plan: Plan, name: str) -> Plan:
 
 
 def _no_events(plan: Plan, actions: tuple[str, ...], name: str) -> Plan:
-    """Removes the events with these actions on a link or node; those on others stay."""
+    """Removes the events with these actions on a link or node; events on others stay."""
     found = []
     for event in plan.events:
         if event.action in actions and name in event.targets:

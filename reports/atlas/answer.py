@@ -89,8 +89,8 @@ def outside(question: Question) -> list[str]:
 
 
 def ask(atlas: Atlas, question: Question, models: Sequence[str] = ()) -> Answer:
-    """Ranks the named `models` of the data set, or all, for the question; no candidates if it is outside the
-    range.
+    """Returns the answer for the named `models` of the data set, or for all of them, in ranked order. The
+    answer has no candidates if the question is outside the range.
     """
     wanted = [model for model in atlas.models if not models or model in models]
     if reasons := outside(question):
@@ -146,8 +146,8 @@ def reach_of(atlas: Atlas) -> float:
 
 
 def reach(points: Floats) -> float:
-    """Returns the largest distance of a measured point from its nearest other point; held-out errors are
-    known up to it.
+    """Returns the largest distance of a measured point from its nearest other point. The errors at held-out
+    points are known only up to this distance.
     """
     return max(float(np.sort(distances(points, point))[1]) for point in points)
 

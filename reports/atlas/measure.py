@@ -12,7 +12,7 @@ from reports.atlas.axes import DEADLINES_S
 from reports.rundir import Run, RunDirectoryError, read_run
 
 FIELD, CENTRE = "at-field", "at-centre"  # capture points of topologies/atlas/*.yaml
-PREFIX = "atlas-"  # prefix of those topologies' names; the rest is the model
+PREFIX = "atlas-"  # prefix of the names of topologies/atlas/*.yaml; the rest is the model
 QUANTILES = (0.1, 0.5, 0.9, 0.99, 1.0)
 REPAIR = "RDATA"  # PGM's packet type for data sent again (RFC 3208)
 SECOND = 1e9

@@ -20,7 +20,7 @@ from reports.atlas.axes import Floats
 FEWEST = 12  # least number of measured points; fewer are not enough for six axes
 FOLDS = 10
 NEIGHBOURS = 20  # number of nearest points whose held-out errors make the interval
-LEVEL = 0.9  # share of those errors that the interval covers
+LEVEL = 0.9  # share of the errors that an interval covers
 Basis = tuple[Literal["thin_plate_spline", "linear"], int, float]  # kernel, degree of the trend, smoothing
 _PLATES: tuple[Basis, ...] = tuple(("thin_plate_spline", 1, s) for s in (0.0, 0.03, 0.1, 0.3, 1.0))
 _CONES: tuple[Basis, ...] = tuple(("linear", 0, s) for s in (0.0, 0.1, 1.0))

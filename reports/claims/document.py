@@ -47,7 +47,9 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Claims:
-    """The content of a claims file: the factor, the named quantities, the claims, and what was not tried."""
+    """The content of a claims file: the factor, the named quantities, the claims, and the list of what was
+    not tried.
+    """
 
     factor: Factor
     quantities: dict[str, Quantity]
@@ -185,7 +187,7 @@ class _Reader:
         )  # fmt: skip
 
     def complete(self, data: Any, place: str) -> Expression | None:
-        """Returns the expression for the share of the messages that the judged figures are of."""
+        """Returns the expression for the share of messages on which the judged figures are based."""
         if "complete" not in data:
             return None
         found = self.formula(data["complete"], _line(data, "complete"), f"{place}.complete", Expression)

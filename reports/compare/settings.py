@@ -27,7 +27,7 @@ class Setting:
 
     name: str
     values: tuple[str, ...]
-    in_plan: bool = False  # whether it is a value of the plan, which mostly follows from a parameter
+    in_plan: bool = False  # whether the setting is a value of the plan, which mostly follows from a parameter
 
     @property
     def change(self) -> str:

@@ -28,8 +28,8 @@ WIDTH, HEIGHT, EDGE = 220.0, 44.0, 4.0  # px, size of the drawing of one line an
 
 @dataclass(frozen=True)
 class Point:
-    """The value of a figure at one date, and how it compares with that of the first date; None: the first
-    date itself, or none measured (`value` None).
+    """The value of a figure at one date, with its finding against the first date. Finding None: this is the
+    first date, or no value was measured (`value` None).
     """
 
     value: float | None
@@ -56,8 +56,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Trend:
-    """The dates (UTC, text) with their sides, the lines, those whose last date differs first, and the
-    comparison that they are made of.
+    """The dates (UTC, text) with their sides, the comparison of the sides, and the lines made from it; lines
+    whose last date differs come first.
     """
 
     dates: tuple[str, ...]
@@ -67,8 +67,9 @@ class Trend:
 
 
 def date_of(side: Side) -> float:
-    """Returns the time at which a side's first run began (Unix s), by its plan.json, which is written once:
-    also in virtual time, whose clock is the lab's. CompareError for a baseline, which has no date.
+    """Returns the time (Unix s) at which a side's first run began: the change time of its plan.json, which is
+    written once. This is wall-clock time also for runs in virtual time. CompareError for a baseline, which
+    has no date.
     """
     plans = [one.cell.run.path / PLAN for one in side.samples if one.cell is not None]
     if not plans:
@@ -77,8 +78,8 @@ def date_of(side: Side) -> float:
 
 
 def trend(sides: Sequence[Side], margin: float = MARGIN, dated: Callable[[Side], float] = date_of) -> Trend:
-    """Orders the sides by their dates and compares each with the first. Of more than 26 the first and the
-    latest 25 stay. CompareError with fewer than two, or if two have no figure in common.
+    """Orders the sides by their dates and compares each with the first. Of more than 26 sides, only the first
+    and the latest 25 are compared. CompareError for fewer than two sides, or if two have no figure in common.
     """
     if len(sides) < 2:
         raise CompareError("trend: one date is no trend; name two or more runs or campaigns")
@@ -111,7 +112,7 @@ def _point(row: Row | None) -> Point:
 
 
 def answer(one: Trend) -> str:
-    """Returns a sentence on the last date against the first."""
+    """Returns a sentence that compares the last date with the first."""
     changed = [line for line in one.lines if line.last.finding == DIFFERS]
     what = "; ".join(f"{line.what}: {line.last.text}" for line in changed[:4])
     more = f" and {len(changed) - 4} more" if len(changed) > 4 else ""
@@ -120,8 +121,8 @@ def answer(one: Trend) -> str:
 
 
 def drawing(line: Line) -> str:
-    """Returns an SVG of a line's values over the dates, from the least to the largest; a dot for each date
-    that differs from the first.
+    """Returns an SVG of a line's values over the dates, scaled from the least value to the largest; a dot
+    marks each date that differs from the first.
     """
     known = [(place, p) for place, p in enumerate(line.points) if p.value is not None]
     values = [float(p.value) for _, p in known if p.value is not None]

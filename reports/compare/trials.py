@@ -1,4 +1,4 @@
-"""Sets the tables of RFC 2544 of a comparison's sides side by side: a row for each frame size and side."""
+"""Joins the RFC 2544 tables of all sides of a comparison: a row for each frame size and side."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SIZE = "frame_size"  # a factor of this name already gives each size a row of it
 
 
 def rows(one: Comparison) -> list[Row]:
-    """Returns the header, then a row for each stream, frame size and side, and each condition where there are
-    several; empty if no run that is compared has trials, or all are from baselines.
+    """Returns the header, then a row for each stream, frame size and side, and for each condition if there
+    are several. Empty if no compared run has trials, or if all sides are baselines.
     """
     study = _study(one)
     if not (study.cells and of_trials(study)):

@@ -22,7 +22,7 @@ LEAST_BOUND, MOST_TIMES, MOST_FILES = 1 << 30, 200, 200_000
 
 
 class CrateError(ValueError):
-    """Raised for a file that is no crate of vNET's; the text has the file, what is wrong and the remedy."""
+    """Raised if a file is no crate of vNET's; the text has the file, the mistake and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def study_of(directory: Path) -> Study:
 
 
 def pack(directory: Path, crate: Path, stated: Stated) -> int:
-    """Writes the crate; returns its number of files. Nothing is left of it if writing fails."""
+    """Writes the crate and returns its number of files. If writing fails, no part of the file remains."""
     made = json.dumps(metadata(study_of(directory), stated), indent=1) + "\n"
     listed = [path for path in files(directory) if str(path) != NAME]
     crate.parent.mkdir(parents=True, exist_ok=True)
@@ -73,8 +73,8 @@ def _add(archive: zipfile.ZipFile, directory: Path, path: Path) -> None:
 
 
 def check(crate: Path) -> Checked:
-    """Checks the hash of each file of a crate, and judges its runs again: the verdicts must be those that it
-    states. CrateError for a file that is none.
+    """Checks the hash of each file of a crate, and judges its runs again; the verdicts must equal those in
+    the crate. CrateError if the file is no crate.
     """
     with tempfile.TemporaryDirectory(prefix="vnet-crate-") as place:
         directory = Path(place)

@@ -47,7 +47,7 @@ FATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
 ONCE = ("scheduled", "sent", "settled", "unsent")  # fates that a message has once, not for each receiver
 LINKS = {"link_carried": ("bps", 1e-6), "link_queue_max": ("backlog_packets", 1.0)}
 SAMPLED_NS = 1_000_000_000  # links and nodes are sampled once a second
-MOST_GAP = 2.5  # intervals; if there is no sample for a longer time, the values in it are unknown
+MOST_GAP = 2.5  # intervals; values in a longer time without a sample are unknown
 NODES = {name: (column, factor) for column, (name, _, factor) in QUANTITIES.items()}
 
 

@@ -125,8 +125,8 @@ def _unheard(run: Run, one: Expectation, wanted: dict[str, str]) -> list[Value]:
 
 
 def unheard(rows: pl.DataFrame, what: str) -> str:
-    """Says that none of the messages of a class arrived, or none of its requests was answered; empty if one
-    was, or if the class has no such time.
+    """Returns a sentence that none of the messages of a class arrived, or that none of its requests was
+    answered; empty if one was, or if the class has no such time.
     """
     asked = pl.col("pattern") == "request"
     due = rows.filter(pl.col("receiver").is_not_null() & (asked if what == "round_trip" else ~asked))
@@ -202,7 +202,8 @@ def _interval(run: Run, m: Metric, q: float | None) -> Estimate:
 
 def _recoveries(run: Run, one: Expectation) -> list[Value] | str:
     """Returns for each class the time from the event to the end of the pause that it caused: zero without a
-    pause, infinite if it did not end. The value is open if the hold ended before the pause was long.
+    pause, infinite if the pause did not end. The value is unknown if the hold ended before the pause was long
+    enough to count.
     """
     metrics = [m for m in interruption_metrics(run, one.after) if fits(m.of, one.of)]
     cut = unended(run, one.after)

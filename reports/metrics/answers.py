@@ -1,9 +1,9 @@
 """Finds, in the table of packets, the requests of a protocol and the answer to each.
 
-Where the answers come in the order of the requests (`Ordered`), the n-th answer of a connection belongs to
-its n-th request. Where messages have numbers (`Numbered`), the next answer with the request's number belongs
-to it. A connection in which that cannot be (its beginning or a part was not captured, a server pushes) is
-left out whole, and counted.
+If a protocol sends answers in the order of the requests (`Ordered`), the n-th answer of a connection belongs
+to its n-th request. If its messages have numbers (`Numbered`), the next answer with the request's number
+belongs to it. A connection to which the rule cannot be applied, for example because its beginning was not
+captured or the server pushes, is left out whole, and counted.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ NUMBERS = "app_ids"  # the column of the table of packets with the numbers of me
 class Ordered:
     """The messages of a protocol, by their types in the table of packets.
 
-    requests: those of the client that an answer ends; None: all of them. answers: those of the server that
-    end a request; None: all but `others`. uncounted: requests that have an answer and are no figure. errors:
-    those of the server that make the present request's answer an error.
+    requests: the client's messages that an answer ends; None: all of them. answers: the server's messages
+    that end a request; None: all but `others`. uncounted: requests that have an answer but do not count in
+    the figures. errors: the server's messages that make the answer to the current request an error.
     """
 
     requests: tuple[str, ...] | None
@@ -38,11 +38,12 @@ class Ordered:
 class Numbered:
     """The messages of a protocol that numbers them, by their types in the table of packets.
 
-    pairs: the answers that end a request, by its type; None: any message of the server ends any of the
-    client, but `others`. unnumbered: requests that have no number; others without one want no answer. errors:
-    prefixes of the types that are errors, or that make the answer after them in their packet an error.
-    client: the type that a client alone sends, for a protocol over UDP too; None: the client opened the
-    connection. accounted_by: the kind of software of the agent that accounts for each message already.
+    pairs: for each type of request, the answers that end it; None: any message of the server, except
+    `others`, ends any of the client. unnumbered: requests that have no number; other messages without a
+    number expect no answer. errors: prefixes of types that are errors, or that make the answer after them in
+    the same packet an error. client: a type that only a client sends, for protocols that also use UDP; None:
+    the client is the side that opened the connection. accounted_by: the kind of the agent's software that
+    already accounts for each message.
     """
 
     pairs: Mapping[str, tuple[str, ...]] | None

@@ -50,9 +50,9 @@ def interruption_metrics(run: Run, label: str | None = None, most: int | None = 
 
     They are lost messages, unanswered requests, the longest pause in the arrivals of one flow at one
     receiver, the longest pause before any event, and the recovery time. For requests, replies count as
-    arrivals. Only a pause more than TIMES as long as the longest one before any event has a recovery time,
-    and none has one that lasts to the end of the records. Messages in flight at the event belong to it (see
-    `_sendings`); so does a pause in which the next arrival was due after the event.
+    arrivals. Only a pause more than TIMES times as long as the longest one before any event has a recovery
+    time, and none has one that lasts to the end of the records. Messages in flight at the event belong to it
+    (see `_sendings`); so does a pause in which the next arrival was due after the event.
     """
     return [metric for one in _by_event(run, label, most) for metric in _of_event(*one)]
 

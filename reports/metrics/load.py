@@ -9,7 +9,8 @@ from reports.metrics.stats import batch_means, t_interval
 from reports.roles import SECOND, Span, phases, roles
 from reports.rundir import Run
 
-# column of nodes.parquet -> (metric, unit, factor); rates are stored in bit/s and shares of one core
+# Column of nodes.parquet -> (metric, unit, factor). The table has rates in bit/s, and CPU time as a share of
+# one core.
 QUANTITIES = {
     "cpu_share": ("cpu", "% of a core", 100.0),
     "rx_bps": ("received", "kB/s", 1 / 8000),

@@ -25,7 +25,7 @@ class Of:
     # lab: the lab's kernel; outer: the machine around it; model: the modelled core; or the name of a host
     machine: str | None = None
     traffic_class: str | None = None  # name of the traffic class of flows
-    guarantee: str | None = None  # the delivery guarantee of those flows
+    guarantee: str | None = None  # delivery guarantee of the flows
     capture: str | None = None  # capture point
     bin: str | None = None  # bin of packet lengths in bytes, such as "640-1279"
     protocol: str | None = None  # path of protocols in a capture: "eth:ip:tcp"
@@ -35,11 +35,12 @@ class Of:
     link: str | None = None
     direction: str | None = None  # direction of that link: forward, reverse, or both (half duplex)
     queue_class: str | None = None  # band, class or tin of that direction's queue
-    flow: str | None = None  # one bulk transfer
+    flow: str | None = None  # name of one bulk transfer
     stream: str | None = None  # stream of RFC 2544 trials
-    frame_bytes: int | None = None  # frame size of those trials, with the frame check sequence
+    frame_bytes: int | None = None  # frame size of RFC 2544 trials, with the frame check sequence
     event: str | None = None  # label of an event of the timeline
-    program: str | None = None  # NODE/SOFTWARE that printed the value, with its part behind a space
+    # NODE/SOFTWARE that printed the value, and the part of its output after a space.
+    program: str | None = None
 
     @property
     def words(self) -> str:

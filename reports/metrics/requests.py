@@ -22,8 +22,8 @@ METHOD = "request to answer at the capture point"
 
 
 def request_metrics(run: Run) -> list[Metric]:
-    """Returns number, rate, statuses and times of the requests of the hold, by capture point and protocol;
-    protocols without a request are left out, and those of which the agent accounts for each message.
+    """Returns number, rate, statuses and times of the requests of the hold, by capture point and protocol.
+    Leaves out protocols without a request, and protocols in which the agent accounts for each message.
     """
     span = phases(run).get("hold")
     kinds = {software.kind for _, software, _ in run.plan.sessions()}

@@ -69,7 +69,7 @@ def throughput(path: Path, span: Span | None = None) -> pl.DataFrame:
         .select(
             t_ns=pl.col("bin") * width + first + width // 2,
             kind="kind",
-            mbps=pl.col("bytes") * (8e3 / width),  # bytes a nanosecond are 8,000 Mbit/s
+            mbps=pl.col("bytes") * (8e3 / width),  # 1 byte/ns is 8,000 Mbit/s
         )
         .sort("kind", "t_ns")
     )

@@ -48,15 +48,15 @@ class Paper:
     from a study.
     """
 
-    name: str  # name of its directory, which a topology states as `reference: {name: ...}`
+    name: str  # name of the paper's directory, which a topology states as `reference: {name: ...}`
     title: str
     source: str  # short citation, such as "vNET paper, 2014"
     intro: str  # a paragraph above the figures, on the possible and impossible comparisons
     room: Path  # directory of the paper, with claims.yaml and reference.yaml
     draws: Callable[[Study], tuple[Spec, ...]]
     prints: Callable[[Study], tuple[Table, ...]]
-    measures: Measures = nothing_more  # metrics that its claims need beyond a run's own
-    gathers: Gathers = nothing_gathered  # metrics over all runs that its claims need, with the factor's level
+    measures: Measures = nothing_more  # metrics that the paper's claims need in addition to a run's own
+    gathers: Gathers = nothing_gathered  # metrics over all runs that the claims need, with the factor's level
 
     def claims(self) -> Claims:
         """Returns the claims of the paper's claims.yaml; ClaimsError with file and line of each mistake."""

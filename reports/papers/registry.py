@@ -42,7 +42,7 @@ def paper_of(study: Study) -> Paper | None:
 
 def unknown(study: Study) -> list[str]:
     """Returns a sentence for each reference of the runs that names no paper in PAPERS, with the error of the
-    plug-in that would have brought it.
+    plug-in that should have added it.
     """
     return [
         f"reference {name!r} is of no paper known here ({', '.join(PAPERS)}), so it is compared with none"

@@ -1,6 +1,6 @@
 """Reads the output of ab (ApacheBench): requests, failures, percentiles in whole ms, rates.
 
-Format: output_results of httpd's support/ab.c. A run that ab gave up prints no percentiles.
+Format: output_results of httpd's support/ab.c. If ab gives up, it prints no percentiles.
 """
 
 from __future__ import annotations

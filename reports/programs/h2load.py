@@ -1,7 +1,7 @@
 """Reads the output of h2load (nghttp2): requests, statuses, failures, times and rates.
 
-h2load prints smallest, largest and mean times, and no percentiles; newer versions print some of each client.
-Format: the end of main in nghttp2's src/h2load.cc.
+h2load prints smallest, largest and mean times, and no percentiles; newer versions print some percentiles of
+each client. Format: the end of main in nghttp2's src/h2load.cc.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _TIMES = re.compile(r"^(?:time for )?request\s*:\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)
 
 
 def read(lines: Sequence[str]) -> list[Figure]:
-    """Returns the figures of the output: those of lines that it lacks are missing. Raises UnreadError without
-    its counts or its end.
+    """Returns the figures of the output; figures whose line is missing are left out. Raises UnreadError if
+    the line of counts or the last line is missing.
     """
     at, counts = need(lines, _COUNTS, "no line `requests: N total, ...` of h2load")
     end, finished = need(lines, _FINISHED, "no line `finished in TIME, RATE req/s` of h2load")

@@ -25,7 +25,7 @@ _ERRORS = re.compile(r"^\s*\[([0-9]+)\]\s+(?![0-9]+ responses)\S")
 
 
 def read(lines: Sequence[str]) -> list[Figure]:
-    """Returns the figures of the summary; raises UnreadError without its line of requests per second."""
+    """Returns the figures of the summary; raises UnreadError if it has no line of requests per second."""
     at, rate = need(lines, _RATE, "no line `Requests/sec: RATE` of hey")
     statuses = dict.fromkeys("2345", (0, at))
     for line, found in find(lines, _STATUS):

@@ -15,7 +15,7 @@ LOST = {"lost": "lost_packets", "loss": "lost_percent", "jitter": "jitter_ms"}
 
 
 def read(lines: Sequence[str]) -> list[Figure]:
-    """Returns the figures of the document; raises UnreadError with iperf3's own words if it ended with an
+    """Returns the figures of the document; raises UnreadError with iperf3's error text if it ended with an
     error.
     """
     found, first = document(lines, ("start", "end"), "iperf3 -J")

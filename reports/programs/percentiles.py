@@ -27,7 +27,7 @@ def printed(
 
     The interval of a percentile follows from the binomial distribution of ranks. Its ends lie between two of
     the printed percentiles, so the interval here reaches to the next ones outside, and has no end where none
-    is printed. It is never too short by this. Like the one of order statistics, it holds for independent
+    is printed. So the interval is never too short. Like the one of order statistics, it holds for independent
     requests.
     """
     known = {share: value for share, (value, _) in found.items()}
@@ -55,8 +55,8 @@ def _interval(
 
 def measured(times_ms: Sequence[float], line: int, part: str = "") -> list[Figure]:
     """Returns mean, deviation, smallest, largest and percentiles of the times of single requests, in the
-    order of the log, with the intervals of a block bootstrap; `line` is the last one with a time. Empty
-    without times.
+    order of the log, with the intervals of a block bootstrap. `line` is the number of the last line with a
+    time. Empty without times.
     """
     if not times_ms:
         return []

@@ -1,7 +1,8 @@
 """Reads the output of wrk and wrk2: requests, statuses, socket errors, latency percentiles and rates.
 
-Formats: print_stats and main of wrk's and wrk2's src/wrk.c. Both print percentiles with `--latency` only;
-wrk2 prints them twice with `--u_latency`, of which the first ones, corrected for waiting, are read.
+Formats: print_stats and main of wrk's and wrk2's src/wrk.c. Both print percentiles only with `--latency`.
+With `--u_latency`, wrk2 prints two lists of percentiles; the first one, which is corrected for delayed
+starts, is read.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _RATE = re.compile(r"^Requests/sec:\s+([0-9.]+)")
 
 
 def read(lines: Sequence[str]) -> list[Figure]:
-    """Returns the figures of the output; raises UnreadError without the line of totals."""
+    """Returns the figures of the output; raises UnreadError if the line of totals is missing."""
     at, total = need(lines, _TOTAL, "no line `N requests in TIME, SIZE read` of wrk")
     n, seconds = int(total[1]), ms(total[2]) / 1e3
     figures = [Figure("requests", n, at, n), Figure("bytes", size_bytes(total[3]) / 1e6, at, n)]

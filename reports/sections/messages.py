@@ -30,9 +30,9 @@ ROUND_TRIP = {f"round_trip_{name}": f"{name}, ms" for name in TIMES}
 
 
 def _behind(page: Page) -> list[tuple[str, str, str]]:
-    """Returns class, latency and command of the slowest message of each class: the command shows the packets
-    that carry it. Without classes whose payload has no header; empty for several runs, or without a kept
-    capture.
+    """Returns class, latency and command of the slowest message of each class; the command shows the packets
+    that carry the message. Classes whose payload has no header are left out. Empty for several runs, or
+    without a kept capture.
     """
     if not page.study.single:
         return []

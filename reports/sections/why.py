@@ -18,7 +18,7 @@ WIDTH = 1000  # width of a bar that stands for the whole time
 
 @dataclass(frozen=True)
 class Bar:
-    """A row of a waterfall: begin and width in thousandths of the message's time, and what it was."""
+    """A row of a waterfall: begin and width in thousandths of the message's time, and the part's name."""
 
     what: str
     where: str
@@ -63,7 +63,7 @@ def section(page: Page) -> Part | None:
 
 
 def _kept_bytes(run: rundir.Run) -> int:
-    """Returns the size of the kept captures together."""
+    """Returns the total size of the kept captures."""
     files = (run.path / "pcap" / f"{one.name}.pcap" for one in run.plan.captures)
     return sum(file.stat().st_size for file in files if file.is_file())
 

@@ -79,7 +79,7 @@ def test_tshark_and_libiec61850_read_what_the_publisher_sends(launcher: Launcher
     for row, (st_num, sq_num) in zip(rows[4:], state[4:], strict=True):
         assert row[-3] == lives.get(sq_num, "800")
         assert row[-2] == ("1,1" if st_num % 2 == 0 else "0,0")
-        # UtcTime has 24 bits of a fraction: 60 ns.
+        # UtcTime has a fraction of 24 bits, a resolution of 60 ns.
         changed = datetime.strptime(row[-1][:28], "%b %d, %Y %H:%M:%S.%f").replace(tzinfo=UTC)
         assert abs(changed.timestamp() - (t0_ns / SECOND + 0.1 * (st_num - 1))) < 2e-6
 

@@ -188,7 +188,7 @@ def test_messages_that_do_not_exist_are_refused(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(CaptureError, match=text):
             select(run, given_)
-    with pytest.raises(CaptureError, match="is none of this run's: meter"):
+    with pytest.raises(CaptureError, match="is no class of this run; its classes: meter"):
         select(run, traffic_class="alarm")
     assert select(run, worst=1)["seq"].to_list() == [4]
 

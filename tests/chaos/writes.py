@@ -1,7 +1,7 @@
 """Reads the steps of a command's writes below a directory from `strace`, and makes the directory after each.
 
-After a power cut a disk holds a prefix of these steps, or one of which the contents of files that nobody had
-called fsync for are lost. `replayed` makes every such directory, one after the other.
+After a power cut, a disk holds a prefix of these steps; the contents of files for which fsync was not called
+may be lost. `replayed` makes every such directory, one after the other.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def run(line: CommandLine, kernel: str, group: Path, disturb: Disturb) -> dict[s
     deadline = time.monotonic() + 90
     while '"hold"' not in "".join(f.read_text() for f in progress.glob("*/raw/progress.jsonl")):
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-        time.sleep(0.05)  # the subject is the hold, the deadline stands above
+        time.sleep(0.05)  # the test is about the hold; the deadline is above
     time.sleep(0.5)
     disturb(line)
     out, err = process.communicate(timeout=90)

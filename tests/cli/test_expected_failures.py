@@ -1,4 +1,4 @@
-"""Failures that the command line passes on as they are, named by their classes."""
+"""Tests the failures that the command line passes on unchanged, named by their classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes that come and go, captures and consoles, from the live page."""
+"""Tests, on the live page, nodes that are added and removed, captures and consoles."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ from orchestrator.cli.page import connections
 from orchestrator.cli.page.connections import BoundedProtocol, Listener
 
 HEAD = b"GET / HTTP/1.1\r\nHost: here\r\n"
-# Reads a port and whether to ask; connects 200 times, says so, and holds on until its input ends.
+# Reads a port, and whether to send requests; connects 200 times, prints a line, and keeps the connections
+# until its input ends.
 CROWD = """
 import socket, sys
 port, talk = map(int, sys.stdin.readline().split())

@@ -53,7 +53,9 @@ class Flood:
 
 
 def test_a_page_that_sends_without_end_is_slowed_down() -> None:
-    """Shows that no more keys are read than the lab takes: 4 GB took 1.3 GB of memory."""
+    """Shows that the server reads no more keys than the lab takes. Before, 4 GB of keys took 1.3 GB of
+    memory.
+    """
     flood = Flood()
 
     async def flooded() -> None:

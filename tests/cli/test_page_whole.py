@@ -74,7 +74,7 @@ def test_a_lab_from_its_start_to_its_death(
     comes(page.locator("#map"), "meter \u00d7 3")
     panel = page.locator("#panel")
 
-    # A link: asked and read back, changed, and the change is felt by a program.
+    # A link: its impairment is read back and changed, and a program measures the change.
     box(page, "link wan").press("Enter")
     comes(panel, "20 ms, 2 Mbit/s")
     box(page, "group meter \u00d7 3").press("Enter")
@@ -107,7 +107,7 @@ def test_a_lab_from_its_start_to_its_death(
     press(page, "plain wire")
     comes(panel, "plain wire")
 
-    # A node: its programs and their log, stopped, started and restarted; one more, and gone again.
+    # A node: its programs and their log, stopped, started and restarted; a further node is added and removed.
     box(page, "node server").press("Enter")
     panel.get_by_role("button", name="log", exact=True).click()
     comes(panel, re.compile("mosquitto version .* running", re.DOTALL))

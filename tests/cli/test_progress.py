@@ -1,4 +1,4 @@
-"""Progress: what is folded from events, and the plain lines that a pipe gets."""
+"""Tests progress: the state that is computed from events, and the plain lines for a pipe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PLAN = SimpleNamespace(
 
 
 class Clock:
-    """Seconds that pass when told to."""
+    """A clock that advances only when a test adds seconds."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -64,7 +64,7 @@ def ran(vnet: Any, *more: str) -> Path:
 def test_the_example_gets_its_latency_loss_and_verdict(vnet: Any) -> None:
     text = (TOPOLOGIES / "own-program.yaml").read_text()
     text = text.replace("name: own-program", f"name: {LAB}")
-    # This kernel may have no netem: the link is bare, and says nothing of the two parameters.
+    # This kernel may lack netem, so the link has no impairment and the two parameters are unused.
     text = text.replace('both: {delay: "${delay}", loss: "${loss}"}', "both: {}")
     text = "\n".join(line for line in text.splitlines() if not line.startswith(("  delay: {", "  loss: {")))
     (vnet.cwd / "own.yaml").write_text(text)

@@ -120,7 +120,7 @@ def test_refusals(run: str) -> None:
         why(run, "a.meter:7")
     with pytest.raises(CliError, match="leave out --worst and --class"):
         why(run, "a.meter:0", "--worst", "2")
-    with pytest.raises(CliError, match="is none of this run's: meter"):
+    with pytest.raises(CliError, match="is no class of this run; its classes: meter"):
         why(run, "--class", "alarm")
     (Path(run) / "plan.json").unlink()
     with pytest.raises(CliError, match="a run directory holds the plan"):

@@ -1,4 +1,4 @@
-"""Files of a run directory are parsed inside the contract only; everybody else has its types."""
+"""Tests that files of a run directory are parsed only inside the contract; all other code uses its types."""
 
 from __future__ import annotations
 

@@ -94,7 +94,9 @@ def test_every_example_names_its_commit_and_those_without_a_cell_are_stale() -> 
 
 @pytest.fixture
 def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Labs of the same name that other tests run are not in the way."""
+    """Uses a state directory of this test's own, so that labs of the same name in other tests do not
+    conflict.
+    """
     monkeypatch.setenv("VNET_STATE_DIR", str(tmp_path / "state"))
 
 

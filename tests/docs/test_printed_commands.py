@@ -38,7 +38,7 @@ COMMANDS = [(block.where, line) for block in blocks() for line in block.commands
 VNET = re.compile(r"^(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?vnet ")
 MAKE = re.compile(r"^make (.*)")
 GALLERY = "docs/gallery.md"  # test_gallery.py reads each of its files with its parameters
-# Commands of other programs: by how they begin, and why they are not run here.
+# Commands of other programs: how they begin -> why they are not run here.
 OTHERS = {
     "apt-get install": "tests/bare/root.sh installs what make needs and no more",
     "cat inventory/hosts.yml": "shows a file that the reader has written",
@@ -55,8 +55,8 @@ OTHERS = {
     "/opt/vnet/bin/dask": "tests/multi_host and tests/virtual start schedulers and workers",
     ".venv/bin/ansible": "tests/ansible plays the playbooks: their files are checked below",
 }
-# Commands that make no lab and need no file but the project's: run as printed. The rest of `vnet` needs a
-# lab, a run or a machine, and has tests of its own; that its line is taken is checked for all.
+# Commands that make no lab and need no file but the project's: run as printed. The other commands of `vnet`
+# need a lab, a run or a machine, and have tests of their own; here, only their arguments are checked.
 STILL = (
     "check",
     "plan",
@@ -97,7 +97,7 @@ def parsed(arguments: str) -> click.Context:
 
 
 def alone(command: click.Group, words: Sequence[str]) -> bool:
-    """Returns whether a group of commands runs by itself: it does so without a command, and none follows."""
+    """Returns whether a group of commands can run without a subcommand and the line names none."""
     return command.invoke_without_command and (not words or words[0].startswith("-"))
 
 
@@ -122,7 +122,7 @@ def test_a_line_of_vnet_is_taken(where: str, line: str) -> None:
     if isinstance(file, Path) and file.parts[0] == "topologies" and where.split(":")[0] != GALLERY:
         if not context.command_path.startswith("vnet campaign"):
             load(ROOT / file, given)
-        elif given:  # reads all its cells, which takes seconds
+        elif given:  # checks all cells, which takes seconds
             load_campaign(ROOT / file, given)
         assert (ROOT / file).is_file()
 

@@ -1,4 +1,4 @@
-"""Tests that the page of all claims is as its sources have it now, and that it leaves no claim out."""
+"""Tests that the page of all claims agrees with its sources, and that it lists every claim."""
 
 from __future__ import annotations
 

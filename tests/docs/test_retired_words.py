@@ -16,7 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SUFFIXES = {".py", ".md", ".j2", ".js", ".css", ".html", ".yaml", ".yml", ".toml", ".sh", ".rs", ""}
-# Written by other programs or of their time: measured data, published reports, other works' texts, decisions.
+# Texts of other programs or of an earlier time: measured data, published reports, other works' texts,
+# decisions.
 NOT_OURS = ("tests/goldens/reference/", "tests/goldens/goldens.json", "docs/examples/", "docs/decisions/")
 
 # Retired: the present word.

@@ -50,7 +50,7 @@ NOT_RUN: dict[str, str] = {
     r"^run meters\.yaml": "test_readme.py runs it, with README's file",
 }
 
-# Targets of make in printed lines, and who makes them.
+# Targets of make in printed lines, and what runs them.
 MADE = {
     "setup": ".ci/run",
     "kernel": ".ci/run",

@@ -37,7 +37,8 @@ MANY, DTD, LAB = "more than 4000", "document type", "a[0]=A\nb[0]=A\na[exec]="
 END = "</graph></graphml>"
 CHAIN = "".join(f"  g{n}: {{members: [g{n + 1}]}}\n" for n in range(300)) + "  g300: {members: [a]}\n"
 PAIR = "nodes: [a, b]\nlinks: [a-b]\ndefaults.device: linux\ngroups:\n"
-# Tool, text of the file, and one of the words (with | between them) that the error has; "": it may be read.
+# Tool, text of the file, and words (with | between them) of which the error has one; "": the file may be
+# read.
 HEAVY = {
     "graphml-nodes": ("graphml", ZOO + lines(40_000, '<node id="#"/>') + END, MANY),
     "graphml-deep": ("graphml", ZOO + "<node>" * 50_000 + "</node>" * 50_000, "nested"),

@@ -118,7 +118,7 @@ GRAPHML_CHANGES = [
     ("Rome", "Pisa"), ("41.9", "40.9"), ("12.5", "13.5"), ("1000000", "2000000"),
     ('source="1" target="2"', 'source="0" target="2"'),
 ]  # fmt: skip
-# The file in the lab, what stands in it, and another value.
+# The file in the lab, a text in the file, and another value.
 KATHARA_CHANGES = [
     ("lab.conf", 'r1[0]="A"', 'r1[0]="D"'), ("lab.conf", "kathara/quagga", "kathara/frr"),
     ("lab.conf", "02:00:00:00:00:22", "02:00:00:00:00:23"), ("lab.conf", "tcp_syncookies=1", "tcp_syncookies=0"),

@@ -42,19 +42,20 @@ def addresses(made: Network) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("link", "expected"),
     [
-        # Between two routers by name; with a host, or of several nodes, by the nodes' numbers.
+        # The order of the numbers: between two routers by name; on a link with a host or of several nodes, by
+        # the nodes' numbers.
         ("{r3: , r1: , prefix: 10.0.0.0/24}", {"r1": "10.0.0.1/24", "r3": "10.0.0.2/24"}),
         ("{r3: , h: , prefix: 10.0.0.0/24}", {"r3": "10.0.0.3/24", "h": "10.0.0.4/24"}),
         ("{r3: , r1: , type: lan, prefix: 10.0.0.0/24}", {"r1": "10.0.0.1/24", "r3": "10.0.0.3/24"}),
         ("{r3: , h: , type: p2p, prefix: 10.0.0.0/24}", {"h": "10.0.0.1/24", "r3": "10.0.0.2/24"}),
         ("{r2: , r3: , h: , prefix: 10.0.0.0/24}", {"r2": "10.0.0.2/24", "h": "10.0.0.4/24"}),
-        # Too small for the number 4: in the order on the link.
+        # The prefix is too small for the number 4, so the order on the link counts.
         ("{h: , r1: , prefix: 10.0.0.0/30}", {"h": "10.0.0.1/30", "r1": "10.0.0.2/30"}),
         (
             "{h: , r1: , prefix: {ipv4: 10.0.0.0/24, allocation: sequential}}",
             {"h": "10.0.0.1/24", "r1": "10.0.0.2/24"},
         ),
-        # Static ones: whole, without a mask, by number from either end, without a prefix of the link.
+        # Static addresses: whole, without a mask, by number from either end, without a prefix of the link.
         (
             "{r2: {ipv4: 192.168.22.17}, r1: {ipv4: 10.42.0.2/29}, r3: , prefix: 192.168.22.0/24}",
             {"r2": "192.168.22.17/24", "r1": "10.42.0.2/29", "r3": "192.168.22.3/24"},

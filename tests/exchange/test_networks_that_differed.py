@@ -1,4 +1,4 @@
-"""Tests files of other tools that became another network than theirs without a word: with routes, addresses
+"""Tests files of other tools that once became a different network without a message: with routes, addresses
 and nodes that the tool does not give.
 """
 

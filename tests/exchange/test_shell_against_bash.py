@@ -1,4 +1,4 @@
-"""Tests that the interpreter of shell scripts calls what bash calls, or says that it cannot tell.
+"""Tests that the interpreter of shell scripts calls the same programs as bash, or reports that it cannot.
 
 Each script runs in bash, with a program `note` that records its words, and in the interpreter.
 """
@@ -21,7 +21,7 @@ PROGRAMS = {
     "hostname": "#!/bin/sh\necho r1\n",
     "uname": "#!/bin/sh\necho r1\n",
 }
-# Scripts, one a line; a here-document or a file goes on to the line of its end.
+# Scripts, one per line; a here-document or a file continues to the line of its end.
 SCRIPTS = r"""
 i=0; let i=i+1; note $i
 i=1; let "i += 2"; note $i

@@ -1,4 +1,4 @@
-"""Tests a shell's arithmetic: the values are those of bash, which the last test asks itself."""
+"""Tests a shell's arithmetic: the values are those of bash, which the last test runs for comparison."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def test_limits_without_their_controller_are_refused() -> None:
         asked.need([node("x", 0, "alpha", cpu_limit_mhz=100.0)])
     with pytest.raises(LabError, match=r"nodes.alpha: memory limit: needs the memory controller"):
         asked.need([node("x", 0, "alpha", memory_limit_bytes=1)])
-    with pytest.raises(LabError, match="does not say its clock"):
+    with pytest.raises(LabError, match="does not report its clock rate"):
         limits.Limits(groups, 2, None).need([node("x", 0, "alpha", cpu_limit_mhz=100.0)])
 
 

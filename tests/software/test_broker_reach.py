@@ -1,5 +1,5 @@
-"""Bridges of mosquitto and clusters of RabbitMQ: who receives a message through several brokers, and
-mistakes in them.
+"""Tests bridges of mosquitto and clusters of RabbitMQ: the receivers of a message through several brokers,
+and mistakes.
 """
 
 from __future__ import annotations

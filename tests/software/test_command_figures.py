@@ -1,4 +1,4 @@
-"""Tests that a command's figures stand in the plan, also beside flows, and that `mounts.copy` is checked."""
+"""Tests that a command's figures are in the plan, also beside flows, and that `mounts.copy` is checked."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def test_a_configuration_of_ones_own_is_taken_as_it_stands() -> None:
     ("old", "new", "place", "rule"),
     [
         ("a: {segment: lan, forward: true", "a: {segment: lan", "nodes.a.software.d.frr", "does not forward"),
-        (OSPF, "frr: {}", "nodes.a.software.d.frr", "says no protocol"),
+        (OSPF, "frr: {}", "nodes.a.software.d.frr", "states no protocol"),
         (OSPF, "frr: {ospf: {hello: 1500 ms}}", "nodes.a.software.d.frr.ospf.hello", "whole number of sec"),
         (OSPF, "frr: {ospf: {dead: 9 s}}", "nodes.a.software.d.frr.ospf.dead", "not more than `h"),
         (OSPF, "frr: {bgp: {as: 1, hold: 30 s}}", "nodes.a.software.d.frr.bgp.hold", "less than three times"),

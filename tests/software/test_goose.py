@@ -55,7 +55,7 @@ def test_an_event_is_a_message_and_its_curve_is_the_agent_s() -> None:
         ("vlan: 0", "pcp: 3", f"{PLACE}.pcp", "is of a tag"),
         ("vlan: 0", 'destination: "01-0C-CD-04-00-00"', f"{PLACE}.destination", "begins with 01-0C-CD-01"),
         ("vlan: 0", "gocb_ref: same", f"{PLACE}.gocb_ref", "is ied1's too, with APPID 0x0001"),
-        ("vlan: 0", "burst: 2", f"{PLACE}.burst", "nobody would see but the last"),
+        ("vlan: 0", "burst: 2", f"{PLACE}.burst", "only the last change would be visible"),
         ("vlan: 0", "time_allowed_to_live: 2 s", f"{PLACE}.time_allowed_to_live", "longest wait, 2 s"),
         ("vlan: 0", "time_allowed_to_live: 3.0005 s", f"{PLACE}.time_allowed_to_live", "whole milliseconds"),
         ("2 ms", "0 ms", f"{PLACE}.retransmit[0]", "is not above zero"),

@@ -85,7 +85,7 @@ SIZES = "payload: bytes, payload_sizes: {min: 100 B, max: 300 B}"
     ("old", "new", "place", "rule"),
     [
         ("reply: 200 B", "reply: 27 B", "publish.reply", "from 28 to"),
-        ("reply: 200 B", "response_topic: a", "publish.response_topic", "is of a request"),
+        ("reply: 200 B", "response_topic: a", "publish.response_topic", "is a key of requests"),
         ("reply: 200 B", 'reply: 200 B, response_topic: "a/#"', "publish.response_topic", "no wildcards"),
         ("version: 5, publish", "publish", "publish.reply", "MQTT 3.1.1 has no response topic"),
         ("version: 5, subscribe", "subscribe", "subscribe[0].identifier", "no subscription id"),

@@ -1,4 +1,4 @@
-"""Edge nodes of Sparkplug B in the plan, and mistakes in them."""
+"""Tests edge nodes of Sparkplug B in the plan, and mistakes in them."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SECONDS = "0.8"  # eight requests
 
 class Answering(BaseHTTPRequestHandler):
     """Answers 200; the request for /slow only after a second, for /?q=1&r=2 with four bytes. It closes the
-    connection after the answer for /closed, without a word of it in the header.
+    connection after the answer for /closed, without a header that announces this.
     """
 
     protocol_version = "HTTP/1.1"

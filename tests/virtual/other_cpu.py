@@ -1,4 +1,5 @@
-"""A golden experiment on processors that this machine does not have: it must give the same bytes there.
+"""Runs a golden experiment on processors that this machine does not have, and tests that it gives the same
+bytes there.
 
     python tests/virtual/other_cpu.py [--lab NAME] [CPU...]    # qemu-system-x86_64 -cpu help lists them
 

@@ -1,5 +1,5 @@
-"""Edge nodes of Sparkplug B in virtual time: protoc decodes what they send, and their numbers are those of
-the specification across lost connections.
+"""Tests edge nodes of Sparkplug B in virtual time: protoc decodes the messages, and their numbers are those
+of the specification across lost connections.
 """
 
 from __future__ import annotations

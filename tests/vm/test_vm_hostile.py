@@ -81,7 +81,7 @@ def test_who_waits_for_an_answer_is_told(wire: Wire) -> None:
     wire.channel.submit(ReadClock(), answers.append)
     wire.theirs.sendall(b"garbage\n")
     wire.until("an answer", lambda: bool(answers))
-    assert not answers[0]["ok"] and "it sent what is no message" in answers[0]["error"]
+    assert not answers[0]["ok"] and "it sent an invalid message" in answers[0]["error"]
 
 
 def test_events_of_its_own_pass(wire: Wire) -> None:

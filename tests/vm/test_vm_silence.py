@@ -91,7 +91,7 @@ def test_hellos_find_it_without_a_request_and_end_a_command_that_waits(scene: Sc
         scene.wait(SECOND)
         scene.channels["good"].answer()
     assert scene.told.states == [("mute", "silent: no answer from its agent for 10 s")]
-    error = "nodes.mute: exec: it is silent: no answer from its agent for 10 s; `vnet restart` boots it anew"
+    error = "nodes.mute: exec: it is silent: no answer from its agent for 10 s; `vnet restart` boots it again"
     assert answers == [{"ok": False, "error": error}]
     with pytest.raises(LabError, match=r"nodes.mute: exec: it is silent"):
         scene.submit(Exec("mute", ["true"], {}, None))

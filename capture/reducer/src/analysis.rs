@@ -8,10 +8,10 @@ pub const SYN: u16 = 0x02;
 pub const RST: u16 = 0x04;
 pub const ACK: u16 = 0x10;
 
-/// A segment counts as a fast retransmission if it follows the last duplicate ACK by less than this.
+/// A segment counts as a fast retransmission if it follows the last duplicate ACK by less than this time.
 const FAST_NS: u64 = 20_000_000;
-/// A repeated segment counts as out of order if it follows the newest segment by less than this; if the
-/// connection's round trip is known, that time replaces the constant.
+/// A repeated segment counts as out of order if it follows the newest segment by less than this time. If the
+/// connection's round trip is known, that time replaces this constant.
 const OUT_OF_ORDER_NS: u64 = 3_000_000;
 
 /// The class of a TCP segment; the number of each variant is the index of its name in `columns::VERDICTS`.
@@ -127,8 +127,8 @@ impl Side {
     }
 
     /// Updates the state if `segment`, from the other side, acknowledges more than the contiguous data of
-    /// this side: data beyond a gap in the capture now counts as contiguous. Without such data, the number of
-    /// duplicate ACKs becomes -1, which counts as many.
+    /// this side: data beyond a gap in the capture then counts as contiguous. If there is no such data, the
+    /// number of duplicate ACKs becomes -1, which counts as many.
     fn note_ack_of_unseen(&mut self, segment: &Segment) {
         let unseen = self.to_be_acked != 0 && after(segment.ack, self.to_be_acked);
         if !unseen || segment.flags & ACK == 0 {
@@ -146,7 +146,7 @@ impl Side {
     fn repeated(&self, reverse: &Side, segment: &Segment, round_trip_ns: i64) -> Verdict {
         let since = |then: i64| segment.time_ns.wrapping_sub(then) as u64;
         let end = segment.seq.wrapping_add(segment.len);
-        // A zero window probe starts one byte before the newest; a longer segment adds new data.
+        // A zero window probe starts one byte before the newest data; a longer segment adds new data.
         let after_probe = segment.len > 1 && self.next_seq.wrapping_sub(1) == segment.seq;
         let behind = self.next_seq != 0 && after(self.next_seq, segment.seq) && !after_probe;
         if segment.len > 0 && reverse.last_ack != 0 && !after(end, reverse.last_ack) {
@@ -155,7 +155,7 @@ impl Side {
         if !behind {
             return Verdict::Plain;
         }
-        // Unsigned as in Wireshark, so that -1 (ACK of unseen data) counts as many.
+        // The comparison is unsigned as in Wireshark, so that -1 (ACK of unseen data) counts as many.
         let requested = reverse.duplicate_acks as u32 >= 2 && reverse.last_ack == segment.seq;
         if requested && since(reverse.last_ack_ns) < FAST_NS {
             return Verdict::Fast;

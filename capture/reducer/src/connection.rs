@@ -48,8 +48,8 @@ impl Direction {
         }
     }
 
-    /// Removes the timed segments that `ack` acknowledges; adds a round-trip sample where `ack` is exactly
-    /// the end of a segment.
+    /// Removes the timed segments that `ack` acknowledges; adds a round-trip sample if `ack` is exactly the
+    /// end of a segment.
     fn acknowledged(&mut self, ack: u32, time_ns: i64) {
         while let Some(&(end, sent_ns)) = self.timed.front() {
             if (ack.wrapping_sub(end) as i32) < 0 {
@@ -62,7 +62,7 @@ impl Direction {
         }
     }
 
-    /// Adds a round-trip sample: smoothed as in RFC 6298, 2.2 and 2.3, with alpha 1/8.
+    /// Adds a round-trip sample to the smoothed round trip, with alpha 1/8 (RFC 6298, 2.2 and 2.3).
     fn sample(&mut self, round_trip_ns: i64) {
         self.rtt_samples += 1;
         self.srtt_ns = Some(self.srtt_ns.map_or(round_trip_ns, |smoothed| {

@@ -42,7 +42,7 @@ const SCHEMA: &str = "message connections {
     REQUIRED INT64 reverse_rtt_samples;
 }";
 
-/// Index of the first direction's first column.
+/// The index of the first column of the first direction.
 const DIRECTIONS: usize = 11;
 /// The number of columns of each direction.
 const PER_DIRECTION: usize = 6;

@@ -4,8 +4,8 @@ use crate::network;
 use crate::packet::{ETHERTYPE, Packet, VLAN};
 
 /// Decodes link, network and transport headers of a frame of `link_type` (numbers:
-/// tcpdump.org/linktypes.html) that had `wire_len` bytes when it was sent. Decodes no header of an
-/// unsupported link type.
+/// tcpdump.org/linktypes.html) that had `wire_len` bytes when it was sent. For an unsupported link type it
+/// decodes no header.
 pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Packet<'_> {
     let mut packet = Packet {
         wire_len,

@@ -113,9 +113,9 @@ pub struct Notes {
     pub app: Option<u8>,
     /// The types of messages that end in the packet, each combined with its protocol's number.
     pub types: Vec<u16>,
-    /// For each of `types` the number that its message and the answer to it share; 0 without one.
+    /// For each of `types`, the number that the message and its answer share; 0 without such a number.
     pub ids: Vec<u32>,
-    /// Whether the protocol numbers its messages: then `ids` are in the table.
+    /// True if the protocol numbers its messages; the table then has `ids`.
     pub numbered: bool,
     /// Number of bytes of the packet's payload that are the protocol's header.
     pub header: u32,

@@ -55,7 +55,8 @@ fn run(value: u8, count: usize, out: &mut Vec<u8>) {
     out.push(value);
 }
 
-/// Returns the number of bits for values below `count`; at least one, since readers disagree on zero.
+/// Returns the number of bits for values below `count`. It is at least one, since readers of Parquet
+/// interpret zero differently.
 fn width(count: u32) -> u32 {
     (32 - count.saturating_sub(1).leading_zeros()).max(1)
 }
@@ -261,7 +262,7 @@ fn delta_block(deltas: &[i64], out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// Encodes the example in the description of the format (Encodings.md, "Delta Encoding").
+    /// Encodes the example of "Delta Encoding" in the format's description (Encodings.md).
     #[test]
     fn deltas_are_those_of_the_description() {
         let Pages { values, .. } = times(&[1, 2, 3, 4, 5]);

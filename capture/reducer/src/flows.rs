@@ -247,7 +247,7 @@ impl Flow {
     }
 
     /// Returns true if a SYN with number `seq` in direction `side` opens a new connection between the same
-    /// ports, because this direction began with another number.
+    /// ports: the old connection began with another number in this direction.
     fn is_over(&self, side: usize, seq: u32) -> bool {
         let base = self.sides[side].base_seq;
         base.is_some_and(|base| base != seq)

@@ -138,7 +138,8 @@ impl Follower {
         }
     }
 
-    /// Processes early segments that begin before `seq`, skips to `seq`, and processes those that follow it.
+    /// Processes the early segments that begin before `seq`, skips to `seq`, and processes the segments that
+    /// follow.
     fn catch_up(&mut self, seq: u32, notes: &mut Notes) {
         while let Some(first) = self.early.first().map(|early| early.seq) {
             if distance(first, seq) >= 0 {
@@ -154,7 +155,7 @@ impl Follower {
     fn skip_to(&mut self, seq: u32) {
         let gap = self.next.map_or(0, |next| distance(seq, next));
         if gap > 0 {
-            // Messages that end in the gap ended in a packet that was not captured.
+            // Messages that end in the gap are not noted, since they ended in a packet that was not captured.
             self.placed = self.placed && self.stream.skip(gap as u32, &mut Notes::default());
             self.next = Some(seq);
         }
@@ -175,8 +176,8 @@ impl Follower {
         notes.header = header;
     }
 
-    /// Processes a segment that begins at or before the next expected byte, and skips the part that is
-    /// already known.
+    /// Processes a segment that begins at or before the next expected byte; skips the bytes that were
+    /// processed before.
     fn take(&mut self, seq: u32, len: u32, data: &[u8], notes: &mut Notes) {
         let next = self.next.unwrap_or(seq);
         let old = distance(next, seq).max(0) as u32;

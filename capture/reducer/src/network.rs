@@ -2,14 +2,14 @@
 
 use crate::packet::{ARP, NET, PAYLOAD, PORTS, Packet, TCP};
 
-/// The upper half of the 128 bits of `Packet::src` that marks an IPv4 address; no valid IPv6 address begins
-/// so.
+/// The value of the upper half of the 128 bits of `Packet::src` that marks an IPv4 address; no valid IPv6
+/// address begins like this.
 pub const V4: u128 = (u64::MAX as u128) << 64;
 
 const IP_TCP: u16 = 6;
 const IP_UDP: u16 = 17;
-/// IP protocol and header length. ICMP, IGMP, ICMPv6: the common first bytes of a message; SCTP: the common
-/// header.
+/// IP protocol and header length. For ICMP, IGMP and ICMPv6 these are the common first bytes of a message;
+/// for SCTP, the common header.
 const OTHER_HEADERS: [(u16, u32); 4] = [(1, 8), (2, 8), (58, 8), (132, 12)];
 
 fn v4(bytes: &[u8]) -> u128 {
@@ -45,7 +45,7 @@ pub fn ipv4<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
         return;
     }
     let header = usize::from(data[0] & 0xf) * 4;
-    // Segmentation offload leaves 0 here; then the frame's length counts.
+    // Segmentation offload leaves the length field 0; the frame's length then counts.
     let total = match usize::from(be16(data, 2)) {
         0 => wire,
         total => total.min(wire),
@@ -71,7 +71,7 @@ pub fn ipv6<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     packet.src = v6(&data[8..24]);
     packet.dst = v6(&data[24..40]);
     packet.present |= NET;
-    // 0 means a jumbogram or segmentation offload; then the frame's length counts.
+    // A length of 0 means a jumbogram or segmentation offload; the frame's length then counts.
     let end = match usize::from(be16(data, 4)) {
         0 => wire,
         length => (40 + length).min(wire),
@@ -88,8 +88,8 @@ pub fn ipv6<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     }
 }
 
-/// Returns the type of the header after the extension header `kind`, and the extension's size; None where the
-/// upper layer begins or the capture ends. Sets `first` to false in a fragment that is not the first.
+/// Returns the type of the header after the extension header `kind`, and the extension's size. None if the
+/// upper layer begins here or the capture ends. Sets `first` to false in a fragment that is not the first.
 fn extension(
     packet: &mut Packet,
     kind: u8,

@@ -35,7 +35,7 @@ impl Header {
             _ => unreachable!("a slice of four"),
         };
         let word = |at: usize| word(bytes, at, swapped);
-        // The upper half of the link type word describes frame check sequences.
+        // The lower half is the link type; the upper half describes frame check sequences.
         Ok(Self {
             swapped,
             nanosecond,
@@ -59,7 +59,7 @@ enum Format {
     Pcapng(Section),
 }
 
-/// The result of reading on: a frame, or the end of the file.
+/// The result of reading the next record: a frame, or the end of the file.
 enum Next {
     Frame(Frame),
     End,
@@ -72,7 +72,7 @@ pub struct Reader<R> {
     window: Window<R>,
     format: Format,
     records: u64,
-    /// Why reading ended before the file's end; None after a clean end.
+    /// The reason why reading ended before the file's end; None after a clean end.
     pub cut: Option<String>,
 }
 

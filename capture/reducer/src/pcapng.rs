@@ -1,5 +1,5 @@
-//! Parses the blocks of a pcapng file (draft-ietf-opsawg-pcapng) that hold sections, interfaces and packets;
-//! skips all others.
+//! Parses those blocks of a pcapng file (draft-ietf-opsawg-pcapng) that describe sections, interfaces and
+//! packets; skips all other blocks.
 
 use crate::frame::{Frame, MAX_RECORD};
 use crate::window::word;
@@ -239,7 +239,7 @@ impl Section {
         )
     }
 
-    /// Parses a simple packet block, which has no captured length and no time; the frame's time is 0.
+    /// Parses a simple packet block. It has no captured length and no time, so the frame's time is 0.
     fn simple(&self, block: &[u8]) -> Result<Frame, String> {
         let interface = self.declared(0)?;
         let wire_len = word(block, HEAD, self.swapped);

@@ -26,7 +26,7 @@ pub struct Summary {
     pub app_unknown: u64,
     /// Number of frames of each link type that the reducer cannot decode.
     pub unknown_links: BTreeMap<u32, u64>,
-    /// The position and the reason where the file ends early; None if the file is whole.
+    /// The position at which the file ends early, and the reason; None if the file is whole.
     pub cut: Option<String>,
 }
 

@@ -34,7 +34,7 @@ impl<R: Read> Window<R> {
         &self.bytes[self.start..self.end]
     }
 
-    /// Reads until `seen` holds `need` bytes; returns false if the source ends before.
+    /// Reads until `seen` holds `need` bytes; returns false if the source ends earlier.
     #[inline]
     pub fn has(&mut self, need: usize) -> io::Result<bool> {
         Ok(self.end - self.start >= need || self.fill(need)?)

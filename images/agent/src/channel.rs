@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 const CHUNK: usize = 16_384;
 
-/// The result of a read: the complete lines without empty ones, and true in `closed` if the peer has closed
-/// the stream or reading failed.
+/// The result of a read. `lines` has the complete lines that are not empty; `closed` is true if the peer has
+/// closed the stream or if reading failed.
 pub struct Incoming {
     pub lines: Vec<String>,
     /// True if any byte arrived, even one of an incomplete line.

@@ -15,9 +15,9 @@ const GET_GRO: u32 = 0x2b;
 const SET_GRO: u32 = 0x2c;
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 
-/// The offloads of an interface; true: on. multi_segment: TCP may hand packets of several segments to the
-/// qdisc, which counts and loses each packet as one. Since Linux 4.17 it does so whatever the other offloads
-/// are (net/core/sock.c: sk_setup_caps), unless gso_max_segs is 1.
+/// The segmentation offloads of an interface; true means on. With `multi_segment`, TCP passes packets that
+/// hold several segments to the qdisc, which counts and drops each of them as one packet. Since Linux 4.17
+/// TCP does so even if the other offloads are off (net/core/sock.c: sk_setup_caps), unless gso_max_segs is 1.
 #[derive(Debug, Serialize, PartialEq, Eq)]
 pub struct Offloads {
     pub tso: bool,
@@ -63,7 +63,8 @@ fn call(sock: &OwnedFd, name: &str, cmd: u32, data: u32) -> Res<u32> {
 /// offloads as the kernel reports it; an error if one stays on.
 pub fn switch_off(sock: &OwnedFd, netlink: &mut Netlink, name: &str) -> Res<Offloads> {
     for (ask, set) in [(GET_TSO, SET_TSO), (GET_GSO, SET_GSO), (GET_GRO, SET_GRO)] {
-        // A driver without an offload refuses even to switch it off.
+        // If a driver lacks an offload, even the call that switches it off fails, so only an offload that is
+        // on is switched off.
         if call(sock, name, ask, 0)? != 0 {
             call(sock, name, set, 0)?;
         }

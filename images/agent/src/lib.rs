@@ -27,7 +27,7 @@ mod tap;
 
 use std::process::ExitCode;
 
-/// Has the items for a binary that adds roles of its own to the agent's: it implements `Role` and calls
+/// Exports the items for a binary that adds roles of its own to the agent's: it implements `Role` and calls
 /// `main_with` (docs/extending.md).
 pub mod extend {
     pub use crate::clock::lab_ns;

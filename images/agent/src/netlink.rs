@@ -1,6 +1,6 @@
 //! Implements a small rtnetlink client for one network namespace. It reads interface names and the counters
-//! of links, qdiscs and HTB classes, and reads and sets IPv6 addresses, routes, HTB rates and the most
-//! segments of a packet. It sets neighbours and interface aliases.
+//! of links, qdiscs and HTB classes. It reads and sets IPv6 addresses, routes, HTB rates, and the highest
+//! number of segments in a packet. It sets neighbours and interface aliases.
 
 mod addresses;
 mod classes;
@@ -20,11 +20,10 @@ const RTM_GETLINK: u16 = 18;
 const RTM_GETQDISC: u16 = 38;
 const RTM_GETSTATS: u16 = 94;
 const IFLA_IFNAME: u16 = 3;
-/// Attribute of a link's statistics, which is also their bit in the request's filter mask
-/// (linux/if_link.h).
+/// The attribute that holds a link's statistics; also its bit in the request's filter mask (linux/if_link.h).
 const IFLA_STATS_LINK_64: u16 = 1;
-/// Attribute of a qdisc's statistics (linux/rtnetlink.h). The two attributes inside it are those of
-/// linux/gen_stats.h.
+/// The attribute that holds a qdisc's statistics (linux/rtnetlink.h). The two attributes inside it are those
+/// of linux/gen_stats.h.
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
@@ -144,7 +143,7 @@ impl Netlink {
             let (index, handle) = (i32_at(body, 4), i32_at(body, 8) as u32);
             let attributes = body.get(20..).unwrap_or(&[]);
             let kind = attribute(attributes, queues::TCA_KIND).unwrap_or(&[]);
-            // A device without a queue reports one that counts nothing.
+            // A device without a queue reports the qdisc `noqueue`, which counts nothing.
             if i32_at(body, 12) as u32 == TC_H_ROOT
                 && kind != b"noqueue\0"
                 && let Some(stats) = attribute(attributes, TCA_STATS2)
@@ -307,7 +306,7 @@ mod tests {
             .send_to(&[0; 100], socket.local_addr().unwrap())
             .unwrap();
         let after = netlink.links().unwrap()[&lo];
-        // 100 bytes, UDP 8, IP 20; lo has no Ethernet header.
+        // The datagram has 100 bytes of data, 8 of UDP and 20 of IP; lo has no Ethernet header.
         assert!(after.tx_bytes >= before.tx_bytes + 128 && after.rx_packets > before.rx_packets);
         netlink.queues(&HashSet::new()).unwrap();
     }

@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// A result whose error is a sentence for people: place, value, rule, remedy.
+/// A result whose error is a sentence for the user: place, value, rule, remedy.
 pub type Res<T> = Result<T, String>;
 
 /// Turns a C return value into a result: a negative one becomes the error in errno.
@@ -19,11 +19,12 @@ pub fn check(value: libc::c_int) -> io::Result<libc::c_int> {
 }
 
 fn c(text: &str) -> CString {
-    // Names of the plan contain no NUL; the kernel refuses the empty name that would replace one.
+    // Names in the plan contain no NUL; if one did, the kernel would refuse the empty name that replaces it
+    // here.
     CString::new(text).unwrap_or_default()
 }
 
-/// Repeats a call while signals interrupt it; returns the number of bytes.
+/// Repeats a call until no signal interrupts it; returns the number of bytes.
 fn uninterrupted(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
     loop {
         if let Ok(n) = usize::try_from(call()) {
@@ -41,8 +42,8 @@ pub fn read(fd: RawFd, buf: &mut [u8]) -> io::Result<usize> {
     uninterrupted(|| unsafe { libc::read(fd, buf.as_mut_ptr().cast(), buf.len()) })
 }
 
-/// Reads at most `most` bytes and appends them to `buf`; returns their number. Does not zero the unused rest,
-/// since that would make a node copy pages that it shares with the launcher.
+/// Reads at most `most` bytes and appends them to `buf`; returns their number. Does not zero the unused
+/// space, since writing to it would make a node copy pages that it shares with the launcher.
 pub fn append(fd: RawFd, buf: &mut Vec<u8>, most: usize) -> io::Result<usize> {
     buf.reserve(most);
     let room = buf.spare_capacity_mut();
@@ -53,15 +54,15 @@ pub fn append(fd: RawFd, buf: &mut Vec<u8>, most: usize) -> io::Result<usize> {
     Ok(n)
 }
 
-/// Writes to a descriptor; returns the number of bytes written, which can be less than all. SIGPIPE, which a
-/// closed pipe would raise, is ignored process-wide.
+/// Writes to a descriptor; returns the number of bytes written, which can be less than all. The process
+/// ignores SIGPIPE, so that a closed pipe gives an error.
 pub fn write(fd: RawFd, buf: &[u8]) -> io::Result<usize> {
     // SAFETY: buf is valid for its length.
     uninterrupted(|| unsafe { libc::write(fd, buf.as_ptr().cast(), buf.len()) })
 }
 
 pub fn set_nonblocking(fd: RawFd) -> io::Result<()> {
-    // SAFETY: plain fcntl on a descriptor that the caller owns.
+    // SAFETY: fcntl gets a descriptor that the caller owns, and plain numbers.
     unsafe {
         let flags = check(libc::fcntl(fd, libc::F_GETFL))?;
         check(libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK))?;
@@ -119,7 +120,7 @@ pub fn enter_netns(fd: &impl AsRawFd) -> io::Result<()> {
 
 pub fn mount(source: &str, target: &str, fstype: &str, flags: libc::c_ulong) -> io::Result<()> {
     let (source, target, fstype) = (c(source), c(target), c(fstype));
-    // SAFETY: three valid C strings, no data.
+    // SAFETY: the call gets three valid C strings, and no data.
     check(unsafe {
         libc::mount(
             source.as_ptr(),
@@ -140,7 +141,7 @@ pub fn unmount(target: &str) -> io::Result<()> {
 }
 
 pub fn set_hostname(name: &str) -> io::Result<()> {
-    // SAFETY: pointer and length belong together.
+    // SAFETY: the pointer and the length describe the same text.
     check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) }).map(drop)
 }
 
@@ -156,7 +157,7 @@ pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
 /// Makes the kernel send `signal` to this process when its parent ends; returns false if the parent does not
 /// have the pid `parent`, since it has already ended or is in another PID namespace.
 pub fn die_with_parent(parent: i32, signal: i32) -> bool {
-    // SAFETY: prctl with plain numbers.
+    // SAFETY: the arguments of prctl are plain numbers.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, signal);
         libc::getppid() == parent
@@ -165,18 +166,18 @@ pub fn die_with_parent(parent: i32, signal: i32) -> bool {
 
 /// Makes this process the parent of orphaned descendants, so that it can reap and end them.
 pub fn become_subreaper() {
-    // SAFETY: prctl with plain numbers.
+    // SAFETY: the arguments of prctl are plain numbers.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
 }
 
 /// Reduces the timer slack of this process from 50 us to 1 ns.
 pub fn reduce_timer_slack() {
-    // SAFETY: prctl with plain numbers.
+    // SAFETY: the arguments of prctl are plain numbers.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Raises this process's limit of open files to 65,536, or without the right to that to the hard limit; 350
-/// nodes need several thousand files. A higher limit stays.
+/// Raises this process's limit of open files to 65,536, or to the hard limit if it lacks the right to raise
+/// that; 350 nodes need several thousand files. A higher limit stays as it is.
 pub fn raise_open_files() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -303,8 +304,8 @@ impl Timer {
         self.fd.as_raw_fd()
     }
 
-    /// Sets the timer to `at_ns` (monotonic), or disarms it for None; makes no system call if it is already
-    /// set so.
+    /// Sets the timer to `at_ns` (monotonic), or disarms it if that is None; makes no system call if nothing
+    /// changes.
     pub fn set(&mut self, at_ns: Option<i64>) {
         let at = at_ns.map_or(0, |t| t.max(1));
         if at == self.armed_ns {
@@ -341,7 +342,8 @@ impl Timer {
     }
 }
 
-/// Returns the number of a signal, whose name is written like "SIGTERM", "TERM" or "15"; an error for others.
+/// Returns the number of the signal with this name, such as "SIGTERM", "TERM" or "15"; an error for an
+/// unknown name.
 pub fn signal_number(name: &str) -> Res<i32> {
     let bare = name.strip_prefix("SIG").unwrap_or(name);
     Ok(match bare {
@@ -396,7 +398,8 @@ mod tests {
         let mut wide = limits();
         wide.rlim_max = wide.rlim_max.max(70_000);
         wide.rlim_cur = wide.rlim_max;
-        // SAFETY: a valid rlimit. Without the right to raise the hard limit, the present one counts.
+        // SAFETY: the limit is a valid rlimit. If the process may not raise the hard limit, the test uses the
+        // present one.
         unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &wide) };
         let before = limits().rlim_cur;
         raise_open_files();
@@ -406,7 +409,7 @@ mod tests {
     #[test]
     fn an_interrupted_call_is_repeated() {
         let fail_with = |code| {
-            // SAFETY: this thread's own errno.
+            // SAFETY: errno belongs to this thread.
             unsafe { *libc::__errno_location() = code };
             -1
         };

@@ -74,8 +74,8 @@ pub fn join(socket: &OwnedFd, group: [u8; 6]) -> Res<()> {
     )
 }
 
-/// Sets a buffer size in bytes with the socket option `forced`, which may exceed the system's limit; if that
-/// is not allowed, with the option `limited`.
+/// Sets a buffer size in bytes with the socket option `forced`, which may exceed the system's limit. If the
+/// process may not use `forced`, it uses the option `limited`.
 pub fn set_buffer(socket: &OwnedFd, limited: i32, forced: i32, bytes: i32) -> Res<()> {
     if option(socket, libc::SOL_SOCKET, forced, &bytes).is_err() {
         option(socket, libc::SOL_SOCKET, limited, &bytes)?;

@@ -18,7 +18,7 @@ use std::time::Duration;
 const LONGEST_WAIT_NS: i64 = 100_000_000;
 const LAZY_NS: i64 = 20_000_000;
 
-/// The result of a probe. `received` includes corrupted frames, but not duplicates.
+/// The result of a probe. `received` includes corrupted frames, and excludes duplicates.
 #[derive(Default, Serialize)]
 struct Seen {
     link: String,
@@ -55,7 +55,8 @@ pub fn run(probes: &[LinkProbe]) -> Res<Vec<Value>> {
     let mut sockets = Sockets::open(probes)?;
     let mut seen: Vec<Seen> = probes.iter().map(Seen::new).collect();
     exchange(probes, &mut sockets, &mut seen)?;
-    // Closing a packet socket waits for an RCU grace period (15 ms), so leave it to the end of the process, after the answer.
+    // Closing a packet socket waits for an RCU grace period (15 ms), so the sockets stay open until the
+    // process ends, after the answer.
     std::mem::forget(sockets);
     Ok(seen.iter().map(|s| json!(s)).collect())
 }
@@ -72,7 +73,8 @@ fn exchange(probes: &[LinkProbe], sockets: &mut Sockets, seen: &mut [Seen]) -> R
         )));
     }
     let mut until = start;
-    // Frames that are sent together return one by one. The kernel records when, so do not wake up for each.
+    // Frames that were sent together arrive one by one. The kernel records their times of arrival, so the
+    // loop need not wake up for each.
     let together = probes.iter().all(|p| p.batch > 1);
     loop {
         let now = clock::mono_ns();

@@ -40,7 +40,7 @@ impl Outcome {
     }
 }
 
-/// Quotes a field that contains commas, quotes or line breaks (RFC 4180); line breaks become spaces.
+/// Quotes a field that contains commas, quotes or line breaks (RFC 4180); replaces line breaks by spaces.
 fn field(text: &str) -> std::borrow::Cow<'_, str> {
     if text.contains([',', '"', '\n', '\r']) {
         return format!(
@@ -83,7 +83,7 @@ pub fn scheduled(
 }
 
 /// Appends an R record: the arrival of a message at `receiver` (leg 0), or of its reply at the flow's sender
-/// (leg 1). `copy`: the transport marks it as a repetition.
+/// (leg 1). `copy`: the transport marks the message as a repetition.
 pub fn received(
     out: &mut Vec<u8>,
     flow: u32,

@@ -106,7 +106,7 @@ impl<'a> Sampler<'a> {
             None => Vec::new(),
         };
         self.links.add_own(&self.spec.nodes, &mut counters)?;
-        // All nodes share one time, since their counters are read together.
+        // All nodes get the same time, since their counters are read together.
         let t = clock::lab_ns();
         for (i, (cpu, memory)) in self.cgroups.read().enumerate() {
             let c = counters.get(i).copied().unwrap_or_default();
@@ -160,7 +160,7 @@ fn sleep_until(at_ns: i64) {
         tv_sec: at_ns / 1_000_000_000,
         tv_nsec: at_ns % 1_000_000_000,
     };
-    // SAFETY: a valid timespec. Repeated after an interruption.
+    // SAFETY: the timespec is valid. The call is repeated after an interruption.
     while unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,

@@ -58,7 +58,7 @@ pub struct Ticks {
     from_ns: i64,
     until_ns: i64,
     k: u64,
-    /// Messages of the next tick that are still to be taken.
+    /// The number of messages of the next tick that are still to be taken.
     left: u32,
     next: Option<i64>,
 }
@@ -87,8 +87,8 @@ impl Ticks {
         self.next
     }
 
-    /// Consumes the next message if it is due by `now_ns` and returns its time; each message of a burst has
-    /// the time of its tick.
+    /// Consumes the next message if it is due by `now_ns` and returns its time; all messages of a burst have
+    /// the time of their tick.
     pub fn take_due(&mut self, now_ns: i64) -> Option<i64> {
         let due = self.next.filter(|t| *t <= now_ns)?;
         self.left -= 1;
@@ -105,8 +105,8 @@ impl Ticks {
         self.until_ns = i64::MIN;
     }
 
-    /// Sets k to at most two ticks before `from_ns` by arithmetic; does nothing for Poisson arrivals, which
-    /// depend on all earlier ones.
+    /// Sets k by arithmetic to the first tick after `from_ns` or at most two ticks before it; does nothing
+    /// for Poisson arrivals, which depend on all earlier ones.
     fn skip_to_start(&mut self) {
         if self.spec.arrivals != Arrivals::Poisson && self.from_ns > 0 {
             let k = self.pieces.expected(self.from_ns as f64 / 1e9);
@@ -143,8 +143,8 @@ impl Ticks {
         Some((seconds * 1e9) as i64)
     }
 
-    /// Returns the number of the random stream: one for all senders of a shared schedule, otherwise one per
-    /// sender.
+    /// Returns the number of the random stream: the same for all senders of a shared schedule, otherwise a
+    /// different one for each sender.
     fn stream(&self) -> u64 {
         match self.spec.kind {
             StreamKind::Shared => 2,

@@ -1,9 +1,9 @@
 //! Runs the queues of an end node's protocol stack: `vnet-agent station FILE`. It takes the frames that the
-//! kernel receives on one interface and gives them to the node's stack one by one, by the algorithm of its
-//! receive queues; in the same way it sends those of the stack, by the policy of its transmit queues.
+//! kernel receives on one interface and passes them to the node's stack one by one, in the order of its
+//! receive queues' algorithm. It sends the stack's frames in the order of its transmit queues' policy.
 //!
-//! The kernel diverts the frames to TAP devices. Those that have passed carry a mark, by which the filters let
-//! them through.
+//! The kernel diverts the frames to TAP devices. Frames that have passed the station carry a mark, and the
+//! filters let frames with the mark through.
 
 mod receive;
 mod transmit;
@@ -20,7 +20,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// The most frames to read before the station does other work.
 const AT_ONCE: usize = 64;
-/// The longest time whose frames a late wake-up still passes at once.
+/// The longest time for which a station that wakes up late passes the missed frames at once.
 const CATCH_UP_NS: i64 = 10_000_000;
 const LARGEST: usize = 65_536;
 /// The least time between two lines of counters.
@@ -33,7 +33,8 @@ struct Settings {
     device: String,
     /// The mark of frames that have passed the station.
     mark: u32,
-    /// Lines for `tc -batch` that divert frames to the TAP devices, and those of a TAP device back.
+    /// Lines for `tc -batch` that divert frames to the TAP devices, and frames from a TAP device back to the
+    /// interface.
     filters: Vec<String>,
     receive: Option<Receiving>,
     transmit: Option<Transmitting>,
@@ -46,7 +47,7 @@ struct Receiving {
     promote_after: u32,
     limit: usize,
     rate_bps: u64,
-    /// The priority code points of each queue but the lowest, the highest queue first.
+    /// The priority code points of each queue except the lowest; the highest queue comes first.
     queues: Vec<Vec<u8>>,
 }
 
@@ -56,7 +57,7 @@ struct Transmitting {
     policy: transmit::Policy,
     limit: usize,
     rate_bps: u64,
-    /// The priority code points of frames that go straight into the hardware queue.
+    /// The priority code points of frames that go directly into the hardware queue.
     high: Vec<u8>,
 }
 
@@ -110,15 +111,15 @@ impl Station {
     }
 }
 
-/// A side of the station, as its loop sees it.
+/// The functions of one side of the station that the loop needs.
 trait Wakes {
     /// Returns the descriptor to poll for reading.
     fn fd(&self) -> RawFd;
-    /// Returns the monotonic time in ns at which the next frame may pass; None if none waits.
+    /// Returns the monotonic time in ns at which the next frame may pass; None if no frame waits.
     fn deadline(&self) -> Option<i64>;
 }
 
-/// The queues of one side, and the place to which it passes frames.
+/// The queues of one side, and the function that passes a frame on.
 trait Queues {
     fn push(&mut self, frame: &[u8]);
     fn pop(&mut self) -> Option<Vec<u8>>;
@@ -132,13 +133,15 @@ trait Queues {
 
 struct Side<Q> {
     tap: File,
-    /// The address of the TAP device: frames from it are the kernel's own there, and no diverted ones.
+    /// The MAC address of the TAP device. The kernel's own frames on the device carry it, and diverted frames
+    /// do not.
     own: [u8; 6],
     queues: Q,
     rate_bps: u64,
     /// The time at which the next frame may pass, in nanoseconds of the monotonic clock.
     free_ns: i64,
-    /// Whether the last look at the queues found a frame to pass: if not, only an arrival changes that.
+    /// True if the last search of the queues found a frame that may pass. If false, only an arrival can
+    /// change that.
     passes: bool,
     logged: ([u64; 4], i64),
 }
@@ -322,7 +325,7 @@ impl Queues for Transmit {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Priority {
-    /// A frame of ARP, without which the others cannot be sent: the highest queue.
+    /// The frame is ARP, and gets the highest queue, since without ARP the node cannot send other frames.
     Address,
     Code(u8),
     None,
@@ -332,7 +335,7 @@ fn word(frame: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]))
 }
 
-/// Returns the priority of an Ethernet frame: the code point of its tag, or that it is ARP.
+/// Returns the priority of an Ethernet frame: the code point of its tag, or `Address` for ARP.
 fn priority(frame: &[u8]) -> Priority {
     let tag = (word(frame, 12) == Some(TAGGED))
         .then(|| word(frame, 14))

@@ -1,4 +1,4 @@
-//! Creates a TAP device, from which a program reads frames (linux/if_tun.h), diverts frames to it, and sends
+//! Creates a TAP device and diverts frames to it, so that a program can read them (linux/if_tun.h), and sends
 //! frames. The device vanishes when the program ends.
 
 use crate::ethtool::{control_socket, request};
@@ -23,7 +23,7 @@ pub fn open(name: &str) -> Res<File> {
         .map_err(wrong)?;
     let mut ifreq = request(name);
     ifreq.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
-    // SAFETY: an ifreq that lives until the call returns.
+    // SAFETY: the ifreq is valid until the call returns.
     os::check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF as _, &mut ifreq) })
         .map_err(wrong)?;
     let socket = control_socket()?;
@@ -35,11 +35,11 @@ pub fn open(name: &str) -> Res<File> {
     Ok(file)
 }
 
-/// Returns the MAC address of a device, which the kernel's own frames on it carry.
+/// Returns the MAC address of a device; the kernel's own frames on the device carry it.
 pub fn address(name: &str) -> Res<[u8; 6]> {
     let socket = control_socket()?;
     let mut ifreq = request(name);
-    // SAFETY: an ifreq that lives until the call returns.
+    // SAFETY: the ifreq is valid until the call returns.
     os::check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &mut ifreq) })
         .map_err(|e| format!("{name}: address: {e}"))?;
     // SAFETY: the call has filled this field.

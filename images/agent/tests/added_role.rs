@@ -1,4 +1,5 @@
-//! Tests that another crate can add a role to the agent's own: this one, which counts each message as sent.
+//! Tests that another crate can add a role to the agent's own roles. The added role counts each message as
+//! sent.
 
 use serde_json::json;
 use std::os::fd::RawFd;

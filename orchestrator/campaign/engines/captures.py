@@ -36,8 +36,8 @@ def piece(run_dir: str, name: str, offset: int) -> bytes:
 
 
 def away(directory: Path) -> list[Json]:
-    """Returns the last journal lines of complete cells whose captures are only on another machine, not in the
-    campaign's directory. Raises CampaignError if the directory has no journal.
+    """Returns the last journal lines of those complete cells whose captures are on another machine and not in
+    the campaign's directory. Raises CampaignError if the directory has no journal.
     """
     if not (directory / "cells.jsonl").exists():
         raise CampaignError(

@@ -1,7 +1,7 @@
 """Sends a campaign's cells to an engine as tasks; the engine chooses their workers, and repeats lost cells.
 
 Only this process writes the journal. At any time the engine has at most as many cells as workers, so that
-little is lost by Ctrl-C, by the end of a process, or by a worker that comes late.
+Ctrl-C, the end of a process, or a worker that connects late costs little.
 """
 
 from __future__ import annotations
@@ -158,8 +158,8 @@ class _Spread:
 
     def _came(self) -> None:
         """Handles a new worker: sends stranded cells again or, if the campaign is stopped, repeats the
-        signal. The scheduler assigns waiting tasks only when a worker connects, before ours has its resource;
-        so a task whose workers are all gone would wait forever.
+        signal. The scheduler assigns waiting tasks only when a worker connects, and at that time the worker
+        does not have its resource yet. So a task whose workers have all left would wait forever.
         """
         if self._stopped:
             self._tell_stop(signal.SIGTERM)
@@ -173,7 +173,7 @@ class _Spread:
             self._settle(flight, flight.lost())
 
     def _stranded(self) -> list[Flight]:
-        """Releases the pending tasks that no worker has, and returns their cells."""
+        """Releases the pending tasks that are on no worker, and returns their cells."""
         taken = {key for keys in self._client.processing().values() for key in keys}
         found = []
         for flight in self._flights.values():
@@ -237,8 +237,8 @@ class _Spread:
             self._observe(event)
 
     def _begun(self, flight: Flight, event: dict[str, Any]) -> None:
-        """Writes to the journal that a cell has begun, on which machine and in which run directory. If it had
-        begun before, its worker was lost: first writes the end of that attempt as interrupted, and warns.
+        """Writes to the journal that a cell has begun, with its machine and run directory. If it had begun
+        before, its worker was lost; then first writes the end of that attempt as interrupted, and warns.
         """
         if flight.line:
             why = f"its worker on {flight.machine} was lost; the cell runs again on {event['machine']}"
@@ -339,8 +339,8 @@ def _kept(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unpacked(result: Result, run_dir: Path) -> Result:
-    """Unpacks the run directory that a worker sent into `run_dir`. Returns the result; as failed, with the
-    reason, if it cannot be unpacked.
+    """Unpacks the run directory that a worker sent into `run_dir`, and returns the result. If it cannot be
+    unpacked, returns the result as failed, with the reason.
     """
     assert result.packed is not None
     try:

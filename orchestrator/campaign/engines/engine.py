@@ -20,8 +20,8 @@ class EngineError(Exception):
 class Engine:
     """The engine that runs a campaign's cells.
 
-    kind: one of KINDS. workers: how many vNET starts (`local`, `slurm`; else 0). address: of a Dask scheduler
-    (`dask`, `tls`; else empty).
+    kind: one of KINDS. workers: the number of workers that vNET starts (`local`, `slurm`; else 0). address:
+    the address of a Dask scheduler (`dask`, `tls`; else empty).
     """
 
     kind: str

@@ -26,8 +26,8 @@ CODE = ("orchestrator", "capture", "contract", "reports")
 
 
 def versions() -> dict[str, str]:
-    """Returns name -> version of the parts that must be equal on the client and on each worker: vNET's code,
-    Python and Dask. The version of changed code is a text that asks for a restart of the worker.
+    """Returns the version of each part that must be equal on the client and on each worker: vNET's code,
+    Python and Dask. For changed code, the version is a text that requests a restart of the worker.
     """
     python = platform.python_version_tuple()
     return {

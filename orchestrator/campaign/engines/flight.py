@@ -1,4 +1,4 @@
-"""Tracks the cells that an engine runs, and finds those that take much longer than the others did."""
+"""Tracks the cells that an engine runs, and finds cells that take much longer than the others."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ LEAST_S = 10.0  # shortest running time of a cell that counts as late
 
 @dataclass
 class Flight:
-    """One cell that an engine runs. sent: how often its task was submitted. line: its line in the journal,
-    empty until it has begun. attempt: identifies the present execution. began: monotonic time in seconds.
-    named: the cell was reported as late. unfit: each machine (by boot id) that cannot carry the cell -> the
-    reason.
+    """One cell that an engine runs. sent: the number of times that its task was submitted. line: its line in
+    the journal, empty until it has begun. attempt: identifies the present execution. began: monotonic time in
+    seconds. named: True if the cell was reported as late. unfit: for each machine (by boot id) that cannot
+    carry the cell, the reason.
     """
 
     number: int

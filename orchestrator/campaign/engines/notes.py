@@ -1,6 +1,6 @@
 """Reads and writes a worker's note on each cell that its machine runs or has run: `engine/CELL.json` in the
-campaign's directory. By this note a worker does not run an ended cell again, and takes down the lab that a
-lost worker's cell left before it runs that cell again.
+campaign's directory. From this note a worker sees that a cell has ended, and does not run it again. If a lost
+worker has left a lab of a cell, the worker takes that lab down before it runs the cell again.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 class Note:
     """A worker's record of one cell on its machine. sitting: identifies the command that runs the campaign.
     attempt: distinguishes repeated executions of the cell. boot: identifies the machine and its boot. lab,
-    run: names of the state directory and of the run directory. process: the one that runs the cell, None
-    after its end. state, error, wall_s: of the ended cell; state is empty before.
+    run: names of the state directory and of the run directory. process: the process that runs the cell, None
+    after its end. state, error, wall_s: results of the ended cell; state is empty before.
     """
 
     sitting: str

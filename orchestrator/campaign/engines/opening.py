@@ -72,7 +72,7 @@ def _there(engine: Engine) -> Client:
 
 
 def _why(error: BaseException) -> str:
-    """Returns why the scheduler cannot be reached, with the remedy."""
+    """Returns the reason why the scheduler cannot be reached, with the remedy."""
     keys = "both sides need keys of one authority (docs/many-machines.md)"
     cause: BaseException | None = error
     while cause is not None:
@@ -86,7 +86,9 @@ def _why(error: BaseException) -> str:
 
 
 def _certified(engine: Engine) -> None:
-    """Raises EngineError if Dask's configuration names no certificate, or no usable one, for this command."""
+    """Raises EngineError if Dask's configuration names no certificate for this command, or an
+    unusable one.
+    """
     from distributed import Security
 
     why = "no certificate is named"

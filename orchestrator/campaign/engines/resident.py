@@ -30,7 +30,7 @@ MODULES = ("capture.reduce", "orchestrator.campaign.cell", "orchestrator.kernel.
 
 
 class Resident:
-    """The resident process of a worker, as the worker sees it."""
+    """The resident process of a worker, from the worker's side."""
 
     def __init__(self) -> None:
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -130,7 +130,7 @@ def serve() -> int:
 
 
 def _reap(running: dict[int, int]) -> None:
-    """Writes the exit status of each cell that has ended to its file, and closes that."""
+    """Writes the exit status of each ended cell to the cell's file, and closes the file."""
     for pid in list(running):
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:

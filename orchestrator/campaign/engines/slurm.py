@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Observe = Callable[[dict[str, Any]], None]
 MEMORY = "2 GB"  # memory of a job, unless jobqueue.yaml sets it
-LOST_AFTER = "5s"  # a worker that is gone for this time has lost its job
+LOST_AFTER = "5s"  # a worker that is disconnected for this time has lost its job
 LOOK_S = 5.0  # interval of queries to Slurm
 ANSWER_S = 30  # longest wait for a command of Slurm
 CLOSE_S = 5
@@ -75,7 +75,8 @@ def jobs(engine: Engine, absent: str) -> Iterator[Client]:
 
 @contextmanager
 def _shared(said: Mapping[str, Any]) -> Iterator[Path]:
-    """Makes a temporary directory for the jobs' keys and logs, which all nodes of the cluster see.
+    """Makes a temporary directory for the jobs' keys and logs, on a file system that all nodes of the cluster
+    see.
 
     It lies below jobqueue.yaml's shared-temp-directory, by default the home directory.
     """
@@ -132,7 +133,7 @@ class Jobs:
     def look(self) -> None:
         """Every LOOK_S, submits lost jobs again and reports why jobs wait.
 
-        Raises EngineError if all jobs ended before their worker came, since further ones would, too.
+        Raises EngineError if all jobs ended before their worker connected, since further jobs would end, too.
         """
         known = self._greet()
         if self._clock() < self._next:
@@ -169,7 +170,9 @@ class Jobs:
             self._observe({"event": "worker", "text": text})
 
     def _log(self, job: str) -> str:
-        """Returns a sentence with the last TOLD_LINES lines of the job's log, or why there are none."""
+        """Returns a sentence with the last TOLD_LINES lines of the job's log, or with the reason why there
+        are none.
+        """
         about = next(one for one in self._cluster.workers.values() if str(one.job_id) == job)
         path = Path(about.log_directory) / f"{about.job_name}-{job}.err"
         try:

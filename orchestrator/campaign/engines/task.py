@@ -33,8 +33,8 @@ class Result:
     """The result of a cell. state: the end state of its run, or `unfit` if the worker's machine cannot carry
     it. wall_s: seconds. attempt: distinguishes repeated executions. boot: identifies the machine (see Facts).
     run_dir: name of the run directory. packed: the run's files without captures as a gzipped tar, if the
-    worker does not see the campaign's directory, else None; there: their path on the worker's machine then,
-    else empty.
+    worker does not see the campaign's directory, else None; there: the path of these files on the worker's
+    machine, empty if packed is None.
     """
 
     state: str
@@ -52,8 +52,8 @@ class Result:
 class Facts:
     """The facts that a worker reports about itself.
 
-    boot: the boot id of its machine, equal for all workers there. memory_bytes: available memory. kernels:
-    names of the usable ones. nics: names of the physical network cards.
+    boot: the boot id of its machine, equal for all workers on it. memory_bytes: available memory. kernels:
+    names of the usable kernels. nics: names of the physical network cards.
     """
 
     machine: str

@@ -56,8 +56,8 @@ async def admit(dask_worker: Worker) -> None:
 
 
 def stop(sitting: str, number: int) -> None:
-    """Sends the signal `number` to all running cells of a sitting on this worker, and prevents further cells
-    of it from starting.
+    """Sends the signal `number` to all running cells of a sitting on this worker; further cells of the
+    sitting do not start.
     """
     HERE.stopped.add(sitting)
     for name, job in list(HERE.jobs.items()):
@@ -90,7 +90,8 @@ def run_cell(task: Task) -> Result:
 
 
 def _place(task: Task) -> Path:
-    """Returns the campaign's directory if this machine sees it, else `results/CAMPAIGN` below the worker's.
+    """Returns the campaign's directory if it exists on this machine, else `results/CAMPAIGN` below the
+    worker's directory.
 
     Makes the directory of the notes there.
     """
@@ -112,7 +113,7 @@ def _run(task: Task, place: Path, run_dir: Path, begun: Note) -> Note:
     write_note(place, task.cell, begun.of(job.owned))
     name = f"{task.sitting} {task.cell}"
     HERE.jobs[name] = job
-    if task.sitting in HERE.stopped:  # the stop signal came while the job began
+    if task.sitting in HERE.stopped:  # the stop signal arrived while the job began
         job.signal(signal.SIGTERM)
     try:
         state, error = job.follow(_teller(task, run_dir, begun.attempt), _watch(job))
@@ -122,8 +123,8 @@ def _run(task: Task, place: Path, run_dir: Path, begun: Note) -> Note:
 
 
 def _job(task: Task, told: dict[str, Any], run_dir: Path) -> Job:
-    """Starts a cell's process by the resident process of its sitting, which has the code of that sitting's
-    begin; makes a new one if there is none or it has ended. Raises LabError, OSError.
+    """Starts a cell's process through the resident process of its sitting, which has the code from the
+    beginning of that sitting; makes a new one if there is none or it has ended. Raises LabError, OSError.
     """
     if HERE.resident is not None and HERE.resident[0] == task.sitting:
         with suppress(OSError):

@@ -21,8 +21,8 @@ FIRST_S = 30.0  # s to wait for the first worker; Slurm jobs may wait for hours 
 class Workers:
     """The workers of an engine that may run cells.
 
-    alone: cells are labs in real time under the machine's own kernel, so a machine gets one worker at most.
-    virtual: cells run in virtual time, so all workers must have equal inputs.
+    alone: True if cells are labs in real time under the machine's own kernel, so that a machine gets one
+    worker at most. virtual: True if cells run in virtual time, so that all workers must have equal inputs.
     """
 
     def __init__(self, client: Client, observe: Observe, *, alone: bool, virtual: bool) -> None:
@@ -36,8 +36,8 @@ class Workers:
         self._seen: set[str] = set()  # boot ids of the machines that were reported to the user
 
     def look(self) -> bool:
-        """Admits or leaves out new workers, and removes lost ones; returns whether it admitted one. While
-        none is admitted or left out, raises EngineError if a new one has other versions or inputs than
+        """Admits or leaves out new workers, and removes lost ones; returns whether it admitted one. As long
+        as none is admitted or left out, raises EngineError if a new one has other versions or inputs than
         needed.
         """
         present = set(self._client.nthreads())
@@ -63,7 +63,7 @@ class Workers:
 
     def wait(self, patience_s: float, over: Callable[[], bool]) -> None:
         """Returns when a worker is admitted or `over()` holds; raises EngineError after `patience_s` seconds,
-        or as `look`.
+        and the errors of `look`.
         """
         deadline = time.monotonic() + patience_s
         self.look()
@@ -77,14 +77,16 @@ class Workers:
             self.look()
 
     def _refusal(self, address: str, answer: Any) -> str | None:
-        """Returns why a worker cannot be used, by its `examine` answer; None if it can, or if it has left."""
+        """Returns the reason why a worker cannot be used, from its answer to `examine`; None if it can be
+        used, or if it has left.
+        """
         if isinstance(answer, ImportError | AttributeError):
             return f"worker {address}: {answer}; install there the vNET that runs here"
         if not isinstance(answer, Facts):
             return None
         name = f"worker {address} on {answer.machine}"
         if differing := different(self._ours, answer.versions):
-            return f"{name}: differs from this command in {differing}; install there what is here"
+            return f"{name}: differs from this command in {differing}; install the same versions there"
         known = next(iter(self.admitted.values()), answer)
         if self._virtual and (differing := different(known.inputs, answer.inputs)):
             return (
@@ -125,8 +127,8 @@ class Workers:
 
 
 def different(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    """Returns the versions that differ, as `NAME (OURS, there THEIRS)`, separated by commas; empty if none
-    differs.
+    """Returns the versions that differ, as `NAME (OURS, there THEIRS)`, separated by commas; empty if all are
+    equal.
     """
     names = sorted(ours.keys() | theirs.keys())
     return ", ".join(

@@ -43,9 +43,10 @@ PCAP = "application/vnd.tcpdump.pcap"
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of `vnet serve`. token: secret that requests must have. hosts: names with ports by which
+    """The options of `vnet serve`. token: secret that requests must have. hosts: names with ports under which
     browsers reach the server; secure: those of them that use TLS. results: directory of runs and campaigns.
-    read_only: refuse changes, shells and consoles. every_s: interval of queries to a watched lab, in seconds.
+    read_only: True refuses changes, shells and consoles. every_s: interval of queries to a watched lab, in
+    seconds.
     """
 
     token: str
@@ -93,7 +94,7 @@ def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 class NoWish(Exception):  # noqa: N818
-    """A request for a change is refused; `answer` is the HTTP response."""
+    """Raised if a request for a change is refused; `answer` is the HTTP response."""
 
     def __init__(self, answer: Response) -> None:
         super().__init__(answer.status_code)
@@ -167,7 +168,7 @@ class Pages:
 
     async def change(self, request: Request) -> Response:
         """Applies the change {what}, a key of CHANGES, to a running lab and returns its answer; answers 409
-        with the reason if the lab refuses, and other statuses as `_wanted`.
+        with the reason if the lab refuses, and other statuses as `_wanted` does.
         """
         what = request.path_params["what"]
         try:
@@ -205,8 +206,8 @@ class Pages:
     async def _wanted(self, request: Request, known: bool) -> dict[str, Any]:
         """Returns the JSON object in the body of a request for a change.
 
-        Raises NoWish if the server is read-only, the change is not `known`, or the body is no JSON of a
-        stated and small length; ValueError if it is no object.
+        Raises NoWish if the server is read-only, if the change is not `known`, if the body is not JSON, or if
+        its length is not stated or too large. Raises ValueError if the JSON is not an object.
         """
         if self._settings.read_only:
             raise NoWish(_refused("this server is read-only (`vnet serve --read-only`)", 403))
@@ -248,7 +249,9 @@ class Pages:
             await socket.close()
 
     async def shell(self, socket: WebSocket) -> None:
-        """Joins the page to a shell on a node; closes the connection at once if the server is read-only."""
+        """Connects the page to a shell on a node; closes the connection at once if the server is
+        read-only.
+        """
         lab, node = socket.path_params["lab"], socket.path_params["node"]
         if self._settings.read_only or NAME.fullmatch(lab) is None:
             await socket.close(1008)
@@ -257,8 +260,8 @@ class Pages:
         await terminal(socket, state_root() / lab / "control.sock", lab, node)
 
     async def console(self, socket: WebSocket) -> None:
-        """Joins the page to a virtual machine's serial line; closes the connection at once if the server is
-        read-only.
+        """Connects the page to a virtual machine's serial line; closes the connection at once if the server
+        is read-only.
         """
         lab, node = socket.path_params["lab"], socket.path_params["node"]
         if self._settings.read_only or NAME.fullmatch(lab) is None or NAME.fullmatch(node) is None:
@@ -292,8 +295,8 @@ class Pages:
         return await self._of_directory(request, "manifest.json", lambda found: replay.about(found, unfolded))
 
     async def replayed(self, request: Request) -> Response:
-        """Returns `count` frames of the replay of a finished run, from frame number `from` on; 409 with the
-        reason if it cannot, 404 without such a run.
+        """Returns `count` frames of the replay of a finished run, from frame number `from` on; answers 409
+        with the reason if the replay fails, 404 if there is no such run.
         """
         from orchestrator.cli.page import replay
 

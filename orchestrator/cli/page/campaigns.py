@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 
 class RefusedError(Exception):
-    """A campaign cannot be started or stopped; the text gives the reason."""
+    """Raised if a campaign cannot be started or stopped; the text gives the reason."""
 
 
 class Campaigns:
@@ -104,9 +104,9 @@ class Campaigns:
 
 
 def how_it_runs(place: Path) -> Json:
-    """Returns {running, ours, said} of a campaign. running: a process runs it. ours: that process was started
-    by a page. said: the last output of the last process that a page has started, "" while it runs or without
-    one.
+    """Returns {running, ours, said} of a campaign. running: True if a process runs it. ours: True if a page
+    started that process. said: the last output of the last process that a page has started; "" while that
+    runs, or if there is none.
     """
     ours = _runner(place) is not None
     return {"running": ours or locked(place), "ours": ours, "said": "" if ours else _said(place)}
@@ -154,7 +154,7 @@ MOST_HEADLINES = 3
 
 
 def headline(run_dir: Path) -> str:
-    """Returns up to three figures of a run, `p50 20.3 ms · p99 25 ms · ...`; "" without any.
+    """Returns up to three figures of a run, `p50 20.3 ms · p99 25 ms · ...`; "" if there are none.
 
     Each is the value of the first class, flow or group that has one.
     """

@@ -30,7 +30,7 @@ SETTINGS = {"mtu": click.IntRange(68, 65535), "cpu_limit": CPU, "cpu_reserve": C
 
 
 class RefusedError(Exception):
-    """The page or the lab refuses a change; the text gives the reason."""
+    """Raised if the page or the lab refuses a change; the text gives the reason."""
 
 
 async def change(control: Path, what: str, wanted: Json) -> Json:
@@ -176,7 +176,9 @@ def _values(given: Json) -> Json:
 
 
 def _of_a_class(wanted: Any) -> Json:
-    """Returns the changes of one part of the link's queue for `link.completed`; empty if `wanted` is None."""
+    """Returns the changes of one class of the link's queue for `link.completed`; empty if `wanted`
+    is None.
+    """
     if wanted is None:
         return {}
     known = {_word(option): (field, kind) for option, field, kind, _ in OF_A_CLASS}

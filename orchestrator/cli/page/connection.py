@@ -16,8 +16,8 @@ Listener = Callable[[Message], None]
 
 
 class Connection:
-    """A connection to a lab. `on_event` receives the events that are for all clients; `closed` is set when
-    the lab closes the connection.
+    """A connection to a lab. `on_event` receives the events for all clients; `closed` is set when the lab
+    closes the connection.
     """
 
     def __init__(
@@ -43,8 +43,8 @@ class Connection:
         self, op: str, on_event: Listener | None = None, **fields: Any
     ) -> tuple[int, asyncio.Future[Message]]:
         """Sends a request; returns its id and a future of its answer. `on_event` gets the events of this
-        request. Raises ControlError if the lab has closed the connection; the future has one if the lab
-        refuses the request.
+        request. Raises ControlError if the lab has closed the connection. The future raises ControlError if
+        the lab refuses the request.
         """
         self._last_id += 1
         number = self._last_id

@@ -24,9 +24,10 @@ _waiting: dict[H11Protocol, asyncio.TimerHandle] = {}  # in the order of their a
 
 
 class BoundedProtocol(H11Protocol):
-    """Ends a connection without a whole request after REQUEST_S; ends the oldest beyond MOST_WAITING.
+    """Ends a connection that has not sent a whole request within REQUEST_S; if more than MOST_WAITING such
+    connections exist, ends the oldest.
 
-    So silent clients, however many, cannot keep out a client that sends its request at once.
+    So any number of silent clients cannot keep out a client that sends its request at once.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -63,9 +64,10 @@ class Listener(socket.socket):
     """A listening socket that closes connections from one address beyond MOST_OF_A_PEER, before a TLS
     handshake; addresses of this machine have no limit.
 
-    It never runs out of descriptors, after which asyncio accepts nobody for a second and logs a traceback for
-    each place of its backlog: it accepts AT_ONCE connections in one turn of the loop, so that the oldest
-    silent ones end in between, and with the last descriptor it closes a connection that it has no other for.
+    It never runs out of descriptors, since asyncio would then accept no client for a second and log a
+    traceback for each place of its backlog. It accepts AT_ONCE connections in one turn of the loop, so that
+    the oldest silent ones end in between. It keeps a spare descriptor to accept and close a connection for
+    which there is no other.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -105,8 +107,8 @@ class Listener(socket.socket):
         self._accepted = 0
 
     def _refuse(self) -> None:
-        """Ends the oldest connection without a request, which leaves its descriptor to the next client;
-        without such a one, closes the client that waits longest.
+        """Ends the oldest connection without a request, so that its descriptor becomes free for the next
+        client. If there is no such connection, closes the client that waits longest.
         """
         if _waiting:
             next(iter(_waiting)).transport.abort()

@@ -12,7 +12,8 @@ from typing import Any
 
 from orchestrator.cli.page.placing import ROOMY, Box, Edge, arrange
 
-_NARROWEST = {"segment": 90, "node": 190, "group": 190, "frame": 190}  # pixels: room for the figures
+# Pixels; the widths have room for the figures.
+_NARROWEST = {"segment": 90, "node": 190, "group": 190, "frame": 190}
 ALL = "*"
 # distances in pixels in a frame; WIDE: wanted ratio of height to width of a frame
 STUB, BETWEEN, TITLE, WIDE = 22, 8, 28, 0.9

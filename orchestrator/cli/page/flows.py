@@ -31,7 +31,7 @@ class Known(NamedTuple):
 class Look:
     """Counts and latencies of a flow or class in the records of one `feed`.
 
-    latencies: in ns. bps: bit/s of a bulk transfer, None without one.
+    latencies: in ns. bps: bit/s of a bulk transfer; None for other flows.
     """
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
@@ -78,14 +78,14 @@ class Flows:
     _since_ns: int | None = None  # for messages scheduled earlier, arrivals may be missing
 
     def skipped(self) -> None:
-        """Records that lines were skipped: messages that were scheduled before get no verdict, so none counts
-        as lost.
+        """Records that lines were skipped: messages that were scheduled before that get no verdict, so that
+        none of them counts as lost.
         """
         self._since_ns = None
 
     def feed(self, lines: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Reads new lines of messages.csv; returns class -> its findings in these lines (`Look.shown`), and
-        sets `each`. Ignores malformed lines and flows that are not in `known`.
+        """Reads new lines of messages.csv. Returns for each class the findings in these lines (`Look.shown`),
+        and sets `each`. Ignores malformed lines and flows that are not in `known`.
         """
         self._looks = {}
         for line in lines:

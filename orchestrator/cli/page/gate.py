@@ -1,7 +1,8 @@
 """Controls the access to the server: only its own pages, with the token, may send requests.
 
-Each request is checked for host name (against DNS rebinding), token (as in Jupyter: in the first address,
-then in a cookie) and origin (against other pages of the same browser). Each answer gets its security headers.
+For each request, the host name is checked (against DNS rebinding), the token (as in Jupyter: in the first
+address, then in a cookie) and the origin (against other pages of the same browser). Each answer gets its
+security headers.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; style-src-elem 'self' 'unsafe-inline'; "
     "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# Policy for files of runs: texts in them can come from labs, so a browser must not run or send anything for
-# them.
+# The policy for files of runs. A lab may have written texts in them, so a browser must not run scripts in
+# them or send anything for them.
 FILES_POLICY = (
     "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -32,8 +33,8 @@ SAFE = ("GET", "HEAD")
 
 @dataclass(frozen=True)
 class Gate:
-    """An ASGI application around another that refuses requests without the token, from pages of another
-    origin, or to another host name. hosts: names with ports by which browsers reach the server, such as
+    """An ASGI application around another one. It refuses requests without the token, from pages of another
+    origin, or to another host name. hosts: names with ports under which browsers reach the server, such as
     "127.0.0.1:8350". secure: those that use TLS.
     """
 

@@ -26,14 +26,15 @@ def network(found: dict[str, Any], routers: frozenset[str] = frozenset()) -> dic
 
 
 def drawn(found: dict[str, Any], routers: frozenset[str], unfolded: Container[str] = ()) -> dict[str, Any]:
-    """Returns the drawing of the answer to `inspect`, with the groups `unfolded` (see `drawing.drawing`)."""
+    """Returns the drawing of the answer to `inspect`, in which the groups `unfolded` show their nodes (see
+    `drawing.drawing`).
+    """
     nodes = {name: {**node, "forward": name in routers} for name, node in found["nodes"].items()}
     return drawing({**found, "nodes": nodes}, unfolded)
 
 
 def portless(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """Returns link -> (a, b) of the links that join two nodes directly, without a port in the core namespace.
-
     The counters of nodes do not include the traffic of these links; the counters of links do.
     """
     wires = {
@@ -90,7 +91,9 @@ def _link(link: dict[str, Any]) -> dict[str, Any]:
 
 
 def brief(impairment: dict[str, Any]) -> str:
-    """Returns delay, rate and loss in words: `20 ms, 10 Mbit/s, loss 1 %`; "" without any of them."""
+    """Returns delay, rate and loss as text: `20 ms, 10 Mbit/s, loss 1 %`; "" if the impairment has none of
+    them.
+    """
     from orchestrator.language.units import text_bps, text_ns, text_share
 
     parts = [text_ns(impairment["delay_ns"])] if impairment["delay_ns"] else []

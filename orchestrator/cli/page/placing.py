@@ -35,7 +35,9 @@ class Box:
 
 @dataclass(frozen=True)
 class Edge:
-    """A line between two boxes, by index; `links`: names of its links, none for a plain port of a bridge."""
+    """A line between two boxes, given by index; `links`: names of its links, empty for a plain port of a
+    bridge.
+    """
 
     a: int
     b: int
@@ -57,7 +59,7 @@ def arrange(boxes: list[Box], edges: list[Edge]) -> str | None:
 
 
 def _engine(engine: str, boxes: list[Box], edges: list[Edge], even: bool = False) -> None:
-    """Sets x and y of the boxes by this engine of graphviz; `even`: see `_dot`."""
+    """Sets x and y of the boxes by running this engine of graphviz; `even`: see `_dot`."""
     command = [engine, "-Tplain", *([] if engine == "dot" else ["-Goverlap=prism", "-Gsep=+14"])]
     text = _dot(boxes, edges, even)
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
@@ -96,7 +98,7 @@ def _meets(a: Box, b: Box, box: Box) -> bool:
 def _dot(boxes: list[Box], edges: list[Edge], even: bool = False) -> str:
     """Returns the graph in the language of graphviz.
 
-    even: all edges span equally many ranks, so that no line crosses a box of a rank between.
+    even: all edges span equally many ranks, so that no line crosses a box in a rank between its ends.
     """
     longest, shortest = (3.0, 1.6) if len(boxes) > ROOMY else (5.2, 2.4)  # inches
     lines = ["graph lab { rankdir=LR; nodesep=0.5; ranksep=1.1; K=1.6; node [shape=box, fixedsize=true];"]
@@ -118,8 +120,9 @@ def _dot(boxes: list[Box], edges: list[Edge], even: bool = False) -> str:
 def _depths(boxes: int, edges: list[Edge]) -> list[int]:
     """Returns the rank of each box, from left to right along the longest path.
 
-    A box with several neighbours has twice its distance from one end of the longest path between such boxes.
-    A box with one neighbour comes directly after it, or before it if the neighbour is that end.
+    For a box with several neighbours, the rank is twice its distance from one end of the longest path between
+    such boxes. A box with one neighbour comes directly after its neighbour, or before it if the neighbour is
+    that end.
     """
     next_to: list[set[int]] = [set() for _ in range(boxes)]
     for e in edges:
@@ -144,7 +147,7 @@ def _depths(boxes: int, edges: list[Edge]) -> list[int]:
 
 
 def _ways(start: int, next_to: list[set[int]]) -> dict[int, int]:
-    """Returns each box that can be reached from `start` -> its number of steps from there."""
+    """Returns, for each box that can be reached from `start`, the number of steps from there."""
     found, now = {start: 0}, [start]
     for place in now:
         for other in sorted(next_to[place] - found.keys()):
@@ -159,8 +162,8 @@ def _farthest(start: int, next_to: list[set[int]]) -> int:
 
 
 def _cyclic(boxes: int, edges: list[Edge]) -> bool:
-    """Returns whether the edges have a cycle (parallel edges do not count): ranks from left to right would
-    then need lines across the page.
+    """Returns whether the edges have a cycle (parallel edges do not count). With a cycle, ranks from left to
+    right would need lines across the page.
     """
     of = list(range(boxes))
 

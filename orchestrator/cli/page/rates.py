@@ -34,7 +34,7 @@ class Nodes:
 
     def feed(self, lines: Iterable[str]) -> None:
         """Reads new lines in the order of the file, and updates the rates; the first sample of a node gives
-        none.
+        no rate.
         """
         for line in lines:
             if (parsed := _fields(line, NODE_FIELDS)) is None:
@@ -68,7 +68,7 @@ class Links:
 
     def feed(self, lines: Iterable[str]) -> None:
         """Reads new lines in the order of the file, and updates the rates; the first sample of a direction
-        gives none.
+        gives no rate.
         """
         for line in lines:
             if (parsed := _fields(line, LINK_FIELDS)) is None:

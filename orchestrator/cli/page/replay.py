@@ -1,4 +1,6 @@
-"""Computes the frames of a replay from the tables of a finished run, as the lab would have sent them."""
+"""Computes the frames of a replay from the tables of a finished run. The frames equal those that the lab
+would have sent.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,12 @@ Json = dict[str, Any]
 
 
 class ReplayError(Exception):
-    """A run cannot be replayed; the text gives the reason and a remedy."""
+    """Raised if a run cannot be replayed; the text gives the reason and a remedy."""
 
 
 def about(run_dir: Path, unfolded: Container[str] = ()) -> Json:
-    """Returns what a replay needs beside its frames: status, plan, network, warnings, events, captures.
+    """Returns the data that a replay needs in addition to its frames: status, plan, network, warnings,
+    events, captures.
 
     from_ns: time of the first sample. frames: number of frames. unfolded: groups to unfold in the drawing.
     Raises ReplayError if the run has no tables or cannot be read.
@@ -114,8 +117,8 @@ def _span(run_dir: Path) -> tuple[int, int]:
 
 
 def _binned(table: pl.LazyFrame, time: str, begin: int, count: int) -> pl.LazyFrame:
-    """Returns the rows of `count` frames whose `time` (a column in ns) is after `begin`, with their number of
-    frame in a column `frame`.
+    """Returns the rows of `count` frames whose `time` (a column in ns) is after `begin`. The column `frame`
+    has the number of each row's frame.
     """
     after = pl.col(time) > begin
     until = pl.col(time) <= begin + count * STEP_NS
@@ -159,7 +162,7 @@ def _links(run_dir: Path, begin: int, count: int) -> list[dict[str, Any]]:
 
 
 def _flows(run_dir: Path, begin: int, count: int, by: str) -> list[dict[str, dict[str, Any]]]:
-    """Returns for each frame: class or flow (the column `by`) -> counts, latencies and rate.
+    """Returns for each frame the counts, latencies and rate of each class or flow (the column `by`).
 
     A message that never arrived counts as lost in the frame in which it was scheduled.
     """

@@ -34,7 +34,8 @@ def single(results: Path) -> tuple[Path, str]:
 def allowed(results: Path, path: str, only: str = "") -> Path | None:
     """Returns the regular file `path` below `results`, or below its directory `only` if that is not "".
 
-    None if there is none, if a part of the path begins with a dot, or if a link leads elsewhere.
+    None if there is no such file, if a part of the path begins with a dot, or if a link leads out of the
+    directory.
     """
     parts = path.split("/")
     if "\0" in path or any(part in ("", ".", "..") or part.startswith(".") for part in parts):
@@ -50,8 +51,8 @@ def allowed(results: Path, path: str, only: str = "") -> Path | None:
 
 
 def runs(results: Path, only: str = "") -> dict[str, Any]:
-    """Returns {runs, more, campaigns} below `results`, or below its directory `only`, the newest first, MOST
-    of each at most. more: number of further runs.
+    """Returns {runs, more, campaigns} below `results`, or below its directory `only`: the newest first, at
+    most MOST of each. more: number of further runs.
     """
     found: list[dict[str, Any]] = []
     campaigns: list[dict[str, Any]] = []
@@ -117,9 +118,7 @@ def _run(directory: Path) -> dict[str, Any]:
 
 
 def suspect(run_dir: Path) -> bool:
-    """Returns whether manifest and seal make the run suspect; does not read files again that have not
-    changed.
-    """
+    """Returns whether manifest and seal make the run suspect; does not read unchanged files again."""
     files = sorted([run_dir / "manifest.json", run_dir / seal.NAME, *run_dir.glob("*.parquet")])
     return _suspect(run_dir, tuple(map(_stamp, files)))
 
@@ -148,7 +147,7 @@ def _campaign(directory: Path) -> dict[str, Any]:
 
 
 def cells_of(directory: Path) -> list[dict[str, Any]]:
-    """Returns {cell, state, run_dir, error} of each cell that has begun, also of running ones."""
+    """Returns {cell, state, run_dir, error} of each cell that has begun, including running ones."""
     last: dict[str, dict[str, Any]] = {}
     with contextlib.suppress(OSError):
         for _, _, line in read_cells(directory / NAME):

@@ -30,7 +30,9 @@ def snippet(link: str, answer: Json, wanted: Json) -> str:
 
 
 def left_out(answer: Json) -> str:
-    """Returns the properties of the link that the snippet lacks and the user must add; "" if none."""
+    """Returns those properties of the link that the snippet lacks and the user must add; "" if there are
+    none.
+    """
     found = []
     for asked in (answer[side] for side in SIDES if answer.get(side)):
         found += ["slot"] if asked.get("slot") else []

@@ -18,7 +18,7 @@ from orchestrator.lab.state import read_lab
 
 
 class Source(Protocol):
-    """Answers operations that read a lab; `closed` is set at its end."""
+    """Answers operations that read a lab; `closed` is set when the lab ends."""
 
     closed: asyncio.Event
 
@@ -84,7 +84,7 @@ class Files:
             try:
                 event = json.loads(line)
             except ValueError:
-                continue  # not JSON: the machine wrote this line, not the lab
+                continue  # the line is not JSON, so the machine wrote it and not the lab
             if event.get("event") == "phase":
                 self._phase = event["phase"]
             self._ready = self._ready or event.get("event") == "ready"

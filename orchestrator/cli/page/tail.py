@@ -14,7 +14,7 @@ FIRST_BYTES = 1 << 16  # bytes before the file's end at which reading starts
 class Tail:
     """Follows a file from `first_bytes` before its end on, or from its beginning if `whole`.
 
-    `skipped` counts the bytes that were left out later, because too many were new.
+    `skipped` counts bytes that were skipped later because too many were new.
     """
 
     def __init__(self, path: str, *, whole: bool = False, first_bytes: int = FIRST_BYTES) -> None:

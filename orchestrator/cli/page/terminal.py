@@ -1,4 +1,4 @@
-"""Joins a WebSocket of the page to a shell on a node, or to the serial line of a virtual machine."""
+"""Connects a WebSocket of the page to a shell on a node, or to the serial line of a virtual machine."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ async def terminal(socket: WebSocket, control: Path, lab: str, node: str) -> Non
 
 
 async def console(socket: WebSocket, state_dir: Path, node: str) -> None:
-    """Joins the page to a virtual machine's serial line until either ends; then sends a text with the reason.
+    """Connects the page to a virtual machine's serial line until either ends; then sends a text with the
+    reason.
 
     A serial line has no size, so text messages of the page are ignored.
     """
@@ -132,7 +133,7 @@ async def console(socket: WebSocket, state_dir: Path, node: str) -> None:
 
 async def _keys(socket: WebSocket, connection: Connection, number: int) -> None:
     """Sends keys and sizes of the page to the lab until the page disconnects. Reads no further message while
-    MOST_FLYING are unanswered: a page that sends without end is slowed down, and takes no memory.
+    MOST_FLYING are unanswered, so that a page that sends without end is slowed down and takes no memory.
     """
     flying: deque[asyncio.Future[Message]] = deque()
     with contextlib.suppress(WebSocketDisconnect, ControlError):

@@ -56,8 +56,8 @@ class Watches:
 
     @contextlib.asynccontextmanager
     async def look(self, lab: str) -> AsyncIterator[asyncio.Queue[Frame | None]]:
-        """Yields a queue that receives a lab's frames while the context lasts, first the kept ones; None in
-        the queue means that the lab has ended.
+        """Yields a queue that receives a lab's frames while the context lasts, beginning with the kept ones;
+        None in the queue means that the lab has ended.
         """
         watch = self._open.get(lab)
         if watch is None or watch.over:
@@ -82,7 +82,7 @@ class Scrapes:
         self._until = 0.0
 
     async def facts(self, labs: Iterable[str]) -> list[Facts]:
-        """Returns the facts of these labs, and watches them for `keep_s` more seconds; waits up to
+        """Returns the facts of these labs, and watches the labs for `keep_s` more seconds; waits up to
         `patience_s` for the first answer of a lab.
         """
         wanted = list(labs)
@@ -205,8 +205,8 @@ class Watch:
                 await asyncio.wait_for(at.closed.wait(), due - time.monotonic())
 
     async def _answered(self, asking: asyncio.Task[None]) -> None:
-        """Waits until a query of the lab ends; informs the viewers if it takes SILENT intervals, as with a
-        stopped lab process. Cancels the query if this wait is cancelled.
+        """Waits until a query of the lab ends; informs the viewers if it takes SILENT intervals, for example
+        because the lab process is stopped. Cancels the query if this wait is cancelled.
         """
         try:
             done, _ = await asyncio.wait({asking}, timeout=SILENT * self._every_s)
@@ -268,8 +268,8 @@ class Watch:
         )
 
     def _warn(self, warning: Message) -> None:
-        """Sends a warning to the viewers unless it is among the kept frames: an event and a status may have
-        the same one.
+        """Sends a warning to the viewers unless it is among the kept frames, since an event and a status may
+        contain the same warning.
         """
         if {"kind": "warning", **warning} not in self._events:
             self._tell("warning", **warning)

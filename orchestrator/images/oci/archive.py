@@ -20,7 +20,7 @@ MOST_JSON = 4 << 20  # longest manifest or configuration in bytes
 MOST_LAYERS = 512
 MOST_MEMBERS = 4_096  # largest number of members of the archive itself: settings and layers
 MOST_BYTES = 16 << 30  # largest size in bytes of a compressed archive after decompression
-# Errors that tarfile and the decompressors raise for a file that is no archive.
+# Errors that tarfile and the decompressors raise for a file that is not an archive.
 BROKEN = (EOFError, tarfile.TarError, zlib.error, ValueError, OverflowError, RecursionError)
 GZIP = b"\x1f\x8b"
 NESTED = 3  # largest depth, because an index may lead to another index
@@ -58,10 +58,10 @@ class Archive:
 
 
 def read(path: Path) -> Archive:
-    """Returns the one image of an archive (oci-archive or docker-archive); of several in an OCI index, the
+    """Returns the only image of an archive (oci-archive or docker-archive), or of several in an OCI index the
     one for PLATFORM.
 
-    Raises ImageError with the remedy if the file is no such archive, is damaged, holds several images or
+    Raises ImageError with the remedy if the file is not such an archive, is damaged, holds several images or
     one for another platform, or has settings that vNET cannot use. Does not check the layers' content.
     """
     with opened(path) as tar:
@@ -93,7 +93,7 @@ def opened(path: Path) -> Iterator[tarfile.TarFile]:
             source: Any = stack.enter_context(gzip.open(file)) if packed else file
             bounded = Bounded(source, MOST_BYTES if packed else None)
             tar = stack.enter_context(tarfile.open(fileobj=bounded, mode="r:"))  # type: ignore[call-overload]
-            for number, _ in enumerate(tar):  # limits their number, because tarfile keeps them all
+            for number, _ in enumerate(tar):  # limits the number of entries, because tarfile keeps them all
                 if number >= MOST_MEMBERS:
                     raise ImageError(f"holds more than {MOST_MEMBERS} files; it is no archive of one image")
             yield tar
@@ -155,8 +155,8 @@ def _oci(tar: tarfile.TarFile) -> tuple[str, list[str]]:
 
 
 def _one(name: str, manifests: Any) -> Any:
-    """Returns the only manifest, or of several the only one for PLATFORM; raises ImageError if that is not
-    one.
+    """Returns the only manifest, or of several the only one for PLATFORM; raises ImageError if there is no
+    such manifest, or more than one.
     """
     found = [one for one in manifests if isinstance(one, dict)] if isinstance(manifests, list) else []
     if len(found) > 1:

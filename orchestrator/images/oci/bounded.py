@@ -1,5 +1,5 @@
-"""Limits the size of each read of a file, because tarfile holds headers in memory, whatever their length, and
-how far a compressed file is read, because a few bytes may stand for terabytes.
+"""Limits the size of each read of a file, because tarfile holds headers in memory, whatever their length.
+Also limits how far a compressed file is read, because a few bytes may stand for terabytes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ MOST_AT_ONCE = 16 << 20  # most bytes of one read; a longer header is not valid
 
 class Bounded:
     """A file for tarfile that raises ImageError for a read of more than MOST_AT_ONCE bytes or without a size,
-    and for a position after the byte number `most` (None: any).
+    and for a position beyond byte `most` (None: no limit).
     """
 
     def __init__(self, file: IO[bytes], most: int | None = None) -> None:

@@ -1,7 +1,8 @@
 """Unpacks layers over one another into a directory, by file descriptors, so that nothing outside it changes.
 
-Raises ImageError for paths that go up or through a link, devices, hard links to the outside, too many, large
-or deep files, and too much CPU time. Symbolic links may have any target: nothing here follows them.
+Raises ImageError for paths that go up or through a link, devices, hard links to the outside, too many, too
+large or too deep files, and too much CPU time. Symbolic links may have any target, since this module does not
+follow them.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Tree:
             self._scratch.unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """Sets the modes of directories, after the last layer: no file can be added to a read-only
+        """Sets the modes of directories after the last layer, because no file can be added to a read-only
         directory.
         """
         for parts, mode in sorted(self._modes.items(), key=lambda item: -len(item[0])):
@@ -211,8 +212,8 @@ class Tree:
 
     @contextlib.contextmanager
     def _inside(self, parts: tuple[str, ...], missing: int | None = None) -> Iterator[int]:
-        """Opens a directory of the tree, name by name; absent ones are made if `missing` gives their mode. A
-        link on the way raises ImageError.
+        """Opens a directory of the tree, name by name; makes absent ones if `missing` gives their mode.
+        Raises ImageError for a link in the path.
         """
         directory = os.open(self._root, DIRECTORY)
         try:
@@ -256,7 +257,7 @@ def _is_directory(directory: int, name: str) -> bool:
 
 
 def _remove(directory: int, name: str) -> None:
-    """Removes the entry of that name; for a link the link itself, never its target."""
+    """Removes the entry of that name. For a link it removes the link itself, never the link's target."""
     if _is_directory(directory, name):
         shutil.rmtree(name, dir_fd=directory)
     else:

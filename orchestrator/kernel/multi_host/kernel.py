@@ -38,8 +38,8 @@ AT_ONCE = 16  # number of connections that are made at the same time
 class Answers:
     """The hosts' answers to a plan.
 
-    of: the answer of each host that is reached by ssh; here: for each host that is this machine, what it
-    lacks.
+    of: the answer of each host that is reached by ssh. here: for each host that is this machine, the needs
+    that it does not meet.
     """
 
     of: Mapping[str, remote.Answer]
@@ -173,7 +173,7 @@ def _machine(host: Host) -> RemoteMachine:
 
 
 def _way(host: Host, answers: Answers, home: str) -> host_commands.Way:
-    """Returns the command lines that start a part on a host and that remove what a part left."""
+    """Returns the command lines that start a part on a host and that remove the rest of an ended part."""
     answer = answers.of.get(host.name)
     if answer is None:
         state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")

@@ -30,8 +30,8 @@ WORD = re.compile(r"^vnet:(\w+)=(.*)$", re.MULTILINE)
 class Account:
     """The account that runs a lab on the other machine, with facts of that machine.
 
-    cache, state: the account's directories for vNET. python: a Python that is new enough if there is one,
-    else the first; "" if none.
+    cache, state: the account's directories for vNET. python: the first Python that is new enough, or else the
+    first one found; "" if there is none.
     """
 
     root: bool
@@ -61,8 +61,8 @@ class Account:
         return self.shell(f"cd / && PYTHONPATH={shlex.quote(code)} exec {shlex.join(argv)}")
 
     def missing(self) -> list[Missing]:
-        """Returns what every lab needs and the machine lacks: a new enough Python, the same processor
-        architecture.
+        """Returns those needs of every lab that the machine does not meet: a new enough Python, the same
+        processor architecture.
         """
         found = []
         wanted = ".".join(map(str, LEAST_PYTHON))

@@ -18,7 +18,8 @@ from orchestrator.kernel.remote.remote_lab import RemoteLab, read
 from orchestrator.kernel.remote.ssh import Connection
 from orchestrator.lab.state import forget_root, processes
 
-# Files that this side writes while the lab runs there, and keeps: the received events and the owner's log.
+# The files that this side writes while the lab runs on the other machine, and that it keeps: the received
+# events and the owner's log.
 OURS = frozenset({"raw/progress.jsonl", "raw/remote.log", "raw/remote-lab.json"})
 PIECE = 1 << 20
 DOWN_S = 180.0  # s; more than all time limits of a teardown together
@@ -53,8 +54,9 @@ def fetch(connection: Connection, remote_lab: RemoteLab) -> None:
 def unpack(stream: IO[bytes], run_dir: Path) -> None:
     """Unpacks files of a compressed tar below `run_dir`, except those that this side writes itself.
 
-    Raises KernelError for a member that is no plain file or directory below it, TarError or EOFError for an
-    archive that is damaged or cut: gzip's checksum is compared, which tarfile itself does not do.
+    Raises KernelError for a member that is neither a plain file nor a directory below it. Raises TarError or
+    EOFError for a damaged or cut archive; for that it compares gzip's checksum, which tarfile itself does not
+    do.
     """
     with gzip.GzipFile(fileobj=stream) as zipped:
         try:
@@ -101,7 +103,7 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
 
 def come_home(connection: Connection, remote_lab: RemoteLab) -> None:
     """Ends the lab on the other machine, by its own teardown if possible, and fetches its measurements. Does
-    nothing if the lab's directory is gone.
+    nothing if the lab's directory does not exist there any more.
     """
     there = remote_lab.account
     look = f"test -d {shlex.quote(remote_lab.home)} && echo there; true"
@@ -116,8 +118,8 @@ def come_home(connection: Connection, remote_lab: RemoteLab) -> None:
 
 
 def blame(run_dir: Path, why: str) -> None:
-    """Records in the manifest that the run failed, with the reason `why`, in place of the lab's own record
-    that it was interrupted; does nothing if there is no manifest.
+    """Records in the manifest that the run failed, with the reason `why`; this replaces the lab's own record
+    that it was interrupted. Does nothing if there is no manifest.
     """
     if manifest.read(run_dir):
         manifest.ended(run_dir, "failed", why)
@@ -125,7 +127,7 @@ def blame(run_dir: Path, why: str) -> None:
 
 def cleanup_remote(state_dir: Path) -> None:
     """Kills the lab's processes here, fetches its measurements into its run directory, and removes the lab on
-    both machines; without a record of a remote lab, only removes the state directory.
+    both machines; if there is no record of a remote lab, only removes the state directory.
 
     Raises KernelError if a process does not end or the machine cannot be reached; the state directory and the
     other machine's files then stay, for another attempt.

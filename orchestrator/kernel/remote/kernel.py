@@ -39,8 +39,8 @@ ROOT_REMEDY = "log in as root, or allow sudo without a password for that account
 class Answer:
     """The other machine's answer to a plan.
 
-    kinds: for each kind of qdisc or link None if its kernel has it, else the error text. refused: why no
-    kernel there can carry the plan; None if one can.
+    kinds: for each kind of qdisc or link None if its kernel has it, else the error text. refused: the reason
+    why no kernel there can carry the plan; None if one can.
     """
 
     account: Account

@@ -22,8 +22,8 @@ from orchestrator.kernel.relay import HostRelay
 from orchestrator.kernel.remote.remote_lab import RemoteLab
 from orchestrator.lab.loop import Calls
 
-BEAT_S = 5.0  # s between two beats that are sent to the owner there; its timeout is a multiple
-LEAVE_S = 30.0  # s from the lab's end to the end of its owner there
+BEAT_S = 5.0  # s between two beats that are sent to the remote owner; the owner's timeout is a multiple
+LEAVE_S = 30.0  # s from the lab's end to the end of its remote owner
 Open = Callable[[socket.socket], subprocess.Popen[bytes]]
 
 
@@ -83,8 +83,8 @@ class RemoteConnection:
             self._message(self._here(line))
 
     def _here(self, line: bytes) -> bytes:
-        """Replaces the run directory's path on the other machine by that on this machine in a line of JSON;
-        returns the line as it is if the path here has a quote or a backslash.
+        """Replaces the path of the run directory on the other machine by its path on this machine in a line
+        of JSON. Returns the line unchanged if the path here has a quote or a backslash.
         """
         here = self._remote_lab.run_dir
         return (

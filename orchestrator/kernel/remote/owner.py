@@ -32,7 +32,7 @@ from orchestrator.lab.state import State, replace
 class RemoteOwner:
     """Owns one lab from the first connection until its run directory is here, in one thread.
 
-    away: whether something of the lab is on the other machine; while it is, the state directory must stay.
+    away: True while something of the lab is on the other machine; the state directory must stay so long.
     """
 
     def __init__(self, remote_lab: RemoteLab, state: State) -> None:
@@ -44,8 +44,8 @@ class RemoteOwner:
         self.away = False
 
     def run(self) -> int:
-        """Runs the lab and returns its exit status; raises KernelError, OSError or Interrupted if it was lost
-        or never began.
+        """Runs the lab and returns its exit status; raises KernelError, OSError or Interrupted if the lab was
+        lost or never began.
         """
         try:
             self._carry()
@@ -63,7 +63,7 @@ class RemoteOwner:
         return status
 
     def _carry(self) -> None:
-        """Copies to the other machine everything that the lab needs, the start file last."""
+        """Copies everything that the lab needs to the other machine, the start file last."""
         remote_lab, plan = self.remote_lab, rundir.read_plan(self.run_dir)
         self._phase("stage", f"to {remote_lab.account.name}")
         self.state.record("ssh", self.connection.open())
@@ -89,7 +89,9 @@ class RemoteOwner:
         )
 
     def _serve(self) -> None:
-        """Serves events and clients until the lab has ended; raises KernelError if the lab is lost before."""
+        """Serves events and clients until the lab has ended; raises KernelError if the lab is lost before
+        that.
+        """
         command = self.remote_lab.account.program(self.remote_lab.code, "run", self.remote_lab.home)
         ended = self.line.serve(lambda side: self.connection.popen(command, side, side, None))
         if self.line.status is None:
@@ -104,7 +106,7 @@ class RemoteOwner:
             return why
         log = self.run_dir / "raw" / "remote.log"
         words = " / ".join(log.read_text(errors="replace").split("\n")[-4:]).strip(" /")
-        words = words or "it said no word"
+        words = words or "it printed no reason"
         return f"{self.remote_lab.machine.url}: the lab's owner there ended with status {status}: {words}"
 
     def _salvage(self, why: Exception) -> None:

@@ -6,7 +6,8 @@ import re
 
 from orchestrator.language.uris import RemoteMachine
 
-# OpenSSH 9: sshconnect.c, sshconnect2.c, misc.c, kex.c. The first that matches; {by_hand} is the ssh command.
+# The texts are from OpenSSH 9 (sshconnect.c, sshconnect2.c, misc.c, kex.c). The first entry that matches is
+# used; {by_hand} is the ssh command.
 _MEANINGS = (
     ("IDENTIFICATION HAS CHANGED",
      "the machine shows another host key than the one known here: it was set up anew, or it is not the one "

@@ -24,7 +24,7 @@ class RemoteLab:
 
     machine: RemoteMachine
     account: Account
-    code: str  # directory there
+    code: str  # directory on the other machine
     home: str
     lab: str
     run_dir: str
@@ -52,7 +52,7 @@ class Start:
 
     kernel: str
     why: str
-    machine: str  # the URL by which the user named it
+    machine: str  # the URL that the user stated
     run_dir: str
     state: str
     scenario: bool
@@ -60,7 +60,7 @@ class Start:
 
 
 def read(state_dir: Path) -> RemoteLab | None:
-    """Returns the record in a lab's state directory; None if it has none, as for a lab on this machine.
+    """Reads the record in a lab's state directory; None if there is none, as for a lab on this machine.
     Raises KernelError if the file is unreadable.
     """
     path = state_dir / FILE

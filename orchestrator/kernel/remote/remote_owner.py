@@ -117,7 +117,9 @@ class RemoteOwner:
             self.send(manifest=self.manifest.read_text())
 
     def _left_alone(self, why: str) -> None:
-        """Interrupts the lab after a signal or the loss of the connection, so that it tears down."""
+        """Interrupts the lab after a signal or after the loss of the connection, so that the lab
+        tears down.
+        """
         if self._alone:
             return
         self._alone = True

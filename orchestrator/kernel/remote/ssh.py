@@ -101,8 +101,9 @@ class Connection:
         timeout_s: float | None = 60.0,
         what: str = "",
     ) -> bytes:
-        """Runs a command, to which `write` writes the input, and returns its output. Raises KernelError with
-        its error text, under the name `what`, if it fails or takes longer than `timeout_s` (None: no limit).
+        """Runs a command, whose input `write` writes, and returns its output. Raises KernelError with the
+        command's error text, under the name `what`, if it fails or takes longer than `timeout_s` (None: no
+        limit).
         """
         process = self.popen(command, subprocess.PIPE, subprocess.PIPE, subprocess.PIPE)
         assert process.stdin is not None
@@ -128,8 +129,8 @@ class Connection:
         return output
 
     def lost(self, words: str = "") -> str | None:
-        """Returns why the connection is gone; None if this object opened it and ssh still runs after GONE_S.
-        words: ssh's error text of a command.
+        """Returns the reason why the connection is lost. Returns None if this object opened the connection
+        and ssh still runs after GONE_S. words: ssh's error text of a command.
         """
         if self._master is not None:
             try:

@@ -28,7 +28,8 @@ CODE = ("orchestrator", "capture", "contract")
 # directories whose files are part of the names of images and kernels
 RECIPES = ("images/guest", "images/kernel")
 AGENT = "target/release/vnet-agent"
-# position in a qcow2 header of the offset of the backing file's name; that offset is 0 without a backing file
+# The position of the offset of the backing file's name in a qcow2 header. The offset is 0 without a backing
+# file.
 BACKING_FILE = slice(8, 16)
 
 
@@ -128,8 +129,8 @@ def _digest(files: Iterable[tuple[str, Path]]) -> str:
 
 @functools.cache
 def digest(path: Path, _changed_ns: int) -> str:
-    """Returns the SHA-256 of a file in hexadecimal, and caches it for this path and this modification time
-    `_changed_ns`.
+    """Returns the SHA-256 of a file in hexadecimal, and caches it for this path and modification time
+    (`_changed_ns`).
     """
     return seal.digest(path)
 

@@ -40,15 +40,17 @@ class UmlBinary:
 
     @property
     def seccomp(self) -> bool:
-        """Whether it supports `seccomp=on` (Linux 6.16): system calls without ptrace, five times as fast."""
+        """True if the kernel supports `seccomp=on` (Linux 6.16), which intercepts system calls without
+        ptrace, five times as fast.
+        """
         return self._since(6, 16)
 
     @property
     def any_registers(self) -> bool:
-        """Whether it adapts to the size of a processor's registers (Linux 6.13).
+        """True if the kernel adapts to the size of a processor's registers (Linux 6.13).
 
-        An older one has room for those of AVX-512 at most, and panics at the first program on a processor
-        with AMX.
+        An older one has room for the registers of AVX-512 at most, and panics at the first program on a
+        processor with AMX.
         """
         return self._since(6, 13)
 

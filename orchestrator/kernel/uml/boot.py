@@ -25,15 +25,16 @@ KERNEL_BYTES = 128 * MIB  # the part of BASE_BYTES that no program uses
 NODE_BYTES = 6 * MIB  # memory for agent (3 MiB), namespaces, sockets and queues
 SETTINGS = "guest.json"
 OWN = "uml"  # directory in the state directory for the kernel's own files, such as its control socket
-# Limits that all namespaces of a kernel share, for as many nodes as memory holds; unused, they cost nothing.
-# The kernel's defaults are 1,024 neighbours, process ids up to 32,768 and 128 inotify instances for a user.
+# Limits that all namespaces of a kernel share, high enough for as many nodes as memory holds; they cost
+# nothing if they are not used. The kernel's defaults are 1,024 neighbours, process ids up to 32,768 and 128
+# inotify instances for a user.
 LIMITS = {
     **{f"net/{family}/neigh/default/gc_thresh{n}": 1 << 20 for family in ("ipv4", "ipv6") for n in (1, 2, 3)},
     "kernel/pid_max": 1 << 22,
     "fs/inotify/max_user_instances": 1 << 16,
 }
-OPEN_FILES = 65536  # most of one process, unless a plan needs more
-SERIAL = "{serial}"  # stands for the descriptor of the serial line until the owner has opened it
+OPEN_FILES = 65536  # most open files of one process, unless a plan needs more
+SERIAL = "{serial}"  # placeholder for the descriptor of the serial line, which the owner opens later
 SERIAL_IN_GUEST = "/dev/ttyS0"
 
 
@@ -57,7 +58,7 @@ def command(binary: UmlBinary, memory: int, state_dir: Path, python: str) -> tup
     """Returns the kernel's command line; raises KernelError for a path with a space or a quote.
 
     SERIAL stands for the serial line's descriptor; the console goes to standard output. seccomp=auto falls
-    back to ptrace where seccomp does not work (a processor without XSAVE).
+    back to ptrace if seccomp does not work (on a processor without XSAVE).
     """
     for path in (state_dir, INIT, python):
         if re.search(r"[\s\"']", str(path)):
@@ -90,8 +91,8 @@ def write_settings(
     open_files: int = OPEN_FILES,
 ) -> None:
     """Writes SETTINGS into `directory`, for the guest's first process; the owner copies the file to the state
-    directory. shown: paths of the host's /run and /tmp that the guest shows in its own; open_files: most of
-    one process.
+    directory. shown: paths of the host's /run and /tmp that the guest shows in its own; open_files: the most
+    files that one process may open.
     """
     # The guest sees the host's files under /host, since its /run and /tmp are its own.
     paths = (str(code), *QUEUE_KINDS.directories())
@@ -113,7 +114,9 @@ def write_settings(
 
 
 def memory_of(plan: Plan) -> int:
-    """Returns the memory limit (bytes) of the guest that carries a plan; raises as `memory_bytes`."""
+    """Returns the memory limit (bytes) of the guest that carries a plan; raises the errors of
+    `memory_bytes`.
+    """
     predicted = next((int(one.value) for one in plan.predictions if one.name == "memory"), 0)
     return memory_bytes(len(plan.nodes), predicted)
 
@@ -146,7 +149,9 @@ def memory_bytes(nodes: int, predicted: int = 0, available: int | None = None) -
 
 
 def most(available: int) -> int:
-    """Returns three quarters of the available bytes, which a guest may take; the machine keeps a quarter."""
+    """Returns the most memory that a guest may take: three quarters of the available bytes. The machine keeps
+    a quarter.
+    """
     return available * 3 // 4
 
 

@@ -26,12 +26,12 @@ _HASH = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """An exported or imported kernel. known: whether images/kernel/known-builds lists these bytes for its
+    """An exported or imported kernel. known: True if images/kernel/known-builds lists these bytes for its
     inputs.
     """
 
     path: Path
-    name: str  # hash of all inputs of its build
+    name: str  # hash of all inputs of the kernel's build
     sha256: str
     known: bool
 

@@ -37,7 +37,7 @@ SIGNS = (  # the first that matches counts: text on the console, its meaning, th
 
 def cause(console: str, reason: str | None, status: int | None) -> str:
     """Returns in a few words why a guest ended without the lab's exit status: `reason` if there is one, else
-    what the console shows.
+    the cause that the console shows.
     """
     return reason or _sign(console)[0] or f"the guest ended by itself (status {status}) before the lab did"
 
@@ -76,8 +76,8 @@ def warnings(console: str) -> list[dict[str, str]]:
 
 
 def _sign(console: str) -> tuple[str | None, str | None, int | None]:
-    """Returns meaning, remedy and line number of the first of SIGNS that the console has; three times None if
-    it has none.
+    """Returns meaning, remedy and line number of the first of SIGNS that the console has; None for all three
+    if it has none.
 
     The line matters because the stack that follows a panic rarely shows the cause.
     """

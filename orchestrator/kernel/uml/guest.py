@@ -46,7 +46,8 @@ class Supervisor:
         self.send(hello={"release": os.uname().release, "time_ns": time.time_ns()})
         lab, stdout = self._start(self.settings["python"], self.settings["env"])
         output = LineStream(stdout)
-        # A pidfd and no SIGCHLD: under Linux 6.1's UML a signal can make epoll_wait fail with ENOSYS.
+        # The loop uses a pidfd and not SIGCHLD, because under Linux 6.1's UML a signal can make epoll_wait
+        # fail with ENOSYS.
         self.selector.register(os.pidfd_open(lab), selectors.EVENT_READ, lambda: None)
         self.selector.register(output, selectors.EVENT_READ, lambda: self._output(output))
         self.selector.register(self.serial, selectors.EVENT_READ, lambda: self._requests(lab))
@@ -59,7 +60,7 @@ class Supervisor:
         """Starts the lab process by a fork, since half of its modules are loaded already; returns its pid and
         standard output.
 
-        words: a file or `-m` module with arguments; it runs without site-packages, like this process.
+        words: a file or `-m` module with arguments. It runs without site-packages, as this process does.
         """
         read, write = os.pipe()
         if pid := os.fork():
@@ -109,7 +110,7 @@ class Supervisor:
 
     def _output(self, output: LineStream) -> int:
         lines = output.read()
-        if lines:  # a client that sees `serving` can send requests at once
+        if lines:  # sent first, because a client that sees `serving` can send requests at once
             self._note_serving()
         for line in lines:
             self.send(out=line.decode(errors="replace"))

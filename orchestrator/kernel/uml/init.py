@@ -48,8 +48,8 @@ def host_mount(directory: str, place: str) -> None:
 
 
 def bind(source: str, place: str) -> None:
-    """Mounts the file or directory `source` at `place`, which it makes. Skips a source that is gone, and a
-    place that exists, since a directory above it is mounted.
+    """Mounts the file or directory `source` at `place`, and makes `place`. Skips a source that does not
+    exist, and a place that exists, since a directory above it is mounted already.
     """
     if not Path(source).exists() or Path(place).exists():
         return
@@ -69,8 +69,9 @@ def run(*words: str) -> None:
 
 def make_root(run_dir: str, state: str, modules: str, shown: list[str]) -> None:
     """Builds the lab's root below /run/root and makes it /: an overlay over the host's files, whose changes
-    stay in memory, with own /run, /tmp (in them, read-only, the paths `shown` of the host) and kernel file
-    systems, the host's files read-only at /host, and `run_dir`, where writes reach the host. Raises OSError.
+    stay in memory. It has its own /run, /tmp and kernel file systems; /run and /tmp show the host's paths
+    `shown` read-only. The host's files are read-only at /host, and writes to `run_dir` reach the host. Raises
+    OSError.
     """
     mount("tmpfs", "/run", "size=90%,mode=755")
     for name in ("upper", "work", "root"):
@@ -113,9 +114,10 @@ def make_root(run_dir: str, state: str, modules: str, shown: list[str]) -> None:
 
 def set_up(modules: str, queues: list[str], limits: dict[str, int], open_files: int) -> None:
     """Configures the lab's kernel: name lookup, modules, cgroup controllers, write-back times, loopback, open
-    files, host name. limits: values by files below /proc/sys; open_files: most of one process.
+    files, host name. limits: values by files below /proc/sys; open_files: the most files that one process may
+    open.
     """
-    # Other settings of the machine for its users (a directory, systemd) are no input of a lab.
+    # Other user settings of the machine (a directory, systemd) must not influence a lab.
     users = "".join(f"{name}: files\n" for name in ("passwd", "group", "shadow", "hosts"))
     Path("/etc/nsswitch.conf").write_text(users)
     if modules:

@@ -68,8 +68,8 @@ class UmlKernel(LabKernel):
         return limits.fit(plan, self.can(plan), self.name, wish.out)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """Returns what the plan needs and is missing: a kernel, its modules, virtual machines, NICs, or the
-        guest's needs of this machine.
+        """Returns the needs of the plan that are not met: a kernel, its modules, virtual machines, NICs, or
+        the guest's needs of this machine.
         """
         missing = [] if self.binaries else [missing_kernel(self._passed_over())]
         if self.binaries and (reason := modules_missing(self.binaries[0])):
@@ -146,7 +146,7 @@ class UmlKernel(LabKernel):
 
 
 def missing_kernel(old: Sequence[UmlBinary]) -> Missing:
-    """Returns the missing kernel with the reason. old: kernels without room for this processor's
+    """Returns a missing need: the kernel, with the reason. old: kernels without room for this processor's
     registers.
     """
     if not old:
@@ -172,7 +172,7 @@ def cleanup_uml(state_dir: Path) -> None:
     """Ends the processes that lab.json names and those that the kernel left in its session; removes the state
     directory.
 
-    Ignores what is gone already. Raises KernelError if a process runs 5 s after SIGKILL.
+    Ignores what does not exist any more. Raises KernelError if a process runs 5 s after SIGKILL.
     """
     recorded = processes(state_dir)
     left = end(recorded) + end(_threads(recorded, _binary(state_dir)))
@@ -195,8 +195,8 @@ def _binary(state_dir: Path) -> str:
 
 
 def _kill(state_dir: Path, owner: int) -> None:
-    """Cleans up if the state directory is that owner's; an owner that was refused the lab's name owns
-    nothing.
+    """Cleans up if the state directory belongs to that owner, since an owner that was refused the lab's name
+    owns nothing.
     """
     if any(p.pid == owner for p in processes(state_dir)):
         cleanup_uml(state_dir)

@@ -27,7 +27,7 @@ def missing_way_out(plan: Plan) -> list[Missing]:
 
 
 def missing_root(mount: Path = MOUNT) -> list[Missing]:
-    """Reports a missing need if `mount` does not belong to uid 0.
+    """Returns a missing need if `mount` does not belong to uid 0.
 
     In a user namespace without uid 0, the set-uid program would run in the guest as another user.
     """
@@ -52,7 +52,7 @@ def missing_memory(plan: Plan) -> list[Missing]:
 
 
 def missing_xsave(cpuinfo: str | None = None) -> list[Missing]:
-    """Reports a missing need if an x86-64 processor has no XSAVE, without which User-Mode Linux cannot
+    """Returns a missing need if an x86-64 processor has no XSAVE, without which User-Mode Linux cannot
     intercept system calls by seccomp. cpuinfo: the text of /proc/cpuinfo; None: this machine's.
     """
     text = Path("/proc/cpuinfo").read_text() if cpuinfo is None else cpuinfo

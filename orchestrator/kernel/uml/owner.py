@@ -93,7 +93,8 @@ class Owner:
         argv = [word.replace(SERIAL, str(serial)) for word in self.boot.argv]
         (self.state.directory / "binary").write_text(argv[0])
         shutil.copy(self.console.with_name(SETTINGS), self.state.directory / SETTINGS)
-        # The umask sets the mode of the kernel's control socket; any user who can connect could halt the lab.
+        # The umask sets the mode of the kernel's control socket, because any user who can connect to it could
+        # halt the lab.
         (self.state.directory / OWN).mkdir(mode=0o700)
         prctl = ctypes.CDLL(None).prctl
         with self.console.open("wb") as console:
@@ -112,8 +113,8 @@ class Owner:
             )
 
     def _loop(self) -> str | None:
-        """Serves until the guest ends. Returns why it must be ended; None if it ended or reported an exit
-        status.
+        """Serves until the guest ends. Returns the reason why it must be ended; None if it ended or reported
+        an exit status.
         """
         next_sample = 0.0
         while self.guest.poll() is None:
@@ -150,7 +151,7 @@ class Owner:
         elif "serving" in message:
             self.relay.listen(self.state.directory / "control.sock")
             self.serving = True
-        elif not self.asked and self.status is None:  # hello or beat
+        elif not self.asked and self.status is None:  # the message is hello or beat
             self.booted = True
             self.deadline = (time.monotonic() + SILENCE_S, f"report for {SILENCE_S:.0f} s")
         if "hello" in message:

@@ -28,15 +28,17 @@ def recipes(directory: Path = DIRECTORY) -> dict[str, Made]:
 
 
 def made(binary: Path) -> Made:
-    """Returns which source of this checkout a built kernel comes from; `older` if it comes from none."""
+    """Returns the source of this checkout from which a built kernel was made; `older` if it is
+    none of them.
+    """
     return recipes().get(record(binary).get("recipe", ""), "older")
 
 
 def record(binary: Path) -> dict[str, str]:
-    """Returns the record that build.sh wrote beside a kernel; empty if there is no readable one."""
+    """Returns the record that build.sh wrote beside a kernel; empty if there is no readable record."""
     try:
         found: dict[str, str] = json.loads(binary.with_name(RECORD).read_text())
-    except (OSError, ValueError):  # the kernel is older than such records, or a user put it there
+    except (OSError, ValueError):  # the kernel is older than such records, or a user installed it
         return {}
     return found
 

@@ -14,7 +14,7 @@ LAB_ARCHIVE = "lab.cpio"  # path below raw/ of the archive with the files of thi
 class VirtualBoot:
     """Everything that the owner process needs to run one guest.
 
-    stage: paths by the names that they get in the kernel's working directory.
+    stage: paths by their names in the kernel's working directory.
     """
 
     lab: str

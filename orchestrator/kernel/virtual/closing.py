@@ -40,8 +40,8 @@ class Rooted(Protocol):
 
 
 def problems(plan: Plan, kernel: Rooted, agent: Path | None) -> list[Problem]:
-    """Returns problems of programs whose files cannot be found, else of memory. Builds the lab's root unless
-    it exists.
+    """Returns problems of programs whose files cannot be found, or else of memory. Builds the lab's root
+    unless it exists.
     """
     try:
         root = kernel.root(plan, agent)
@@ -49,7 +49,7 @@ def problems(plan: Plan, kernel: Rooted, agent: Path | None) -> list[Problem]:
         return list(_located(plan, error))
     try:
         return list(_memory(plan, kernel, root))
-    except KernelError as error:  # there is too little memory, or no directory for it
+    except KernelError as error:  # the memory is too small, or the directory for it is missing
         rule, _, remedy = str(error).rpartition("; ")
         return [Problem(plan.topology, 0, "memory", _nodes(plan), rule, remedy)]
 

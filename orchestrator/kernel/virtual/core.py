@@ -1,8 +1,8 @@
 """Binds a lab in virtual time to a core that no other such lab of this machine uses.
 
-A guest is one kernel with one processor, made of processes that wake one another: this is fast on one core
-and takes twice as long across cores. A lab claims a core by binding a Unix socket's abstract name: the kernel
-gives the name to one process at a time, of any user, and frees it when that process ends in any way.
+A guest is one kernel with one processor, made of processes that wake one another, which takes twice as long
+on several cores as on one. A lab claims a core by binding a Unix socket's abstract name: the kernel gives the
+name to one process at a time, of any user, and frees it when that process ends in any way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOPOLOGY = Path("/sys/devices/system/cpu")
 @contextmanager
 def cores_for_a_lab(allowed: Iterable[int] | None = None) -> Iterator[set[int]]:
     """Yields one free core of `allowed` (default: those of this process) and claims it while the context
-    lasts; yields all of them if each is claimed.
+    lasts; yields all of them if none is free.
     """
     candidates = set(os.sched_getaffinity(0) if allowed is None else allowed)
     with socket.socket(socket.AF_UNIX) as claim:
@@ -30,7 +30,7 @@ def cores_for_a_lab(allowed: Iterable[int] | None = None) -> Iterator[set[int]]:
 
 
 def apart(cores: Iterable[int], topology: Path = TOPOLOGY) -> list[int]:
-    """Returns the cores in this order: the first thread of each physical core, then the second of each, and
+    """Returns the cores in this order: first one thread of each physical core, then the second threads, and
     so on.
     """
     return sorted(cores, key=lambda core: (_threads(core, topology).index(core), core))
@@ -48,7 +48,7 @@ def _taken(claim: socket.socket, core: int) -> bool:
 
 
 def _threads(core: int, topology: Path) -> list[int]:
-    """Returns the threads of the physical core that `core` belongs to, in order; only `core` if the machine
+    """Returns the threads of the physical core to which `core` belongs, in order; only `core` if the machine
     does not list them.
     """
     # the file contains a list such as 0,4 or 0-1

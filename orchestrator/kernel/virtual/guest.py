@@ -23,8 +23,8 @@ POWER_OFF = 0x4321FEDC  # LINUX_REBOOT_CMD_POWER_OFF, include/uapi/linux/reboot.
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 OPEN_FILES = 65536
 RUN = Path("/vnet/run")
-# The working directory of the kernel's own process, which hostfs finds in the machine's /proc. The dot behind
-# `run` lets the machine follow the link to the run directory.
+# The working directory of the kernel's own process, which hostfs finds in the machine's /proc. The dot after
+# `run` makes the machine follow the link to the run directory.
 STAGE = "/proc/self/cwd"
 RAW = RUN / "raw"
 LINES, ERRORS, STATUS = "guest.jsonl", "lab.log", "status"
@@ -52,8 +52,8 @@ def mount(kind: str, place: str, options: str) -> None:
 
 
 def mount_all() -> None:
-    """Mounts `MOUNTS`, and shows in the new /run and /tmp what the closed root has there: files of the
-    machine that the topology names. Raises OSError.
+    """Mounts `MOUNTS`, and shows in the new /run and /tmp the files of the machine that the topology names
+    and that the closed root has there. Raises OSError.
     """
     kept = {place: os.open(place, os.O_PATH) for place in CARRIED if Path(place).is_dir()}
     names = {place: sorted(one.name for one in Path(place).iterdir()) for place in kept}
@@ -95,8 +95,8 @@ def set_up(limits: dict[str, int], open_files: int = OPEN_FILES) -> None:
 
 
 def run(settings: dict[str, object], raw: Path = RAW) -> int:
-    """Runs the lab process to its end and reaps all processes that end before; returns its exit status, 128 +
-    n for signal n.
+    """Runs the lab process to its end and reaps all processes that end before it; returns its exit status,
+    128 + n for signal n.
     """
     with (raw / LINES).open("wb") as lines, (raw / ERRORS).open("wb") as errors:
         child = subprocess.Popen(

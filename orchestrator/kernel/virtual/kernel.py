@@ -2,8 +2,8 @@
 waits.
 
 The same plan, seed, kernel, agent and programs give the same run to the bit. So nothing that differs between
-two runs may reach the guest: its command line is one constant text per plan (the kernel mixes it into its
-random pool), its files are a closed root (root/) at fixed paths, its environment, its clock's start and its
+two runs may reach the guest. Its command line is one constant text per plan (the kernel mixes it into its
+random pool). Its files are a closed root (root/) at fixed paths. Its environment, its clock's start and its
 random seed are fixed, and it receives no input while it runs.
 """
 
@@ -87,11 +87,11 @@ class VirtualKernel(LabKernel):
         self.described = f"uml in virtual time ({release}; {self.syscall_ns} ns a system call)"
 
     def examine(self, plan: Plan, wish: Wish) -> Fit:
-        """Returns whether the plan can run in virtual time; finds the files that its programs need now, not
-        when they start.
+        """Returns whether the plan can run in virtual time; finds the files that its programs need already
+        here, not when they start.
 
-        Without `wish.agent` (a check without a run), the result also contains the problems that a machine
-        with this kernel would find if this one lacks it.
+        Without `wish.agent` (a check without a run), and if this machine lacks the kernel, the result also
+        contains the problems that a machine with the kernel would find.
         """
         # imported here, because the owner of a lab does not need it
         from orchestrator.kernel.virtual import closing
@@ -122,8 +122,9 @@ class VirtualKernel(LabKernel):
         return missing + closed.missing(Database()) + needs.missing_xsave() + needs.missing(plan)
 
     def binary_of(self, plan: Plan) -> UmlBinary | None:
-        """Returns the best kernel for a plan, if it has wrong clocks or schedules the best with that patch;
-        None if there is none. So other runs keep their bytes, which any change of a kernel moves.
+        """Returns the best kernel for a plan; for a plan with wrong clocks or schedules, the best one with
+        that patch. None if there is none. Other runs do not use the patched kernel, because any change of a
+        kernel moves their bytes.
         """
         return self.with_faults if wrong_machines(plan) else self.binary
 
@@ -134,8 +135,8 @@ class VirtualKernel(LabKernel):
         return next((one for one in known if FAULTS in one.path.read_bytes()), None)
 
     def root(self, plan: Plan, agent: Path | None) -> ClosedRoot:
-        """Returns the closed root of the plan's lab, the last one from memory; raises Unclosed if there is
-        none.
+        """Returns the closed root of the plan's lab; keeps the last one in memory. Raises Unclosed if there
+        is none.
         """
         asked = (of_plan(plan), agent)
         if self._root is None or self._root[0] != asked:
@@ -148,7 +149,7 @@ class VirtualKernel(LabKernel):
 
     def start(self, launch: Launch) -> detached.DetachedLab:
         """Forks the owner process, which boots the guest and lives as long as the guest; raises KernelError
-        for a lab that is to stay up.
+        for a lab that must stay up.
         """
         if launch.detached:
             raise KernelError(
@@ -161,7 +162,7 @@ class VirtualKernel(LabKernel):
         plan = lab_command.with_images_at(launch.plan, "/vnet/images")
         rundir.write_plan(launch.run_dir, plan)
         boot_ = self._boot(launch)
-        # readable for other users who read the run
+        # Other users who read the run must be able to read the file.
         (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(boot_)))
         return detached.fork(
             partial(own, boot_),
@@ -205,8 +206,8 @@ class VirtualKernel(LabKernel):
 
 
 def latest_end_ns(plan: Plan) -> int:
-    """Returns the time on the lab's clock (ns) by which the plan's run has ended in any case. Directions may
-    be measured one after the other, each as long as the file allows.
+    """Returns the latest time on the lab's clock (ns) at which the plan's run can end. It assumes that
+    directions are measured one after the other, each as long as the file allows.
     """
     directions = len(WAYS) * len(plan.links)
     proving_ns = directions * most_ns(plan.proof, virtual=True)
@@ -254,8 +255,8 @@ def is_ours(path: Path) -> bool:
 
 
 def command(binary: Path, start_ns: int, memory: int, syscall_ns: int, archives: int) -> tuple[str, ...]:
-    """Returns the kernel's command line: for one plan and cost the same text on every machine, except for
-    argv[0].
+    """Returns the kernel's command line. For one plan and cost it is the same text on every machine, except
+    for argv[0].
 
     archives: the number of archives that make up the root; the owner links them into the kernel's working
     directory.

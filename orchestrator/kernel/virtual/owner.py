@@ -56,8 +56,8 @@ class VirtualOwner:
         return self._report(reason)
 
     def _guest(self, cores: set[int]) -> str | None:
-        """Runs the guest on those cores until it ends or must be ended. Returns why it was killed; None if it
-        ended by itself or on request.
+        """Runs the guest on those cores until it ends or must be ended. Returns the reason why it was killed;
+        None if it ended by itself or on request.
         """
         self.guest = self._boot(cores)
         self.state.record("uml", self.guest.pid)
@@ -101,8 +101,8 @@ class VirtualOwner:
             )
 
     def _watch(self, watchdog: Watchdog) -> str | None:
-        """Waits until the guest ends, or must be ended. Returns why it must be killed; None if it ended by
-        itself or on request.
+        """Waits until the guest ends or must be ended. Returns the reason why it must be killed; None if it
+        ended by itself or on request.
         """
         while self.guest.poll() is None and self.asked is None:
             self._pass_on()
@@ -112,8 +112,8 @@ class VirtualOwner:
         return None
 
     def _wait(self) -> None:
-        """Waits POLL_S; an end of file on standard input (the command that wanted this run is gone) counts as
-        SIGTERM.
+        """Waits POLL_S. An end of file on standard input counts as SIGTERM, since it means that the command
+        that wanted this run has ended.
         """
         try:
             if select.select([0], [], [], POLL_S)[0] and not os.read(0, 512):
@@ -122,7 +122,8 @@ class VirtualOwner:
             return
 
     def _pass_on(self, *, ended: bool = False) -> None:
-        """Passes on the lines that the guest has written since the last call; `ended`: it writes no more.
+        """Passes on the lines that the guest has written since the last call; `ended`: True if it writes no
+        more.
 
         The guest writes whole pages to the host, so a file that still grows may have zeros where lines come
         later. Until the guest has ended, reads up to the first zero and later from there again.
@@ -160,7 +161,9 @@ class VirtualOwner:
         return number
 
     def _status(self) -> int | None:
-        """Returns the lab process's exit status; None if the guest ended before it had written it whole."""
+        """Returns the lab process's exit status; None if the guest ended before it had written the whole
+        status.
+        """
         try:
             return int((self.raw / STATUS).read_text())
         except (FileNotFoundError, ValueError):

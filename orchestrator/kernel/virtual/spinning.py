@@ -2,7 +2,7 @@
 
 Each program of the guest is a process of the machine (a stub), and so is the guest's kernel. As long as a
 program only computes, the kernel gets no CPU time at all, since no system call, page fault or timer of the
-lab reaches it, and one stub gets all of it. CPU time is compared, not wall-clock time: on a busy machine a
+lab reaches it; one stub gets all CPU time. CPU time is compared, not wall-clock time: on a busy machine a
 program gets as much time to finish its computation as on an idle one.
 """
 
@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
-AWAKE_TICKS = 2  # CPU time (ticks) up to which a kernel counts as idle, because looking at it also takes some
+AWAKE_TICKS = 2  # CPU time (ticks) up to which a kernel counts as idle, because the check itself takes some
 
 
 class Spinning:

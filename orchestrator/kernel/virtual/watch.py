@@ -1,9 +1,9 @@
 """Watches a lab in virtual time by the wall clock: whether its clock still moves, and which process stops it.
 
 A program that computes without end takes no virtual time, so the lab's clock stops and nothing in the lab can
-detect that. From outside, its files stop growing, and one program gets CPU time while the lab's kernel gets
-none (spinning.py). Only then does the watchdog send SIGUSR2, at which the kernel prints the running process
-and the virtual time; a lab that writes is not disturbed.
+detect that. From outside one sees that its files stop growing, and that one program gets CPU time while the
+lab's kernel gets none (spinning.py). Only then does the watchdog send SIGUSR2, and the kernel prints the
+running process and the virtual time. A lab that writes is not disturbed.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Running:
 class Watchdog:
     """Watches the files of a run directory, and queries the kernel (process `pid`) if they do not grow.
 
-    stall_s: seconds without progress after which the lab must end, at the latest: a program that has only
-    computed for SPIN of it ends the lab too. until_ns: latest lab time that is allowed.
+    stall_s: seconds without progress after which the lab must end at the latest; a program that has only
+    computed for the share SPIN of this time also ends the lab. until_ns: latest lab time that is allowed.
     """
 
     def __init__(

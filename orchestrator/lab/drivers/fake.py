@@ -1,8 +1,8 @@
-"""Driver `fake`: keeps nodes in memory, creates nothing, takes no time, writes invented but well-formed raw
-files.
+"""Driver `fake`: keeps nodes in memory, creates nothing, and takes no time; it writes invented but
+well-formed raw files.
 
 It makes everything around a lab (command line, reduction, reports) testable in milliseconds. A user must
-request it, and the manifest then says `driver: fake`.
+request it, and the manifest then states `driver: fake`.
 """
 
 from __future__ import annotations

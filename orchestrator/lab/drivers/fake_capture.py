@@ -16,8 +16,8 @@ TCP, UDP = 6, 17
 DISCARD = 9  # RFC 863: the service discards what arrives
 FIRST_PORT = 40_000
 LONGEST = 65_535 - 20 - 20
-HEAD = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)  # nanoseconds, Ethernet
-NOWHERE = "192.0.2.1"  # RFC 5737: destination of messages without a receiver
+HEAD = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)  # times in nanoseconds; link type Ethernet
+NOWHERE = "192.0.2.1"  # an address for documentation (RFC 5737): destination of messages without a receiver
 
 
 class FakeCapture:

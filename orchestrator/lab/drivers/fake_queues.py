@@ -28,8 +28,8 @@ def keeps(kind: str) -> bool:
 
 
 def of_class(words: list[str]) -> Entry:
-    """Returns the read-back of `class replace dev DEVICE parent P classid C htb rate R ceil C ...`, with
-    the priority if it is given.
+    """Returns the values that a read-back shows of the class `class replace dev DEVICE parent P classid C htb
+    rate R ceil C ...`, with the priority if it is given.
     """
     named = given(words)
     rates = {name: scaled(named[name], RATES) / BITS for name in ("rate", "ceil")}
@@ -38,7 +38,9 @@ def of_class(words: list[str]) -> Entry:
 
 
 def of_filter(words: list[str]) -> Entry:
-    """Returns the read-back of `filter add dev DEVICE parent P protocol X pref N KIND KEYS... classid C`."""
+    """Returns the values that a read-back shows of the filter `filter add dev DEVICE parent P protocol X pref
+    N KIND KEYS... classid C`.
+    """
     named, at = given(words), words.index("pref") + 2
     keys, rest = [], words[at + 1 : words.index("classid")]
     while rest and rest[0] == "match":  # the words are: match u32 0xVALUE 0xMASK at N

@@ -28,7 +28,8 @@ from orchestrator.plan.slots import Tables
 
 CLASSES = "t_ns,link,direction,class,bytes,packets,dropped,overlimits,marked,backlog_bytes,backlog_packets"
 CPU_NS = 10_000_003  # CPU time of a node in each second; not a multiple of a kernel's tick
-OTHER = 1154  # a copy has the delay of the frame 1,154 later: the two differ by a fifth of the range
+# A copy has the delay of the frame that follows 1,154 later; the two delays differ by a fifth of the range.
+OTHER = 1154
 FRAMES = (operations.ListenForFrames, operations.SendFrames, operations.CollectFrames)
 
 
@@ -182,11 +183,11 @@ def _marked(number: int, share: float) -> bool:
 
 
 def _through(i: Impairment, sent_ns: list[int], size: int, tables: Tables) -> list[int]:
-    """Returns one arrival time (ns) for each frame of `size` bytes, in sending order: delay, then the rate
-    one by one, then a slot.
+    """Returns one arrival time (ns) for each frame of `size` bytes, in sending order. The delay comes first,
+    then the rate sends frames one by one, then a slot.
 
-    Approximates sch_netem.c without random numbers: evenly spread values replace them, and reordered frames
-    wait for the rate, too.
+    This approximates sch_netem.c without random numbers: evenly spread values replace them, and reordered
+    frames wait for the rate, too.
     """
     transmission = size * 8 * SECOND // i.rate_bps if i.rate_bps else 0
     arrivals: list[int] = []
@@ -217,8 +218,8 @@ def _slotted_ns(slot: Slot, due_ns: int, number: int, tables: Tables) -> int:
 
 
 def _delay_ns(i: Impairment, number: int, table: Sequence[int] | None = None) -> int:
-    """Returns the delay (ns) of a frame: points of the requested distribution, evenly spread in a fixed
-    order. 0 for reordered frames.
+    """Returns the delay (ns) of a frame, one of the points of the requested distribution, which are evenly
+    spread and in a fixed order; 0 for reordered frames.
     """
     if _marked(number, i.reorder):
         return 0

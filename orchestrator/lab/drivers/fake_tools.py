@@ -113,14 +113,14 @@ class FakeTools:
 
 
 def _pairs(words: list[str]) -> dict[str, str]:
-    """Returns the values of name, address, mtu and netns in the words of `ip link add`."""
+    """Returns the values of name, address, mtu and netns from the arguments of `ip link add`."""
     known = ("name", "address", "mtu", "netns")
     return {w: words[i + 1] for i, w in enumerate(words[:-1]) if w in known}
 
 
 def netem_options(words: list[str]) -> Entry:
-    """Returns netem's words as the options that `tc -j qdisc` shows; like the kernel, without those that are
-    not set.
+    """Returns netem's arguments as the options that `tc -j qdisc` shows; like the kernel, omits options that
+    are not set.
     """
     found: Entry = {"limit": 1000}
     for name, values in _grouped(words):
@@ -167,7 +167,7 @@ OPTIONS = {"netem": netem_options, "tbf": _tbf_options, "pfifo": _fifo_options}
 
 
 def _options(kind: str, words: list[str]) -> Entry:
-    """Returns the options that tc would show of a qdisc; raises LabError for an unknown one."""
+    """Returns the options that tc would show for a qdisc; raises LabError for an unknown kind."""
     found = OPTIONS[kind](words) if kind in OPTIONS else fake_queues.options(kind, words)
     if found is None:
         raise LabError(f"fake tc: does not know the qdisc {kind}")

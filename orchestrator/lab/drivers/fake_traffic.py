@@ -20,7 +20,7 @@ SEGMENT_BYTES = 1448
 class Sent:
     """A message that was sent; at_ns: its time after t0."""
 
-    number: int  # number of its flow
+    number: int  # number of the message's flow
     flow: Flow
     seq: int
     at_ns: int
@@ -39,7 +39,7 @@ class Traffic:
 
     def messages(self) -> list[Sent]:
         """Returns the messages of all scheduled flows in the order of time, at most about MOST_MESSAGES of
-        each flow; none of clients that the plan expects to be refused.
+        each flow; omits those of clients that the plan expects to be refused.
         """
         barred = unwelcome(self.plan)
         found = [
@@ -121,15 +121,15 @@ def sessions(plan: Plan) -> dict[str, Session]:
 
 
 def addresses(plan: Plan) -> Mapping[str, str]:
-    """Maps endpoints and nodes to the node's first address; nodes without a network are left out."""
+    """Maps endpoints and nodes to the node's first address; omits nodes without a network."""
     found = {node.name: node.interfaces[0].address for node in plan.nodes if node.interfaces}
     places = {s.session.endpoint: n.name for n in plan.nodes for s in n.software if s.session is not None}
     return found | {endpoint: found[node] for endpoint, node in places.items() if node in found}
 
 
 def _times(flow: Flow, schedule: Schedule, end_ns: int) -> list[int]:
-    """Returns the sending times (ns after t0) of a flow before `end_ns`: of its sender's schedule those that
-    fall to this flow, each repeated `burst` times; no more once there are MOST_MESSAGES.
+    """Returns the sending times (ns after t0) of a flow before `end_ns`: the times of its sender's schedule
+    that belong to this flow, each repeated `burst` times. Adds no more once there are MOST_MESSAGES.
     """
     ends_ns = [rate.from_ns for rate in schedule.rates[1:]] + [flow.stop_ns]
     found: list[int] = []

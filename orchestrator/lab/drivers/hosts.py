@@ -258,13 +258,15 @@ class HostsDriver:
         return {key: value for answer in answers.values() for key, value in answer["value"].items()}
 
     def _entries(self, verb: str, netns: str) -> list[dict[str, Any]]:
-        """Returns the entries of a namespace from every host that has it, each with its `host`."""
+        """Returns the entries that each host has for a namespace, each entry with its `host`; omits hosts
+        without the namespace.
+        """
         parts = [self._part(host) for host in self._places.netns(netns)]
         answers = ask_all(self._at.loop, verb, {part: {"netns": netns} for part in parts if part.there})
         return [{**entry, "host": name} for name, answer in answers.items() for entry in answer["value"]]
 
     def _split(self, request: Operation[Any]) -> Outgoing:
-        """Splits a request into one for each part that it concerns, with times on that part's clock."""
+        """Splits a request into one for each host that it concerns, with times on that host's clock."""
         if isinstance(request, operations.OfOneNode):
             return [(self._part(self._places.node(request.node)), request)]
         if isinstance(request, operations.Prove):
@@ -346,8 +348,8 @@ class HostsDriver:
         together(self._at.loop, "the hosts' files", FETCH_NS, dialogues)
 
     def _leave(self) -> dict[str, host_commands.Way]:
-        """Ends every part and waits up to LEAVE_NS for its answer; returns the commands for hosts that may
-        still have something of the lab.
+        """Ends the part on every host and waits up to LEAVE_NS for its answer; returns the commands for hosts
+        that may still have something of the lab.
         """
         ways, left = host_commands.of_run(self._at.run_dir), dict[str, host_commands.Way]()
         answers: dict[str, Message] = {}
@@ -369,7 +371,7 @@ class HostsDriver:
         return left
 
     def _lost(self, host: str, why: str) -> None:
-        """Applies the topology's policy for lost machines to all nodes of a lost host."""
+        """Applies the topology's policy for failed nodes to all nodes of a lost host."""
         self._part_events.lost(host, self._places.on(host), why)
 
     def _tell_hosts(self) -> None:

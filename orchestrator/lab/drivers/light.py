@@ -39,11 +39,12 @@ from orchestrator.lab.traceroute import Traceroute, TracerouteResult, traceroute
 
 OPEN_NS = 15 * SECOND
 END_NS = 5 * SECOND
-# Nodes in one request. Each fork copies the launcher's memory, so a large request enlarges every node: 350
-# clients take 0.23 MB each in such batches, 0.51 MB by one request. Also, the longest wait for an answer is
-# then the time for one batch, not for a whole lab.
+# The number of nodes in one request. Each fork copies the launcher's memory, so a large request enlarges
+# every node: 350 clients take 0.23 MB each in such batches, 0.51 MB by one request. Also, an answer then
+# takes at most the time for one batch, not for a whole lab.
 BATCH = 20
-PASSED_ON = ("PATH", "HOME", "TZ", "TERM", "LANG")  # variables that programs on nodes get
+# Environment variables of this process that programs on nodes get.
+PASSED_ON = ("PATH", "HOME", "TZ", "TERM", "LANG")
 
 
 class LightDriver:

@@ -99,8 +99,8 @@ class VmDriver:
         return about
 
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
-        """Creates the light nodes, whose pids it returns, and defines the machines, which boot in
-        `configure`. Raises LabError if the memory or the disk space for the machines is too small.
+        """Creates the light nodes, whose pids it returns. Defines the machines, which boot in `configure`.
+        Raises LabError if the memory or the disk space for the machines is too small.
         """
         insist_on_memory(nodes)
         storage.insist([n for n in nodes if self._has_disk(n)], storage.of_lab(self._at.state.directory))

@@ -47,7 +47,7 @@ class Channel:
         self._requests: dict[int, Request] = {}
         self._buffer = LineBuffer()
         self._came: list[Message] = []  # messages that arrived while this side was sending, not yet handled
-        self._wrong = ""  # why a line that came after them is no message
+        self._wrong = ""  # the reason why the line after these messages is not a message
         self._heard = time.monotonic()
         self._socket, theirs = socket.socketpair()
         with theirs, log.open("ab") as errors:
@@ -79,7 +79,7 @@ class Channel:
         self._on_lost = lambda _: None
 
     def close(self) -> None:
-        """Closes the connection, and kills the process that carried it if that does not end within 5 s."""
+        """Closes the connection, and kills the process that carried it unless that ends within 5 s."""
         self.expect_end()
         self._lose("the line was closed")
         try:

@@ -17,10 +17,10 @@ from orchestrator.lab.multi_host.underlay import HEAD, PROBE, TRAIN
 
 PROBES, PROBE_NS, PROBE_BYTES = 100, 10 * MILLISECOND, 64
 TRAIN_FRAMES = 200
-SETTLE_NS = SECOND  # longer than the round trip of any useful underlay
+SETTLE_NS = SECOND  # time to wait for the last frames, longer than the round trip of any useful underlay
 LEAST = 10  # least number of round trips from which a delay is computed
 ETHERNET = 14
-MATTERS = 0.1  # share of a delay: a larger error of the clocks causes a warning
+MATTERS = 0.1  # if the clocks' error is above this share of a delay, a warning is given
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,9 @@ def as_data(crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]) 
 
 
 def below(plan: Plan, crossings: list[Crossing]) -> list[str]:
-    """Returns a text for each link that requests a delay, but less than the underlay adds to its frames."""
+    """Returns a text for each link whose requested delay is less than the delay that the underlay adds to its
+    frames.
+    """
     return [
         f"{name} asks for {asked / 1e6:.3g} ms, and {c.a} - {c.b} adds {c.delay_ns / 1e6:.3g} ms"
         for name, asked, c in _asked(plan, crossings, lambda c: c.delay_ns)
@@ -146,8 +148,8 @@ def below(plan: Plan, crossings: list[Crossing]) -> list[str]:
 
 
 def doubted(plan: Plan, crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Returns a text for each link that requests a delay, but less than ten times the error between the
-    clocks of the hosts that its frames cross.
+    """Returns a text for each link whose requested delay is less than ten times the error between the clocks
+    of the hosts that its frames cross.
     """
     errors = {(d["a"], d["b"]): int(d["clock_error_ns"]) for d in as_data(crossings, clocks)}
     return [
@@ -161,9 +163,9 @@ def doubted(plan: Plan, crossings: list[Crossing], clocks: Mapping[str, Mapping[
 def _asked(
     plan: Plan, crossings: list[Crossing], worst: Callable[[Crossing], int]
 ) -> Iterator[tuple[str, int, Crossing]]:
-    """Yields each link that requests a delay and whose frames may cross the underlay, the smaller of the
-    delays of its directions (without 0), and the crossing with the largest `worst` that its frames may
-    take.
+    """Yields each link that requests a delay and whose frames may cross the underlay; the smaller of the
+    delays of its directions, ignoring 0; and, of the crossings that its frames may take, the one with the
+    largest `worst`.
     """
     ends = {tunnel.segment: set(tunnel.ends) for tunnel in plan.tunnels}
     for link in plan.links:

@@ -32,12 +32,12 @@ def silence_s() -> float:
 
 
 def fields(values: Iterable[Any]) -> list[dict[str, Any]]:
-    """Returns dataclasses as dictionaries that `codec.build` can read."""
+    """Returns the dataclasses as dictionaries that `codec.build` can read."""
     return [dataclasses.asdict(value) for value in values]
 
 
 def encode_operation(request: Operation[Any]) -> Message:
-    """Encodes an operation by the name of its class, since several classes have the same operation name."""
+    """Encodes an operation with the name of its class, since several classes have the same operation name."""
     names = [field.name for field in dataclasses.fields(request) if field.init]
     return {"kind": type(request).__name__, "fields": {name: getattr(request, name) for name in names}}
 

@@ -10,7 +10,7 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.vm.records import Fetched, appender
 
 CHUNK_BYTES = 1 << 20
-# files of raw/ whose first column is t_ns
+# The files of raw/ whose first column is t_ns.
 SAMPLES = ("nodes.csv", "links.csv", "classes.csv", "nodes.vm.csv", "links.vm.csv")
 MESSAGES = "raw/messages.csv"
 HOST = "raw/host.csv"
@@ -93,14 +93,14 @@ class Packets:
 
 
 def fetched(path: str, take: Callable[[bytes], None]) -> Fetched:
-    """Returns a fetcher of a remote file in parts of CHUNK_BYTES, which suits a network."""
+    """Returns a function that fetches a remote file in parts of CHUNK_BYTES, a size for networks."""
     return Fetched(path, take, CHUNK_BYTES)
 
 
 def taker(run_dir: Path, name: str, host: str, to_lab: ToLab) -> Callable[[bytes], None]:
-    """Returns the function that stores a file of a host's run directory: it appends rows of samples to the
-    lab's file of that name, the machine's samples to raw/host.HOST.csv, both with times on the lab's clock;
-    logs to the file of the same name; and any other file to raw/hosts/HOST.
+    """Returns the function that stores a file of a host's run directory. Rows of samples are appended to the
+    lab's file of that name, and the machine's samples to raw/host.HOST.csv, both with times on the lab's
+    clock. Logs are appended to the file of the same name, and any other file to raw/hosts/HOST.
     """
     top, _, last = name.rpartition("/")
     if top == "raw" and last in SAMPLES:

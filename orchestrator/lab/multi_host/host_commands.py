@@ -25,8 +25,8 @@ DOWN_S = 180.0  # s; more than all time limits of a teardown together
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The commands for one host: `run` starts the part and connects to it, `down` removes what
-    the part left.
+    """The commands for one host: `run` starts the part and connects to it, `down` removes everything that the
+    part left.
     """
 
     machine: str  # as the user named it; "" means this machine
@@ -59,7 +59,9 @@ def note(directory: Path, ways: Mapping[str, Way], name: str = STATE_FILE) -> No
 
 
 def down(way: Way, longest_s: float = DOWN_S) -> str | None:
-    """Runs the command that removes everything on one host; returns the error, None if nothing is left."""
+    """Runs the command that removes everything on one host; returns the error, or None if everything is
+    removed.
+    """
     try:
         done = subprocess.run(
             way.down, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=longest_s, check=False

@@ -21,7 +21,7 @@ from orchestrator.lab.vm.records import Fetched, Records
 
 # number of round trips for a clock estimate; a network's shortest round trip is rarer than a serial line's
 ROUNDS = 24
-FETCH_NS = 600 * SECOND  # all files of a host, over a slow network
+FETCH_NS = 600 * SECOND  # time to fetch all files of a host, over a slow network
 
 
 class HostPart:

@@ -60,7 +60,7 @@ class Part:
         self._beats = self.loop.every(round(USUAL_S / BEATS * SECOND), self._beat)
         # paths of the run directory on the lab's machine and on this host
         self._names: tuple[bytes, bytes] | None = None
-        self._last: int | None = None  # the request that ended the part
+        self._last: int | None = None  # the id of the request that ended the part
 
     def run(self) -> int:
         """Serves until the lab process ends the part or is lost, then removes everything; returns 1 if
@@ -148,7 +148,7 @@ class Part:
             self.loop.interrupt(Interrupted(f"no message from home for {self._silence_s:g} s"))
 
     def _named(self, line: bytes, back: bool = False) -> bytes:
-        """Replaces the run directory's path in a line by the path on the receiving side."""
+        """Replaces the path of the run directory in a line by its path on the receiving side."""
         if self._names is None or set(b'"\\') & set(self._names[0]):
             return line
         home, here = self._names
@@ -190,8 +190,8 @@ def _destroy(lab: str, home: Path) -> list[str]:
 
 
 def down(home: Path) -> int:
-    """Ends a part that still runs, by SIGTERM, and waits up to END_S for it; then removes everything that it
-    left, and HOME. Returns 1, and prints the errors, if something could not be removed.
+    """Ends a part that still runs with SIGTERM, and waits up to END_S for its end; then removes everything
+    that it left, and HOME. Returns 1, and prints the errors, if something could not be removed.
     """
     claim = home / CLAIM
     if claim.exists():

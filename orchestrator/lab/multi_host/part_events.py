@@ -26,8 +26,8 @@ class PartEvents:
 
     def take(self, host: str, message: Message) -> None:
         """Handles one event of a host's part: `clients` is summed, `lost` ends the lab, `capture-died` calls
-        the capture's function, `clocks` is kept for `clocks()`; others pass to the lab. A node state's time
-        is converted to the lab's clock; a warning without a node gets the host's name.
+        the capture's function, `clocks` is kept for `clocks()`, and others are passed to the lab. A node
+        state's time is converted to the lab's clock; a warning without a node gets the host's name.
         """
         event = message.get("event")
         if event == "clients":
@@ -58,8 +58,8 @@ class PartEvents:
 
     def clocks(self) -> dict[str, dict[str, Any]]:
         """Sends an event with the clock offset and error (ns) of each host and virtual machine to the lab;
-        returns those of the hosts. A machine's values include its host's; hosts without an estimate, and
-        their machines, are left out.
+        returns those of the hosts. A virtual machine's values include those of its host. Hosts without an
+        estimate are left out, and so are their machines.
         """
         hosts = {n: part.clock.facts() for n, part in self._parts.items() if part.clock.estimates}
         machines = {
@@ -72,7 +72,7 @@ class PartEvents:
 
     def lost(self, host: str, nodes: Sequence[str], why: str) -> None:
         """Marks the nodes of a lost host as failed. Ends the lab if the topology's policy for failed nodes is
-        `abort`, else warns and continues; the host's clients no longer count.
+        `abort`, else warns and continues; the clients on that host then count no longer.
         """
         self._clients.pop(host, None)
         now = self._at.loop.clock.now_ns()

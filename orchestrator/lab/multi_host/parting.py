@@ -25,7 +25,7 @@ def of_host(plan: Plan, host: str) -> Plan:
 
 
 def begin_request(plan: Plan, host: str, run_dir: Path) -> Message:
-    """Returns the first request to a part: the host's part of the plan without steps, flows, events,
+    """Returns the first request to a part. It has the host's part of the plan without steps, flows, events,
     captures, predictions and traces, and the other hosts' nodes without their programs, for name resolution.
     """
     others = (dataclasses.replace(n, software=(), vm=None) for n in plan.nodes if n.host != host)
@@ -48,7 +48,7 @@ def begin_request(plan: Plan, host: str, run_dir: Path) -> Message:
 
 def wires_of(plan: Plan) -> dict[str, dict[str, list[str]]]:
     """Returns the ends of the links between two nodes that bypass the core namespace, by host and namespace;
-    without ends in VM nodes.
+    omits ends in VM nodes.
     """
     found: dict[str, dict[str, list[str]]] = {}
     guests = {node.netns for node in plan.nodes if node.vm is not None}

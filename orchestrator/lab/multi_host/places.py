@@ -23,7 +23,7 @@ class Places:
         self.core = plan.core_netns
         self._of_node: dict[str, str] = {}
         self._of_netns: dict[str, str] = {}
-        self._of_device: dict[str, str] = {}  # places of the core namespaces' devices
+        self._of_device: dict[str, str] = {}  # host of each device in the core namespace
         self._ports: dict[tuple[str, str], str] = {}
         self._directions: dict[tuple[str, str], Direction] = {}
         for link in plan.links:
@@ -57,8 +57,8 @@ class Places:
         return [name for name, at in self._of_node.items() if at == host]
 
     def netns(self, netns: str) -> list[str]:
-        """Returns the hosts of a namespace: all hosts for the core's, else one host; the first host if the
-        namespace is unknown.
+        """Returns the hosts of a namespace: all hosts for the core namespace, else one host; for an unknown
+        namespace, the first host.
         """
         return self.hosts if netns == self.core else [self._of_netns.get(netns) or self.hosts[0]]
 
@@ -71,8 +71,8 @@ class Places:
         return self._directions.get((link, way if way == "reverse" else "forward"))
 
     def link(self, link: str, way: str, netns: str, device: str) -> str:
-        """Returns the host of a direction of a link; for a link that is not in the plan, the host of the
-        device, or the first host if the device is unknown, too.
+        """Returns the host of a direction of a link. For a link that is not in the plan, returns the host of
+        the device, or the first host if the device is unknown, too.
         """
         found = self.direction(link, way)
         if found is not None and found.host:
@@ -80,8 +80,8 @@ class Places:
         return self.device(netns, device) or self.hosts[0]
 
     def device(self, netns: str, device: str) -> str | None:
-        """Returns the host of a device by its namespace, else by its name; None if both are unknown or the
-        device is on several hosts, as a tunnel's is.
+        """Returns the host of a device by its namespace, or else by its name. Returns None if both are
+        unknown, or if the device is on several hosts, as a tunnel's device is.
         """
         return self._of_netns.get(netns) or self._of_device.get(device)
 

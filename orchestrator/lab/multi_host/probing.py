@@ -22,7 +22,7 @@ def split(request: Prove, places: Places, parts: Sequence[HostPart]) -> list[tup
     returns one request per part that has probes.
 
     A probe whose host is unknown (the reference wire) goes to every part. Raises LabError if the host is
-    gone, or if the qdisc of a link between hosts is on a tunnel.
+    lost, or if the qdisc of a link between hosts is on a tunnel.
     """
     of: dict[str, list[Probe]] = {part.name: [] for part in parts}
     for probe in request.probes:
@@ -46,8 +46,8 @@ def _near(probe: Probe, places: Places) -> Probe:
 
 def joined(request: Prove, answers: Sequence[Message]) -> Message:
     """Merges the hosts' answers in the order of the request's probes; returns the first refusal unchanged. If
-    several hosts answer one probe, the answer with the largest median delay counts, and one without delays
-    before all others.
+    several hosts answer one probe, an answer without delays is used if there is one, otherwise the answer
+    with the largest median delay.
     """
     found: dict[tuple[str, str], Probed] = {}
     for answer in answers:

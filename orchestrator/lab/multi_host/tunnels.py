@@ -1,7 +1,7 @@
 """Makes the VXLAN devices that connect the hosts: their packets use the host's own network, their frames
 enter the core namespace.
 
-RFC 7348; ip-link(8), bridge(8). VXLAN has neither keys nor passwords: every host that can send to the port
+RFC 7348; ip-link(8), bridge(8). VXLAN has neither keys nor passwords, so every host that can send to the port
 can send into the segment. So the underlay must be a separate network, or use IPsec or WireGuard
 (docs/many-machines.md).
 """
@@ -44,8 +44,8 @@ def make(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> None:
 
 
 def addresses_of(plan: Plan, parts: Mapping[str, HostPart]) -> dict[str, str]:
-    """Returns underlay addresses by host: the plan's, else the address that ssh used, else this machine's
-    own.
+    """Returns underlay addresses by host. A host's address is the one in the plan, or else the one that ssh
+    used, or else this machine's own.
 
     Raises LabError if a host has no address, if an address is loopback while another host's is not, or if
     addresses of IPv4 and IPv6 are mixed.
@@ -69,8 +69,8 @@ def addresses_of(plan: Plan, parts: Mapping[str, HostPart]) -> dict[str, str]:
 
 
 def _all_there(found: Mapping[str, str]) -> bool:
-    """Returns whether all known addresses are loopback; an unknown one becomes this machine's own towards
-    them.
+    """Returns whether all known addresses are loopback; an unknown address then becomes this machine's
+    address towards the others.
     """
     return all(ipaddress.ip_address(address).is_loopback for address in found.values() if address)
 
@@ -120,8 +120,9 @@ def link_text(core: str, one: Mapping[str, Any]) -> str:
 
 
 def port_text(one: Mapping[str, Any]) -> str:
-    """Returns lines for `ip -batch` in the core namespace that set the device up as a port of its bridge. The
-    device gets no IPv6 link-local address; with an MTU below IPv6's minimum, no line is needed for that.
+    """Returns lines for `ip -batch` in the core namespace that set the device up as a port of its bridge,
+    without an IPv6 link-local address. If the MTU is below IPv6's minimum, no line is needed against that
+    address.
     """
     quiet = f"link set dev {one['device']} addrgenmode none\n" if one["mtu"] >= IPV6_LEAST_MTU else ""
     return f"{quiet}link set dev {one['device']} master {one['bridge']} up\n"

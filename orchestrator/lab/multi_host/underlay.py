@@ -25,7 +25,7 @@ ETHERTYPE = 0x88B5  # IEEE 802, local experimental 1
 GROUP = bytes.fromhex("0180c200000e")
 ETH_P_ALL = 3
 MARK = b"vNEThost"
-HEAD = struct.Struct("!8sBHHIq")  # MARK, kind, to, from (numbers of hosts), number, sent_ns
+HEAD = struct.Struct("!8sBHHIq")  # MARK, kind, receiver and sender (numbers of hosts), number, sent_ns
 PROBE, ECHO, TRAIN = range(3)
 SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33  # asm-generic/socket.h: exceeds the machine's default limit
 BUFFER_BYTES = 1 << 22  # more than a train of full frames needs in the kernel's count
@@ -36,13 +36,13 @@ OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h: marks frames that this soc
 
 @dataclass
 class Heard:
-    """Frames from one other host. Times are CLOCK_MONOTONIC (ns) of the host that receives the frames; a
-    round trip is in ns.
+    """The frames received from one other host. Times are CLOCK_MONOTONIC (ns) of the receiving host; a round
+    trip is in ns.
     """
 
-    probes: int = 0  # number of its probes that arrived here
-    round_trips_ns: list[int] = field(default_factory=list)  # round trips of our probes
-    train: list[int] = field(default_factory=list)  # arrival time of each frame of its train
+    probes: int = 0  # number of the host's probes that arrived here
+    round_trips_ns: list[int] = field(default_factory=list)  # round trips of this part's probes
+    train: list[int] = field(default_factory=list)  # arrival time of each frame of the host's train
 
 
 class Underlay:
@@ -69,8 +69,8 @@ class Underlay:
 
     def send(self, message: Message) -> None:
         """Sends the frames of the message {to: [{device, host}], kind, count, size, interval_ns}: each number
-        to every host in `to`, then the next, back to back if `interval_ns` is 0. A frame for which a queue or
-        buffer is full is not sent again.
+        goes to every host in `to` before the next number, back to back if `interval_ns` is 0. A frame for
+        which a queue or buffer is full is not sent again.
         """
         start = time.monotonic_ns()
         for number in range(message["count"]):

@@ -81,7 +81,7 @@ class Verbs:
         return self._opened
 
     def carry_out(self, message: Message) -> None:
-        """Carries out one request and answers it. The answer to a submitted operation may come later.
+        """Carries out one request and answers it. The answer to a submitted operation may follow later.
 
         LabError, OSError and malformed requests become an answer with `ok` false; a malformed request also
         prints a traceback to the part's log.
@@ -209,7 +209,7 @@ class Verbs:
         self.driver.destroy(None if message["nodes"] is None else _nodes(message))
 
     def _reached(self, message: Message) -> list[str]:
-        """Returns the limits that a node has reached; empty if the driver sets none."""
+        """Returns the limits that a node has reached; empty if the driver sets no limits."""
         node = build(Node, message["node"])
         return self.driver.reached(node) if isinstance(self.driver, Bounded) else []
 
@@ -256,7 +256,9 @@ def _tried(steps: Sequence[Callable[[], object]]) -> list[str]:
 
 
 def _part_of(path: Path, wanted: operations.Fetch) -> operations.FilePart:
-    """Returns the file's size and the requested bytes in base64; the size None if there is no such file."""
+    """Returns the file's size and the requested bytes in base64; the size is None if there is no
+    such file.
+    """
     try:
         with path.open("rb") as file:
             file.seek(wanted.offset)

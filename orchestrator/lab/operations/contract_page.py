@@ -1,6 +1,6 @@
 """Writes the contract page of the operations from their types.
 
-Call: `python -m orchestrator.lab.operations.contract_page`.
+Run it with `python -m orchestrator.lab.operations.contract_page`.
 """
 
 from __future__ import annotations

@@ -32,17 +32,17 @@ class Now(TypedDict):
 
 @dataclass(frozen=True)
 class ReadClock(Operation[Now]):
-    """The launcher's lab clock, read when the request is handled."""
+    """Reads the launcher's lab clock when the request is handled."""
 
     op = "clock"
 
 
 @dataclass(frozen=True)
 class Resume(Operation[Now]):
-    """Sets clock and seed of a machine that continues from saved memory (of a VM only).
+    """Sets clock and seed of a virtual machine that continues from saved memory.
 
-    CLOCK_REALTIME is set, the seed is credited to the kernel's random pool and its generator draws again. The
-    launcher's lab clock is read again as long as there is no node.
+    CLOCK_REALTIME is set, the seed is credited to the kernel's random pool, and its generator draws again.
+    The launcher's lab clock is read again as long as there is no node.
     """
 
     op = "resume"

@@ -11,18 +11,18 @@ from orchestrator.lab.operations.operation import Done, Operation
 
 class Counters(TypedDict):
     cpu: list[str]  # files
-    memory: str | None  # file
+    memory: str | None  # the node's memory file
 
 
 class SampledNode(Counters):
     node: str
-    ports: list[str]  # core devices
+    ports: list[str]  # the node's ports in the core namespace
     own: list[str]  # devices of `netns` without an end in the core
     netns: str
 
 
 # A qdisc below a link's root (handle: major number in the upper 16 bits), or one tin of it, counted from 1.
-# marked_at: where the qdisc's own statistics (TCA_STATS_APP) have the 32 bits that count marked packets.
+# marked_at: offset of the 32 bits that count marked packets in the qdisc's own statistics (TCA_STATS_APP).
 SampledClass = TypedDict(
     "SampledClass", {"class": str, "handle": int, "tin": int | None, "marked_at": int | None}
 )
@@ -38,7 +38,7 @@ class SampledLink(TypedDict):
 
 @dataclass(frozen=True)
 class Sample(Operation[Done]):
-    """Starts writing nodes.csv, links.csv and host.csv, and classes.csv where a link has classes."""
+    """Starts to write nodes.csv, links.csv and host.csv, and classes.csv if a link has classes."""
 
     op = "sample"
     interval_ns: int
@@ -48,18 +48,22 @@ class Sample(Operation[Done]):
 
 
 class Counted(TypedDict):
-    nodes: dict[str, dict[str, int]]  # by counter, as `nstat` names it: UdpRcvbufErrors
+    nodes: dict[str, dict[str, int]]  # by the counter's name in `nstat`, such as UdpRcvbufErrors
 
 
 @dataclass(frozen=True)
 class Stack(Operation[Counted]):
-    """The counters of each node's network stack since it was made; zeros are left out."""
+    """Returns the counters of each node's network stack since the stack was made; omits counters that are
+    zero.
+    """
 
     op = "stack"
 
 
 class Probe(TypedDict):
-    """Frames out of `device` that `far_device` receives, the first after `start_ns`; `size` in bytes."""
+    """Frames that are sent out of `device` and that `far_device` receives, the first after `start_ns`; `size`
+    in bytes.
+    """
 
     link: str
     direction: str
@@ -72,8 +76,8 @@ class Probe(TypedDict):
     start_ns: int
     interval_ns: int  # 0: back to back
     timeout_ns: int
-    batch: NotRequired[int]  # frames sent together, at most 64, each `batch` intervals (1)
-    counts_only: NotRequired[bool]  # no delays and arrivals in the answer
+    batch: NotRequired[int]  # frames sent together, at most 64; batches are `batch` intervals apart (1)
+    counts_only: NotRequired[bool]  # the answer has no delays and arrivals
 
 
 class Probed(TypedDict):
@@ -94,9 +98,9 @@ class Proven(TypedDict):
 
 @dataclass(frozen=True)
 class Prove(Operation[Proven]):
-    """Sends raw frames through links, all probes side by side.
+    """Sends raw frames through links, all probes in parallel.
 
-    Ethertype 0x88B5, to 01:80:C2:00:00:0E, which bridges do not forward.
+    The frames have the Ethertype 0x88B5 and the destination 01:80:C2:00:00:0E, which bridges do not forward.
     """
 
     op = "prove"
@@ -105,12 +109,12 @@ class Prove(Operation[Proven]):
 
 class Listening(TypedDict):
     armed: bool
-    mac: str  # to send to
+    mac: str  # MAC address to which the sender sends
 
 
 @dataclass(frozen=True)
 class ListenForFrames(Operation[Listening]):
-    """Begins to receive the frames of one trial after RFC 2544; each part of a trial is its node's alone.
+    """Begins to receive the frames of one trial of RFC 2544. Each request of a trial goes to one node.
 
     Times of trials are the node's CLOCK_REALTIME.
     """
@@ -134,13 +138,13 @@ class FramesSent(TypedDict):
 
 @dataclass(frozen=True)
 class SendFrames(Operation[FramesSent]):
-    """Sends the frames of one trial; answers when it is done."""
+    """Sends the frames of one trial, and answers when the last one is sent."""
 
     op = "frames"
     action: str = field(init=False, default="send")
     node: str
     iface: str
-    to: str  # the MAC that `listen` answered
+    to: str  # the MAC address in the answer to `listen`
     trial: int
     count: int
     size: int  # bytes, with FCS
@@ -153,7 +157,7 @@ class Latency(TypedDict):
     min_ns: int | None
     max_ns: int | None
     sum_ns: float
-    buckets: list[tuple[int, int, int]]  # latency from, to (excluded), frames
+    buckets: list[tuple[int, int, int]]  # lowest latency, first latency above it, and number of frames
 
 
 class FramesReceived(TypedDict):
@@ -172,7 +176,7 @@ class FramesReceived(TypedDict):
 
 @dataclass(frozen=True)
 class CollectFrames(Operation[FramesReceived]):
-    """The result of the trial's frames: when `sent` of them have arrived, or after `wait_ns`."""
+    """Returns the result of the trial's frames, when `sent` of them have arrived or after `wait_ns`."""
 
     op = "frames"
     action: str = field(init=False, default="collect")

@@ -12,7 +12,7 @@ from orchestrator.lab.operations.operation import Done, Operation
 class Greeting(TypedDict):
     version: str
     pid: int
-    clock_offset_ns: int  # Unix - monotonic at its start
+    clock_offset_ns: int  # Unix time - monotonic time at the launcher's start
 
 
 @dataclass(frozen=True)
@@ -25,32 +25,32 @@ class Hello(Operation[Greeting]):
 class Sandbox(TypedDict):
     """The sandbox of all nodes of a lab; without it nodes have the launcher's rights."""
 
-    hidden: list[str]  # paths to hide, though every user of the host may read them
+    hidden: list[str]  # paths to hide although every user of the host may read them
     replaced: dict[str, str]  # path on the host -> file of the lab that replaces it
     logs: str  # the only directory outside the node where agents open files
-    disk_bytes: int  # the most that a node may write
+    disk_bytes: int  # the most bytes that a node may write
 
 
 class Mounts(TypedDict):
-    """Paths of the host that one node shares beyond the system's directories."""
+    """Paths of the host that one node may use in addition to the system's directories."""
 
     read: list[str]
     write: list[str]
     copy: list[str]  # directories of which the node has a writable copy
-    named: list[str]  # files that its commands name; shared read-only where every user may read them
+    named: list[str]  # files that the program's commands name; shared read-only if every user may read them
     root: NotRequired[str]  # the unpacked container image that replaces the host's files
     cards: NotRequired[bool]  # the node has network cards of the host, and sees their directories in /sys
 
 
 class NewNode(TypedDict):
     name: str
-    netns: str | None  # null is the launcher's own
+    netns: str | None  # null means the launcher's own namespace
     hostname: str
-    cgroup_procs: list[str]  # files to write its own pid to
+    cgroup_procs: list[str]  # files to which the process writes its own pid
     ipv6: bool
     mounts: NotRequired[Mounts]
-    disk_bytes: NotRequired[int]  # the most that it may write; default: the sandbox's value
-    ring_bytes: NotRequired[int]  # of all its packet sockets' rings together; default: no limit
+    disk_bytes: NotRequired[int]  # the most bytes that the node may write; default: the sandbox's value
+    ring_bytes: NotRequired[int]  # the most bytes of all its packet rings; default: no limit
 
 
 class Created(TypedDict):
@@ -59,9 +59,10 @@ class Created(TypedDict):
 
 @dataclass(frozen=True)
 class Create(Operation[Created]):
-    """Makes named network namespaces (bind mounts in /run/netns, as `ip netns` does) and one process a node.
+    """Makes named network namespaces (bind mounts in /run/netns, as `ip netns` does) and one process for each
+    node.
 
-    Each node has UTS and mount namespaces of its own. With `sandbox` it is
+    Each node has its own UTS and mount namespaces. With `sandbox` it is
     [contained](../decisions/contained-nodes.md): it also has user, PID and IPC namespaces, a read-only view
     of the host's system, and `disk_bytes` to write. PIDs in its agent's answers are those of its namespace.
     """
@@ -74,11 +75,11 @@ class Create(Operation[Created]):
 
 class Card(TypedDict):
     name: str
-    address: str | None  # null in a VM: up, offloads off, no address
+    address: str | None  # null in a VM: the interface is set up without an address, with offloads off
     prefix: int
     mtu: int
-    mac: str  # a VM's agent finds the interface by it, and renames it
-    second: NotRequired[str]  # address of the other family, in dual stack
+    mac: str  # the agent of a VM finds the interface by this address, and renames it
+    second: NotRequired[str]  # address of the other family, if the interface has both
     second_prefix: NotRequired[int]
 
 
@@ -98,12 +99,12 @@ class NodeNetwork(TypedDict):
     interfaces: list[Card]
     forward: bool
     routes: list[RouteTo]
-    neighbours: NotRequired[list[NeighbourAt]]  # known for good
-    reflect_dscp: NotRequired[bool]  # its TCP servers copy the DSCP of the SYN (tcp_reflect_tos)
+    neighbours: NotRequired[list[NeighbourAt]]  # permanent entries of the neighbour table
+    reflect_dscp: NotRequired[bool]  # the node's TCP servers copy the DSCP of the SYN (tcp_reflect_tos)
 
 
 class Configured(TypedDict):
-    nodes: dict[str, dict[str, Any]]  # as read back; `readback.agents` compares it
+    nodes: dict[str, dict[str, Any]]  # values that were read back; `readback.agents` compares them
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class Configure(Operation[Configured]):
     tx and rx checksum offloads stay on; tso, gso and gro are switched off, and gso_max_segs becomes 1, on
     `core_devices` too. The answer has the values that the kernel reports afterwards: `nodes` {name:
     {hostname, interfaces: [{name, address, prefix, mtu, mac, up, offloads: {tso, gso, gro, multi_segment}}]}}
-    and `core_devices` {name: {tso, gso, gro, multi_segment}}. multi_segment: whether gso_max_segs is another
+    and `core_devices` {name: {tso, gso, gro, multi_segment}}. multi_segment: true if gso_max_segs is another
     number than 1.
     """
 
@@ -130,7 +131,7 @@ class NodeSettings(TypedDict):
 
 @dataclass(frozen=True)
 class Set(Operation[NodeSettings]):
-    """Changes a running node; the answer has the changed values as read back."""
+    """Changes a running node; the answer has the changed values as they were read back."""
 
     op = "set"
     node: str
@@ -145,10 +146,10 @@ class Space(TypedDict):
 
 @dataclass(frozen=True)
 class Disk(Operation[Space]):
-    """Fills the file systems that a node may write, or gives back their free space.
+    """Fills the file systems that a node may write, or frees their space again.
 
-    To fill one sets its size to what its files take at that moment, so a program may write again what it
-    frees. The paths of `mounts` and virtual machines are not affected.
+    A file system is filled by setting its size to the space that its files take at that moment, so a program
+    may write again as much as it frees. The paths of `mounts` and virtual machines are not affected.
     """
 
     op = "disk"
@@ -158,14 +159,14 @@ class Disk(Operation[Space]):
 
 @dataclass(frozen=True)
 class Destroy(Operation[Done]):
-    """Ends the nodes' processes, removes their namespaces."""
+    """Ends the nodes' processes and removes their namespaces."""
 
     op = "destroy"
-    nodes: Sequence[str] | None  # null is all, and the core namespace
+    nodes: Sequence[str] | None  # null means all nodes, and the core namespace
 
 
 @dataclass(frozen=True)
 class Quit(Operation[Done]):
-    """Destroys what is left, exits."""
+    """Destroys everything that is left, and ends the launcher."""
 
     op = "quit"

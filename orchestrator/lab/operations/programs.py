@@ -16,11 +16,11 @@ class Started(TypedDict):
 
 @dataclass(frozen=True)
 class Start(Operation[Started]):
-    """Starts a program and answers when it is ready; an error has its log's last 20 lines."""
+    """Starts a program, and answers when it is ready. An error has the last 20 lines of the program's log."""
 
     op = "start"
     node: str
-    software: Mapping[str, Any]  # the plan's
+    software: Mapping[str, Any]  # the plan's software
     log: str | None = None  # default: LOGS/NODE.SOFTWARE.log
 
 
@@ -30,7 +30,7 @@ class ExitStatus(TypedDict):
 
 @dataclass(frozen=True)
 class Stop(Operation[ExitStatus]):
-    """Ends a program: the signal, after the timeout SIGKILL."""
+    """Ends a program: sends the signal and, after the timeout, SIGKILL."""
 
     op = "stop"
     node: str
@@ -45,19 +45,19 @@ class Frozen(TypedDict):
 
 @dataclass(frozen=True)
 class Freeze(Operation[Frozen]):
-    """Stops all processes of a program by SIGSTOP, or lets them go on by SIGCONT.
+    """Stops all processes of a program by SIGSTOP, or continues them by SIGCONT.
 
-    Does nothing to programs that do not run. `stop` lets a frozen program go on first, so that it can end.
+    Does nothing to programs that do not run. `stop` first continues a frozen program, so that it can end.
     """
 
     op = "freeze"
     node: str
     frozen: bool
-    software: str | None = None  # all programs of the node
+    software: str | None = None  # null means all programs of the node
 
 
 class SoftwareState(TypedDict):
-    state: Literal["starting", "ready", "exited", "failed", "unknown"]  # unknown: its machine does not answer
+    state: Literal["starting", "ready", "exited", "failed", "unknown"]  # unknown: the VM does not answer
     pid: int | None
     status: int | None
     restarts: int
@@ -69,7 +69,7 @@ class SoftwareStates(TypedDict):
 
 @dataclass(frozen=True)
 class Software(Operation[SoftwareStates]):
-    """The state of every program of every node."""
+    """Returns the state of every program of every node."""
 
     op = "software"
 
@@ -87,12 +87,12 @@ class Exec(Operation[ExitStatus]):
     node: str
     argv: Sequence[str]
     env: Mapping[str, str]
-    tty: Terminal | None  # null is pipes
+    tty: Terminal | None  # null means pipes
 
 
 @dataclass(frozen=True)
 class Input(Operation[Done]):
-    """Input for an exec."""
+    """Sends input to an exec."""
 
     op = "input"
     target: int  # id of the exec
@@ -102,7 +102,7 @@ class Input(Operation[Done]):
 
 @dataclass(frozen=True)
 class Resize(Operation[Done]):
-    """A new size of an exec's terminal."""
+    """Sets a new size of an exec's terminal."""
 
     op = "resize"
     target: int
@@ -112,7 +112,7 @@ class Resize(Operation[Done]):
 
 @dataclass(frozen=True)
 class Signal(Operation[Done]):
-    """A signal to an exec."""
+    """Sends a signal to an exec."""
 
     op = "signal"
     target: int

@@ -1,4 +1,4 @@
-"""Requests to nodes in a scenario: roles armed, begun, counted and ended."""
+"""Requests to nodes in a scenario: arm, start, count and end roles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from orchestrator.lab.operations.operation import Done, Operation
 
 @dataclass(frozen=True)
 class Messages(Operation[Done]):
-    """The file for message records ([records](records.md))."""
+    """Names the file for message records ([records](records.md))."""
 
     op = "messages"
     path: str
@@ -27,17 +27,19 @@ class Role(TypedDict):
 
 
 class Item(TypedDict):
-    """A role to arm; after a machine's restart `resume` holds, by flow number, where its flows continue."""
+    """A role to arm. After a machine's restart, `resume` has for each flow number the point at which the flow
+    continues.
+    """
 
     node: str
     software: Role
-    flows: list[dict[str, Any]]  # the plan's whose sender this session is, with their `number`
+    flows: list[dict[str, Any]]  # the plan's flows whose sender is this session, each with its `number`
     resume: NotRequired[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Workload(Operation[Done]):
-    """Arms roles of the agent: what listens is bound, so that a port which is taken is an error here.
+    """Arms roles of the agent. A role that listens binds its port, so a port that is in use is an error here.
 
     `kind` names a role of the agent ([roles](roles.md)), which reads its own `spec`.
     """
@@ -48,14 +50,14 @@ class Workload(Operation[Done]):
 
 @dataclass(frozen=True)
 class Go(Operation[Done]):
-    """Starts the armed roles; offsets of schedules count from t0."""
+    """Starts the armed roles; the offsets of schedules count from t0."""
 
     op = "go"
     t0_ns: int  # Unix
 
 
 class Totals(TypedDict):
-    """Messages of all roles."""
+    """The message counts of all roles."""
 
     scheduled: int
     sent: int
@@ -67,14 +69,14 @@ class Totals(TypedDict):
 
 class Outstanding(TypedDict):
     pending: int  # messages that are not settled
-    connected: int  # clients now
+    connected: int  # clients that are connected now
     clients: int  # sessions that do not listen
     totals: Totals
 
 
 @dataclass(frozen=True)
 class Pending(Operation[Outstanding]):
-    """The progress of the roles, for the drain."""
+    """Returns the progress of the roles, for the drain."""
 
     op = "pending"
 
@@ -99,9 +101,9 @@ class Progress(TypedDict):
 
 @dataclass(frozen=True)
 class Counts(Operation[Progress]):
-    """The progress of the load by the records that the launcher has seen.
+    """Returns the progress of the load, from the records that the launcher has received.
 
-    It sends nothing to nodes, so that progress costs them nothing.
+    The launcher sends nothing to nodes, so that progress costs them nothing.
     """
 
     op = "counts"

@@ -18,8 +18,8 @@ Steps = Generator[Trial, Outcome, "Finding"]
 
 # attempts at a trial if the tester could not offer the rate: other work on the machine may have delayed it
 ATTEMPTS = 2
-HELD_UP = 3  # attempts if frames took too long: a growing queue delays them again, the machine may not
-DOUBTFUL = 6  # attempts if the tester offered a higher rate before, so that something must have delayed it
+HELD_UP = 3  # attempts if frames took too long: a growing queue delays frames again, the machine may not
+DOUBTFUL = 6  # attempts if the tester offered a higher rate before: something must have delayed the tester
 MOST_TRIALS = 40  # most trials of one search; halving from any rate to one frame per trial takes fewer
 LEAST_FRAMES = 10  # fewest frames of a trial; a path that loses one of 10 does not carry the rate
 # the frame loss rate test ends after this many successive loads without loss (RFC 2544, section 26.3)

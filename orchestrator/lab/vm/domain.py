@@ -42,7 +42,7 @@ class Domain:
     lab: str
     node: str
     state: str  # the lab's state directory
-    directory: str  # the node's own directory in it, with its sockets
+    directory: str  # the node's own directory in the state directory, with its sockets
     console_log: str
     kvm: bool
     memory_bytes: int

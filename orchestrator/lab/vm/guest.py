@@ -75,7 +75,7 @@ class Guest:
         """Returns the error text for a request `op` that the machine cannot take. The text names the
         machine's state, and the command with which the user boots the machine.
         """
-        remedy = "`vnet restart` boots it anew" if self.connected else "`vnet start` boots it"
+        remedy = "`vnet restart` boots it again" if self.connected else "`vnet start` boots it"
         return f"nodes.{self.name}: {op}: it is {self.state}; {remedy}"
 
     @property

@@ -96,7 +96,7 @@ class Pauses:
             remedy = f"free disk space there, and it goes on; or start the lab with another {VARIABLE}"
         else:
             why = f"its disk {path} cannot be read or written ({reason or 'no reason given'})"
-            remedy = f"look at that file and its disk; `vnet restart LAB {guest.name}` boots it anew"
+            remedy = f"look at that file and its disk; `vnet restart LAB {guest.name}` boots it again"
         self._silence.paused(guest, why, remedy)
 
 

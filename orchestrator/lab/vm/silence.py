@@ -82,7 +82,7 @@ class Silence:
         self._set(
             guest, f"{SILENT}: {waited}", f"{waited}; requests leave it out until it answers",
             f"`vnet console LAB {guest.name} --log` prints its console; `vnet restart LAB {guest.name}` "
-            "boots it anew",
+            "boots it again",
         )  # fmt: skip
         if guest.channel is not None and self._asked.get(guest.name, (None,))[0] is not guest.channel:
             self._ask(guest, guest.channel)

@@ -64,7 +64,7 @@ def remove(state_dir: Path) -> list[str]:
         return []
     shutil.rmtree(place)
     if place.parent == DEFAULT:  # a directory that the user chose is not removed
-        with contextlib.suppress(OSError):  # another lab's directory is in it
+        with contextlib.suppress(OSError):  # the parent may have another lab's directory
             DEFAULT.rmdir()
             DEFAULT.parent.rmdir()
     return [str(place)]

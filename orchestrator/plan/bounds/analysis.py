@@ -6,9 +6,9 @@ Leydier, 2017), so that their bursts count one after the other.
 A server sees all messages of a class as one aggregate and has one delay bound for that class. After each
 server the burst of a stream grows by the spread of its delays so far. The time that end nodes need is added
 before the first server, where it makes bursts largest. The method is that of Le Boudec and Thiran, section
-6.2 (aggregate scheduling), with theorem 1.4.2 for the bound of each server; a server in any order has its
-longest busy period as the bound. Servers receive and send whole messages (packetised), so bursts hold whole
-messages.
+6.2 (aggregate scheduling), with theorem 1.4.2 for the bound of each server. For a server that sends in any
+order, the bound is its longest busy period. Servers receive and send whole messages (packetised), so bursts
+hold whole messages.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ class _Class:
 
 
 def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]:
-    """Returns one bound for each stream, in the order of `streams`; a bound whose `worst_s` is None holds the
-    reason: an unknown curve, an unstable server, a stream without a bound at a server, or a cycle of servers.
+    """Returns one bound for each stream, in the order of `streams`; if `worst_s` of a bound is None, the
+    bound has the reason: an unknown curve, an unstable server, a stream without a bound at a server, or a
+    cycle of servers.
     """
     known = {server.name: server for server in servers}
     ways = [_Way(stream, worst_s=stream.ends_s, why=stream.unknown) for stream in streams]
@@ -127,7 +128,7 @@ def _classes(
     groups: dict[tuple[int, str, int], list[tuple[_Way, int]]] = {}
     for way, place in here:
         hop = way.stream.hops[place]
-        # Messages of a source and their answers differ in length and place.
+        # The messages of a source and the answers to them differ in length and in their servers.
         turn = sum(one.server == server.name for one in way.stream.hops[:place])
         groups.setdefault((_band(server, hop), way.stream.source, turn), []).append((way, place))
     classes: dict[int, _Class] = {}

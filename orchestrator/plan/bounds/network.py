@@ -51,8 +51,8 @@ class Stream:
     """Messages along one path: at most `burst` at once and `per_s` per second.
 
     source: streams with the same source carry the same messages (senders that draw from one schedule,
-    receivers that take turns, copies made after a shared link), which count once where the streams share a
-    link.
+    receivers that take turns, copies made after a shared link), which count once on a link that the streams
+    share.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Stream:
     burst: float = 1.0
     per_s: float = 0.0
     unknown: str = ""  # the reason if no curve bounds the messages that the stream sends
-    ends_s: float = 0.0  # longest time (seconds) that the nodes at its ends need
+    ends_s: float = 0.0  # longest time (seconds) that the nodes at the ends need
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from .render import as_document
 from .report import bounds_of
 
 NAME = "bounds.json"
-# In virtual time an end node takes a few system calls of 5 us and, to wake, some 50 us (docs/bounds.md). In
-# real time nothing bounds what the machine takes.
+# In virtual time an end node takes a few system calls of 5 us, and some 50 us to wake up (docs/bounds.md). In
+# real time there is no upper bound for the machine's share.
 NODE_NS = {"virtual": 100_000}
 
 

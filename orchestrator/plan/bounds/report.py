@@ -23,13 +23,13 @@ class FlowBound:
 
     @property
     def late(self) -> bool:
-        """Whether the flow has a deadline, and its worst delay exceeds the deadline or has no bound."""
+        """True if the flow has a deadline, and its worst delay exceeds the deadline or has no bound."""
         worst = self.bound.worst_s
         return bool(self.flow.deadline_ns) and (worst is None or worst * 1e9 > self.flow.deadline_ns)
 
     @property
     def hopeless(self) -> bool:
-        """Whether the flow has a deadline that even its least delay exceeds."""
+        """True if the flow has a deadline that even its least delay exceeds."""
         return bool(self.flow.deadline_ns) and round(self.bound.least_s * 1e9, 3) > self.flow.deadline_ns
 
 
@@ -47,7 +47,7 @@ NO_TIME = "no link is on its way, and nodes are taken to need no time; say what 
 
 def _timed(bound: Bound) -> Bound:
     """Returns the bound; a bound of 0 s becomes "no bound", since without links and without a time for nodes
-    nothing is known of the delay.
+    the delay is unknown.
     """
     return bound if bound.worst_s != 0 else replace(bound, worst_s=None, why=NO_TIME)
 

@@ -38,8 +38,8 @@ class Owed:
 
 
 def servers(plan: Plan, machine_bps: float = 0.0) -> Iterator[Server]:
-    """Yields a server for each direction of each link; both directions of half duplex have the same name.
-    `machine_bps` is the assumed rate of a link without one; 0: that server has no bound.
+    """Yields a server for each direction of each link; both directions of a half-duplex link have the same
+    name. `machine_bps` is the assumed rate of a link without a rate; 0: that server has no bound.
     """
     moved = {(node, one.link): one for node, one in _shares(plan)}
     for link in plan.links:
@@ -199,8 +199,8 @@ def _stream(
 
 
 def _bucket(flow: Flow, offered: Offered) -> tuple[float, float, str]:
-    """Returns burst, messages per second and "" for a flow's arrivals; the reason in place of "" if they are
-    random or greedy.
+    """Returns burst, messages per second and "" for a flow's arrivals. If the arrivals are random or greedy,
+    returns the reason instead of "".
     """
     schedule = flow.schedule
     if offered.per_s is not None:
@@ -213,8 +213,8 @@ def _bucket(flow: Flow, offered: Offered) -> tuple[float, float, str]:
 
 
 def _source(flow: Flow, receiver: str, here: Node, sender: Software) -> str:
-    """Returns the source of a stream; senders that share a schedule and receivers that share a message have
-    the same one.
+    """Returns the source of a stream; streams have the same source if their senders share a schedule or their
+    receivers share messages.
     """
     shared = flow.schedule is not None and flow.schedule.kind == "shared"
     whose = f"{here.group}.{flow.name.partition('.')[2]}" if shared else flow.name
@@ -251,7 +251,7 @@ def _wire_bytes(way: Path, node: Node, offered: Offered, message_bytes: int, hea
 
 def _band(direction: Direction, by: Software | None, offered: Offered | None) -> int:
     """Returns the class of a direction's queue for packets of the software `by` (None: for unmarked packets):
-    the first band that matches, else the band for the rest; 0 without bands.
+    the first band that matches, or else the band for the rest; 0 without bands.
     """
     bands = direction.impairment.queue.bands if direction.impairment.queue else ()
     matching = (i for i, band in enumerate(bands) if by is not None and _matches(band, by, offered))

@@ -59,7 +59,7 @@ def segment_hosts(network: Network, placement: Placement) -> dict[str, tuple[str
 
 
 def _hosts(link: Link, placement: Placement) -> tuple[str, str]:
-    """Returns the hosts of the link's first and second end."""
+    """Returns the host of the link's first end and that of its second end."""
     if link.kind == "segments":
         return (placement.of["link", link.name],) * 2
     if link.kind == "medium":

@@ -11,8 +11,8 @@ from ...software.kind import Costs
 from ..capacity import VM_BYTES
 from ..predict import NODE_BYTES
 
-# Share of the lab's work where a node reserves no CPU: a virtual machine counts as its virtual CPUs, a light
-# node as this. This is an assumption, since the programs' load is unknown; only the ratio of the two matters.
+# The share of the lab's work, in cores, of a light node that reserves no CPU; a virtual machine counts as its
+# virtual CPUs. This is an assumption, since the programs' load is unknown; only the ratio of the two matters.
 LIGHT_CORES = 0.05
 
 

@@ -15,8 +15,8 @@ from .items import Load, Problem
 
 
 class NoRoomError(Exception):
-    """Raised if an item fits on no host beside the items that are already placed. item: its number; loads:
-    those of all hosts at that time.
+    """Raised if an item fits on no host in addition to the items that are already placed. item: its number;
+    loads: those of all hosts at that time.
     """
 
     def __init__(self, item: int, loads: Sequence[Load]) -> None:
@@ -46,8 +46,8 @@ def grown(problem: Problem) -> list[int]:
 
 
 def packed(problem: Problem) -> list[int]:
-    """Returns the host number of each item: those with the fewest allowed hosts first, then the largest, each
-    on the fullest host where it fits.
+    """Returns the host number of each item. Items with the fewest allowed hosts come first, then the largest;
+    each is placed on the fullest host on which it fits.
 
     This suits labs that barely fit; raises NoRoomError if an item fits on no host.
     """
@@ -89,8 +89,8 @@ def _put(problem: Problem, where: list[int], loads: Sequence[Load], number: int,
 
 
 def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load, target: float) -> None:
-    """Grows the region of one host until its work, in cores, reaches `target` or no item fits that would not
-    exceed it by more than half of the item.
+    """Grows the region of one host until its work, in cores, reaches `target`, or until every item that fits
+    would exceed it by more than half of the item.
     """
     joined: dict[int, float] = {}
     frontier: list[tuple[float, int]] = []

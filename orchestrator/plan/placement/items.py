@@ -11,7 +11,7 @@ from functools import cached_property
 
 from .demand import NOTHING, Demand
 
-# Most work of a host, in even shares of the lab's work, when more work on it saves traffic.
+# The most work of a host, in even shares of the lab's work, that a placement accepts to save traffic.
 UNEVEN = 1.25
 _ROUNDING = 1e-9
 

@@ -35,9 +35,9 @@ def hosts_of(topology: Topology) -> tuple[Host, ...]:
 
 
 def fitted(topology: Topology) -> Topology:
-    """Returns the topology with the MTUs of segments, nodes, groups and links between nodes lowered to what
-    fits into a tunnel, if it has several hosts and `oversize: lower`; else unchanged. Raises TopologyError if
-    the lowered MTU is too small for IPv6 that the lab uses.
+    """Returns the topology with the MTUs of segments, nodes, groups and links between nodes lowered so that
+    frames fit into a tunnel, if it has several hosts and `oversize: lower`; otherwise returns it unchanged.
+    Raises TopologyError if the lowered MTU is too small for the IPv6 that the lab uses.
     """
     model = topology.model
     if len(model.hosts) < 2 or model.underlay.oversize != "lower":
@@ -63,8 +63,8 @@ def fitted(topology: Topology) -> Topology:
 
 
 def _at_most(part: M, most: int, default: int = 0) -> M:
-    """Returns the part with its MTU lowered to `most`, unchanged if it is not larger; `default`: the MTU of a
-    part that states none.
+    """Returns the part with its MTU lowered to `most`, or unchanged if its MTU is not larger; `default`: the
+    MTU of a part that states none.
     """
     mtu = part.mtu if part.mtu is not None else default
     changed: M = part.model_copy(update={"mtu": most}) if mtu > most else part
@@ -83,7 +83,7 @@ def insist_they_fit(topology: Topology, tunnels: Iterable[Tunnel], hosts: Sequen
         return
     most = underlay.mtu - overhead(hosts)
     rule = f"stands on several hosts, and the underlay's {underlay.mtu} leave {most} inside a tunnel"
-    rule += ", whose packets IPv6 does not let be sent in two" if six else ""
+    rule += "; IPv6 does not fragment its packets" if six else ""
     problems = [
         topology.document.problem(
             _place(topology, tunnel.segment),

@@ -61,7 +61,9 @@ def _oversize(plan: Plan, underlay: Underlay) -> Iterator[Note]:
 
 
 def _captures(plan: Plan) -> Iterator[Note]:
-    """Yields a note for each capture of a segment on several hosts, which sees only one host's bridge."""
+    """Yields a note for each capture of a segment on several hosts, since the capture shows only the bridge
+    of one host.
+    """
     ends = {tunnel.segment: tunnel.ends for tunnel in plan.tunnels}
     for capture in plan.captures:
         kind, _, target = capture.at.partition(" ")

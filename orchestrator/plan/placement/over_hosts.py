@@ -33,11 +33,11 @@ class OverHosts:
     tunnels: tuple[Tunnel, ...]
     steps: tuple[Step, ...]  # steps for `ip`
     placement: Placement
-    captured: Mapping[str, str]  # by segment the host on whose bridge it is captured
+    captured: Mapping[str, str]  # segment -> the host on whose bridge it is captured
 
     def capture(self, capture: Capture, network: Network) -> Capture:
-        """Returns the capture with the host that records it: of a node its host, of a segment the host in
-        `captured`, of a link that of its forward direction.
+        """Returns the capture with the host that records it: for a node its host, for a segment the host in
+        `captured`, for a link the host of its forward direction.
         """
         kind, _, target = capture.at.partition(" ")
         if kind == "segment":
@@ -81,7 +81,9 @@ def over_hosts(
 
 
 def _captured(network: Network, placement: Placement) -> dict[str, str]:
-    """Returns, by segment, the host that has most of its members, the first if several have as many."""
+    """Returns for each segment the host that has most of its members; if several have as many, the first of
+    them.
+    """
     members: dict[str, Counter[str]] = {segment.name: Counter() for segment in network.segments}
     for node, cards in network.interfaces.items():
         for card in cards:

@@ -141,8 +141,8 @@ def _near(
     traffic: Traffic,
     number: Mapping[Part, int],
 ) -> list[dict[int, float]]:
-    """Returns, by item, its traffic with others (bit/s): that of flows, and a little with its segments and
-    wires, so that connected parts stay together without traffic, too.
+    """Returns for each item its traffic with other items (bit/s): the traffic of flows, and a little with its
+    segments and wires, so that connected parts stay together even without traffic.
     """
     near: list[dict[int, float]] = [{} for _ in number]
 

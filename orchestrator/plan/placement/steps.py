@@ -23,8 +23,8 @@ APART = 1 << 20
 
 def host_steps(lab: str, network: Network, placement: Placement, vms: Collection[str]) -> Iterator[Step]:
     """Yields the `ip` steps of `network_steps` for each host, with `Step.host` set to its name. A segment
-    that spans hosts, and a link with its ends on two hosts, have steps on each of them; the numbers of
-    hardware addresses begin APART higher on each next host.
+    that spans hosts, and a link with its ends on two hosts, have steps on each of them; on each next host,
+    the numbers of hardware addresses begin APART higher.
     """
     on = segment_hosts(network, placement)
     segments: dict[str, list[str]] = {}

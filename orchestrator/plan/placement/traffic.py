@@ -33,8 +33,8 @@ def traffic(
     relays: Mapping[str, str],
 ) -> Traffic:
     """Returns the bit/s from each part (node, or link between segments) to the next one along the paths of
-    the flows. Where no path is known, the traffic counts directly from the sending to the receiving node.
-    relays: flow name -> node that relays its messages.
+    the flows. If no path is known, the traffic counts directly from the sending to the receiving node.
+    relays: for each flow name, the node that relays its messages.
     """
     at = {s.session.endpoint: node.name for node in nodes for s in node.software if s.session is not None}
     between = _Ways(links, paths)

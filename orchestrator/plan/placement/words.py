@@ -19,7 +19,7 @@ Table = tuple[str, Sequence[str], list[Sequence[str]]]
 
 
 def host_tables(plan: Plan) -> Iterator[Table]:
-    """Yields title, header and rows of each table; nothing for a plan without hosts."""
+    """Yields title, header and rows of each table; yields nothing for a plan without hosts."""
     if not plan.hosts:
         return
     values = {(p.scope, p.name): p for p in plan.predictions}

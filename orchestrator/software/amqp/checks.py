@@ -15,7 +15,7 @@ from ..placeholders import REMEDY, longest, unknown
 from ..sending import check_sending
 from .file import PROTOCOL, Amqp, AmqpConsume, AmqpOptions, AmqpPublish
 
-LONGEST_HEARTBEAT_S = 65535  # connection.tune has two bytes for it
+LONGEST_HEARTBEAT_S = 65535  # connection.tune has two bytes for the heartbeat
 LONGEST_TEXT = 255  # bytes of a short string
 # bytes that the agent's payload generators need
 SMALLEST_PAYLOAD = {"bytes": SMALLEST_BYTES, "metering-xml": 256}

@@ -51,7 +51,7 @@ def _config(
     lease, mask = options.lease // 10**9, subnet.netmask
     given = {"router": options.router, "dns-server": options.dns}
     lines = [
-        "port=0",  # without its name server, which is a kind of its own
+        "port=0",  # without dnsmasq's name server, which is a separate kind
         "log-dhcp",
         "no-ping",
         "dhcp-authoritative",

@@ -52,7 +52,7 @@ class Port:
     card: Interface
     subnet: str
     cost: int
-    wire: bool  # whether it is on a link between two nodes
+    wire: bool  # whether the interface is on a link between two nodes
     others: tuple[tuple[Speaker, Interface], ...]
 
 

@@ -46,7 +46,7 @@ def _check(report: Checks, here: Here, router: Router) -> None:
         if options is not None:
             _timer(report, getattr(options, key), (*path, protocol, key))
     if wanted.ospf is not None and wanted.ospf.dead <= wanted.ospf.hello:
-        rule = "is not more than `hello`: every neighbour would be given up before it speaks"
+        rule = "is not more than `hello`: every neighbour would count as lost before its next hello"
         report.add((*path, "ospf", "dead"), None, rule, "write for example four times `hello`")
     if wanted.bgp is not None and wanted.bgp.hold < 3 * wanted.bgp.keepalive:
         rule = "is less than three times `keepalive` (RFC 4271, 10)"
@@ -57,7 +57,7 @@ def _content(report: Checks, wanted: Frr, path: Path) -> None:
     ours = [key for key in ("ospf", "bgp", "router_id") if getattr(wanted, key) is not None]
     if wanted.config is None:
         if wanted.ospf is None and wanted.bgp is None:
-            report.add(path, None, "says no protocol", "write `ospf: {}`, `bgp: {as: 65001}` or `config:`")
+            report.add(path, None, "states no protocol", "write `ospf: {}`, `bgp: {as: 65001}` or `config:`")
         return
     for key in [*ours, *(["ecmp"] if wanted.ecmp else [])]:
         rule = "does not go with a configuration of your own"

@@ -30,7 +30,7 @@ DAEMONS = {
 # Address family -> the version of OSPF for it: 2, and 3 (RFC 5340).
 VERSIONS: dict[Family, str] = {"IPv4": "ospf", "IPv6": "ospf6"}
 _PROTOCOL = re.compile(r"^router ([a-z0-9]+)", re.MULTILINE)
-_STATIC = re.compile(r"^ ?ip(v6)? route ", re.MULTILINE)  # static routes, which a daemon of its own reads
+_STATIC = re.compile(r"^ ?ip(v6)? route ", re.MULTILINE)  # static routes, which a separate daemon reads
 
 
 @dataclass(frozen=True)

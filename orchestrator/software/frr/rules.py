@@ -10,8 +10,9 @@ from .domain import Domain, Speaker
 
 
 def insist(domain: Domain) -> None:
-    """Raises SoftwareError for the first rule that the lab's routers break: two with one router id, OSPF
-    neighbours with different timers, or a BGP router without OSPF that is no neighbour of a router of its AS.
+    """Raises SoftwareError for the first rule that the lab's routers break: two routers with the same router
+    id, OSPF neighbours with different timers, or a BGP router without OSPF that is not a neighbour of every
+    router of its AS.
     """
     taken: dict[str, str] = {}
     for speaker in domain.speakers:
@@ -43,8 +44,8 @@ def _timers(domain: Domain, speaker: Speaker) -> None:
 
 
 def _mesh(domain: Domain, speaker: Speaker) -> None:
-    """Raises SoftwareError unless the router shares a subnet with every router of its AS; iBGP does not pass
-    routes on, so all must be neighbours.
+    """Raises SoftwareError unless the router shares a subnet with every router of its AS. iBGP does not pass
+    routes on, so all routers of an AS must be neighbours.
     """
     near = {other.node for port in domain.bgp_ports(speaker) for other, _ in port.others}
     for fellow in domain.fellows(speaker):

@@ -17,7 +17,7 @@ LONGEST_SCHEDULE = 10_000
 
 
 class Transfers(Sending):
-    """Files of one size, each due by the clock; a late one waits for those before it."""
+    """Files of one size, each scheduled at a time; a late file waits for the files before it."""
 
     size: Size = Field(description="Size of each file.")
 

@@ -68,8 +68,8 @@ def _listening(scene: Scene, placed: Placed, to: Sequence[peers.Target]) -> list
 
 
 def _flow(scene: Scene, placed: Placed, key: str, wanted: Transfers) -> Flow:
-    """Returns the flow of a transfer: a download is a request with the file as its reply, an upload is a
-    push.
+    """Returns the flow of a transfer: a download is a request with the file as its reply, and an upload is a
+    message without a reply.
     """
     file = Payload("own", wanted.size)
     down = key == "download"

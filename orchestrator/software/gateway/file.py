@@ -23,8 +23,8 @@ class Deadline(Base):
 
 
 class EarlyDetection(Base):
-    """Random early detection (Floyd and Jacobson 1993): arriving packets are dropped with a probability that
-    rises with the mean number of waiting packets.
+    """Random early detection (Floyd and Jacobson 1993): the queue drops arriving packets with a probability
+    that rises with the mean number of waiting packets.
     """
 
     min: Positive = Field(description="Mean number of waiting packets from which packets are dropped.")
@@ -34,7 +34,9 @@ class EarlyDetection(Base):
 
 
 class Overlay(Base):
-    """The gateway forwards the class's packets itself, in user space, in a queue that several flows share."""
+    """The gateway itself forwards the packets of the class, in user space, in a queue that several flows
+    share.
+    """
 
     flows: list[Deadline] = Field(
         min_length=1, description="All ports of the class; each queues up to `limit` packets."
@@ -50,7 +52,9 @@ class Overlay(Base):
 
 
 class Governed(Base):
-    """A flow: the link's HTB class of its name has its packets, and that class's rate is its reservation."""
+    """A flow. Its packets are those of the link's HTB class of the same name, and the rate of that class is
+    its reservation.
+    """
 
     service: Service = Field(
         description="Service class, which orders who gives way: best effort first, high real time never."
@@ -78,7 +82,7 @@ class Governed(Base):
 
 
 class GatewayOptions(Base):
-    """Controls a link's HTB classes, at this node's end, by its measurements and by messages from
+    """Controls the HTB classes of a link, at this node's end, from its own measurements and from messages of
     gateways.
     """
 

@@ -63,8 +63,8 @@ def _check_flow(report: Checks, path: Path, flow: Governed) -> None:
 
 
 def _told(report: Checks, flow: str, first: str) -> set[str]:
-    """Returns the nodes that lie upstream of node `first` for a flow, found from gateway to gateway; they
-    receive the flow's share one after the other.
+    """Returns the nodes upstream of node `first` for a flow, found from gateway to gateway; they receive the
+    flow's share one after another.
     """
     found, last = set[str](), [first]
     while last:

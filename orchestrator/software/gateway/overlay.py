@@ -10,7 +10,7 @@ from contract.plan import Band
 from .file import EarlyDetection, GatewayOptions, Overlay
 
 TCP, UDP = 6, 17
-EGRESS = "ffff:fff3"  # parent of a clsact qdisc's egress filters, before packets queue
+EGRESS = "ffff:fff3"  # parent of a clsact qdisc's egress filters, which packets pass before they queue
 
 
 def settings(options: GatewayOptions, device: str) -> dict[str, Any] | None:
@@ -27,8 +27,8 @@ def settings(options: GatewayOptions, device: str) -> dict[str, Any] | None:
 
 
 def shared(overlay: Overlay | None, band: Band, seed: int) -> dict[str, Any] | None:
-    """Returns the settings of one class's queue, each of whose flows has the class's limit; None without an
-    overlay. seed: of the random early drops.
+    """Returns the settings of the queue of one class, in which each flow has the class's limit; None without
+    an overlay. seed: the seed of the random early drops.
     """
     if overlay is None:
         return None
@@ -53,9 +53,9 @@ def _early(red: EarlyDetection, seed: int) -> dict[str, Any]:
 
 
 def mistake(overlay: Overlay, band: Band) -> tuple[str, str] | None:
-    """Returns a conflict between an overlay and its class as (rule, remedy): the class selects packets
-    otherwise than by ports, has other ports than the overlay, has a ceiling other than its rate, or queues
-    fewer packets than random early detection needs. None if there is none.
+    """Returns a conflict between an overlay and its class as (rule, remedy): the class selects packets by
+    something other than ports, has other ports than the overlay, has a ceiling other than its rate, or queues
+    fewer packets than random early detection needs. None if there is no conflict.
     """
     if band.pcp or band.dscp or not band.ports:
         return (

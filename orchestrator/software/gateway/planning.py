@@ -102,7 +102,7 @@ def _planned(placed: Placed, settings: Any, spec: dict[str, Any]) -> Planned:
 
 
 def _name(placed: Placed) -> str:
-    """Returns the name by which the broker knows the gateway."""
+    """Returns the name of the gateway in messages to the broker."""
     return f"{placed.node}-{placed.name}"
 
 
@@ -152,17 +152,17 @@ def _classes(placed: Placed, direction: Direction) -> dict[str, Band]:
 
 
 def _least_bps(options: GatewayOptions, flow: Governed, band: Band) -> int:
-    """Returns the rate below which a flow never falls: its minimum, or its class's rate if it is high
-    real-time or the gateway does not cooperate.
+    """Returns the least rate of a flow: its minimum, or its class's rate if it is high real-time or the
+    gateway does not cooperate.
     """
     victim = options.cooperate and flow.service != "high-real-time"
     return flow.minimum if victim else band.rate_bps
 
 
 def _upstream(scene: Scene, placed: Placed, name: str, flow: Governed) -> str | None:
-    """Returns the address at which the flow's upstream node listens, a gateway with this flow or a UDP sender
-    with `rate_limits_from`; None if the flow names no upstream node. Raises SoftwareError if the node has
-    neither.
+    """Returns the address at which the flow's upstream node listens. That node has a gateway with this flow,
+    or a UDP sender with `rate_limits_from`; SoftwareError if it has neither. None if the flow names no
+    upstream node.
     """
     if flow.upstream is None:
         return None

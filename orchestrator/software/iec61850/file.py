@@ -1,5 +1,5 @@
-"""Defines the keys that publishers of both IEC 61850 protocols share, and the values in which the protocols
-differ.
+"""Defines the keys that publishers of both IEC 61850 protocols share, and the values that differ between the
+protocols.
 """
 
 from __future__ import annotations
@@ -57,11 +57,13 @@ class Published(Base):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The values in which the protocols differ: key, range of APPIDs, group address, name and standard."""
+    """The values that differ between the protocols: key, range of APPIDs, group address, name and
+    standard.
+    """
 
     kind: str  # the kind of software, which is also its key in the file
     appids: tuple[int, int]  # the first and the last allowed APPID
-    group: str  # the first bytes of its group addresses
+    group: str  # the first bytes of the kind's group addresses
     name: str  # the key in the file that identifies a stream together with the APPID
     standard: str
 

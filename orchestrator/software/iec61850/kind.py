@@ -32,9 +32,9 @@ def make_kind(
 ) -> Kind:
     """Returns the registry entry of a protocol with these functions.
 
-    `check` reports more mistakes of a publisher. `words` describes a publisher by its settings. `packets`
-    yields (count, bytes above Ethernet) of a flow's frames by its publisher's settings. `offers` returns a
-    flow's leaky bucket by the same.
+    `check` reports more mistakes of a publisher. `words` returns a text about a publisher from its settings.
+    `packets` yields (count, bytes above Ethernet) of a flow's frames from its publisher's settings. `offers`
+    returns a flow's leaky bucket from the same settings.
     """
 
     def _check(report: Checks, here: Here, read: Base) -> None:

@@ -72,7 +72,7 @@ def _software(scene: Scene, placed: Placed, spec: dict[str, Any]) -> Software:
 
 
 def _interface(scene: Scene, placed: Placed, wanted: Published) -> Interface:
-    """Returns the interface by which a publisher sends: that on its segment, or its first one."""
+    """Returns the interface through which a publisher sends: the one on its segment, or its first one."""
     cards = scene.interfaces[placed.node]
     return next(card for card in cards if wanted.segment in (None, card.segment))
 
@@ -85,8 +85,8 @@ def check_mtu(card: Interface, node: str, length: int) -> None:
 
 
 def _receiving(scene: Scene, node: str, sent_on: Interface, wanted: Published) -> str:
-    """Returns the name of the interface by which a node receives a publisher: the VLAN device if the frames
-    have its tag.
+    """Returns the name of the interface through which a node receives a publisher; it is the VLAN device if
+    the frames have its tag.
     """
     subnet = scene.subnets[sent_on.segment]
     card = next(one for one in scene.interfaces[node] if scene.subnets[one.segment] == subnet)
@@ -95,7 +95,9 @@ def _receiving(scene: Scene, node: str, sent_on: Interface, wanted: Published) -
 
 
 def _publishers(scene: Scene, placed: Placed) -> Iterator[Placed]:
-    """Yields the publishers that `placed` subscribes to, each once; nothing for a publisher."""
+    """Yields the publishers to which `placed` subscribes, each once; yields nothing if `placed` is a
+    publisher.
+    """
     names = options_of(placed.model, placed.kind).subscribe or ()
     for node in dict.fromkeys(node for name in names for node in scene.machines(name)):
         for other in scene.at(node, placed.kind):

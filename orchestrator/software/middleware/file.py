@@ -15,9 +15,7 @@ LONGEST_SCHEDULE = 10_000
 
 
 class Greedy(Base):
-    """One message after the other without a pause, for a while: each is due when the one before has been
-    sent.
-    """
+    """Messages without a pause for a while: each is due when the one before has been sent."""
 
     start: Since = Field(description="A moment, or a duration from the start of the ramp.")
     duration: Span = Field(alias="for", description="How long.")
@@ -31,7 +29,7 @@ class Greedy(Base):
 
 
 class Give(Sending):
-    """Objects without an answer."""
+    """Objects that are sent and not answered."""
 
     greedy: Greedy | None = Field(
         None,

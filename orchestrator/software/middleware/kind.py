@@ -30,8 +30,8 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 
 
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
-    """Returns the costs of one side; packets are counted for the object alone, since the overhead of a
-    library is what runs measure.
+    """Returns the costs of one side. Packets are counted only for the object, since runs measure the overhead
+    of the libraries.
     """
     to = max((len(one["to"]) for one in software.spec["accounts"]["sends"]), default=0)
     packets: list[tuple[float, int]] = []

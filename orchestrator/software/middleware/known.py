@@ -13,16 +13,15 @@ FILE = Path(__file__).with_name("known.json")
 
 @dataclass(frozen=True, slots=True)
 class Middleware:
-    """A transport of bytes: its class in images/middleware, and how it publishes.
+    """A library that transports bytes: its class in images/middleware, and how it publishes.
 
-    server_bytes: memory of its separate server, if a Java machine's figure does not cover it.
+    server_bytes: memory of its separate server, if the figure for a Java machine does not include it.
     """
 
     title: str
     library: str
-    called_back: (
-        bool  # without publish-subscribe: subscribers listen, too, and each message is pushed to them
-    )
+    # True: it lacks publish-subscribe; subscribers then listen, and each message is sent to each of them.
+    called_back: bool
     server_bytes: int = 0
 
 

@@ -64,7 +64,7 @@ def _alone(placed: Placed) -> Note:
 
 
 def _listening(options: MiddlewareOptions, all_of_it: Sequence[Placed]) -> Placed:
-    """Returns the listening side that `options.to` names; relies on the checks that there is one."""
+    """Returns the listening side that `options.to` names; the checks ensure that there is one."""
     there = (one for one in all_of_it if one.node == options.to)
     return next(one for one in there if one.model.middleware.listen is not None)
 
@@ -96,8 +96,8 @@ def _servers_bytes(placed: Placed, all_of_it: Sequence[Placed]) -> int:
 def _sent(
     scene: Scene, placed: Placed, at: Placed, all_of_it: Sequence[Placed]
 ) -> list[tuple[Flow, list[Placed]]]:
-    """Returns the flows that a side sends, with their receivers: no flow, one, or a second one for its greedy
-    phase. Raises SoftwareError if the first one has more than LONGEST_SCHEDULE messages.
+    """Returns the flows that a side sends, with their receivers: no flow, one flow, or a second one for its
+    greedy phase. Raises SoftwareError if the first flow has more than LONGEST_SCHEDULE messages.
     """
     options: MiddlewareOptions = placed.model.middleware
     wanted = options.request or options.push or options.publish
@@ -149,8 +149,8 @@ def _flow(scene: Scene, placed: Placed, at: Placed, wanted: Sending, to: str) ->
 
 
 def _address(scene: Scene, at: Placed, all_of_it: Sequence[Placed]) -> str:
-    """Returns the address at which all clients reach the listening side, seen from the first client, because
-    some libraries announce only one; without clients the node's first address.
+    """Returns the address at which all clients reach the listening side, It is the address that the first
+    client uses, because some libraries announce only one; without clients, it is the node's first address.
     """
     mine = _connected(at, all_of_it)
     return scene.address(at.node, mine[0].node) if mine else scene.interfaces[at.node][0].address

@@ -17,7 +17,7 @@ from .session_checks import check_session, check_text, check_topic
 from .sparkplug import check_sparkplug
 from .topics import SHARED, filter_fault, inner, share_fault
 
-LONGEST_KEEPALIVE_S = 65535  # CONNECT has two bytes for it (MQTT 3.1.1, section 3.1.2.10)
+LONGEST_KEEPALIVE_S = 65535  # CONNECT has two bytes for the keep alive (MQTT 3.1.1, section 3.1.2.10)
 
 
 def check(report: Checks, here: Here, client: Client) -> None:
@@ -86,15 +86,15 @@ def _topics(report: Checks, mqtt: MqttOptions, path: Path) -> None:
 
 
 def _absences(report: Checks, mqtt: MqttOptions, path: Path) -> None:
-    """Reports times without a subscription of a client that has several, of a shared one, and times that are
-    empty, out of order or overlap.
+    """Reports times without a subscription if the client has several subscriptions or the subscription is
+    shared; also reports times that are empty, out of order or overlap.
     """
     for index, wanted in enumerate(mqtt.subscribe):
         where: Path = (*path, "subscribe", index, "unsubscribed")
         if not wanted.unsubscribed:
             continue
         if len(mqtt.subscribe) > 1 or wanted.topic.startswith(SHARED):
-            rule = "is of a client with one subscription, not shared: else no record says what it missed"
+            rule = "needs a client with one subscription, not shared: else no record shows what it missed"
             report.add(where, None, rule, "give the subscription a client of its own")
             continue
         over_ns = 0

@@ -48,7 +48,9 @@ class SparkplugNode(Base):
 
 
 class Publish(Sending, Encoded):
-    """Messages of an MQTT client, open loop: by the clock, whether or not the last message has arrived."""
+    """Messages of an MQTT client in an open loop: they are due by the clock, whether or not the last message
+    has arrived.
+    """
 
     topic: str = Field(
         "",
@@ -124,7 +126,9 @@ class Publish(Sending, Encoded):
 
 
 class Absence(Base):
-    """A time without the subscription: the client unsubscribes, and subscribes again after it."""
+    """A time without the subscription: the client unsubscribes at its beginning, and subscribes again at its
+    end.
+    """
 
     since: Since = Field(
         alias="from", description="Moment of the unsubscription, or a duration from the start of the ramp."
@@ -168,7 +172,7 @@ class Will(Base):
 
 
 class Churn(Base):
-    """Connections that end by plan, each followed by another one."""
+    """Connections that end as planned, each followed by another one."""
 
     mean: Duration = Field(description="Mean time from an accepted login to the connection's end.")
     times: Literal["exponential", "equal"] = Field(
@@ -217,7 +221,7 @@ WebSocketKey = Annotated[
 
 
 class MqttOptions(Base):
-    """One MQTT client, spoken by the node's agent, every message accounted for."""
+    """One MQTT client; the node's agent implements the protocol and accounts for every message."""
 
     broker: BrokerNode
     port: BrokerPort = None
@@ -280,8 +284,8 @@ class MqttOptions(Base):
 
     @property
     def expiry_s(self) -> int:
-        """Returns the seconds for which the broker keeps the session after a lost connection; NEVER_S: for
-        ever.
+        """Returns the number of seconds for which the broker keeps the session after a lost connection;
+        NEVER_S means for ever.
         """
         if self.session_expiry is None:
             return 0 if self.clean_session else NEVER_S

@@ -69,7 +69,7 @@ def _json(report: Checks, text: str, path: Path) -> None:
 
 
 def _no_constant(name: str) -> None:
-    """Refuses NaN and Infinity, which Python reads and JSON does not have (RFC 8259, section 6)."""
+    """Refuses NaN and Infinity, which Python accepts although JSON lacks them (RFC 8259, section 6)."""
     raise ValueError(f"{name} is no number of JSON")
 
 
@@ -108,7 +108,7 @@ def content_spec(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any
 
 
 def _json_of(scene: Scene, client: Placed, text: str) -> str:
-    """Returns the text with the client's placeholders filled in, the message's still there."""
+    """Returns the text with the client's placeholders filled in; the message's placeholders stay."""
     names = [f"{{{name}}}" for name in PLACEHOLDERS]
     return _with(text, {name: fill_for(scene, client, name) for name in names})
 

@@ -106,7 +106,7 @@ def _subscription(scene: Scene, topic: str, wanted: Subscription) -> dict[str, A
 
 def absence(scene: Scene, one: Absence) -> tuple[int, int]:
     """Returns begin and end of a time without a subscription, in ns from the scenario's start; without a
-    duration the end is that of 64 bits.
+    duration, the end is the largest number of 64 bits.
     """
     begin = scene.at_ns(one.since)
     return begin, NEVER_NS if one.duration is None else begin + one.duration
@@ -171,8 +171,8 @@ def _subscribed(scene: Scene, client: Placed) -> Iterator[Subscribed]:
 
 
 def _publishing(scene: Scene, client: Placed, planned: Planned, subscriptions: Subscriptions) -> Planned:
-    """Returns the plan of a publisher with its flow, the receivers and groups of receivers that it names, and
-    a note for each group that cannot be accounted for.
+    """Returns the plan of a publisher: its flow, the receivers and groups of receivers that the flow names,
+    and a note for each group that cannot be accounted for.
     """
     mqtt: MqttOptions = client.model.mqtt
     wanted = mqtt.publish
@@ -214,8 +214,8 @@ def _publishing(scene: Scene, client: Placed, planned: Planned, subscriptions: S
 
 
 def _groups(found: Sequence[Group], heard: Sequence[Subscribed]) -> tuple[list[Group], list[Group]]:
-    """Returns the groups that can be accounted for, and those that cannot: a member of them has another
-    subscription to the topic, and a received message does not say by which of both it came.
+    """Returns the groups that can be accounted for, and those that cannot: such a group has a member with
+    another subscription to the topic, and a received message does not show which of the two it belongs to.
     """
     ways = Counter([one.endpoint for one in heard])
     ways.update(endpoint for group in found for endpoint in group.endpoints)

@@ -18,7 +18,8 @@ HIGHEST_QOS = 2
 
 def reached(scene: Scene, node: str, port: int | None, topic: str) -> Iterator[tuple[str, int]]:
     """Yields the name of each broker at which a message of this topic arrives, and the highest QoS on the way
-    there, that of the publisher first. The first way to a broker counts: a second one brings a second copy.
+    there, that of the publisher first. Only the first way to a broker counts, since a second one brings a
+    second copy.
     """
     start = node, port_at(scene, node, port, PROTOCOL)
     qos_at, waiting = {start: HIGHEST_QOS}, [start]
@@ -35,8 +36,8 @@ def reached(scene: Scene, node: str, port: int | None, topic: str) -> Iterator[t
 def receivers(
     found: Subscriptions, brokers: list[tuple[str, int]], topic: str, sender: str
 ) -> tuple[list[Subscribed], list[Group]]:
-    """Returns the subscriptions and the groups of shared ones to a topic at these brokers, each with a QoS
-    not above that of the way to its broker.
+    """Returns the subscriptions and the shared groups for a topic at these brokers, each with a QoS that is
+    not above the QoS on the way to its broker.
     """
     heard = [_at_most(one, qos) for broker, qos in brokers for one in found.to(broker, topic, sender)]
     groups = [

@@ -25,7 +25,7 @@ def check_requests(report: Checks, wanted: Publish, path: Path, version: str) ->
     if wanted.response_topic is not None:
         check_topic(report, (*path, "response_topic"), wanted.response_topic)
         if wanted.reply is None:
-            rule = "is of a request, and the messages are none"
+            rule = "is a key of requests, and the messages are no requests"
             remedy = 'write for example `reply: "100 B"`, or leave it out'
             report.add((*path, "response_topic"), wanted.response_topic, rule, remedy)
     if wanted.reply is None:
@@ -47,7 +47,7 @@ def requesting(scene: Scene, client: Placed, spec: dict[str, Any], receivers: in
 
 
 def unanswered(client: Placed, topic: str, silent: Sequence[str], receivers: int) -> Iterator[Note]:
-    """Yields a note of receivers that do not reply to requests, or of requests that nobody receives."""
+    """Yields a note of receivers that do not reply to requests, and of requests without a receiver."""
     place = f"nodes.{client.node}.{client.name}"
     if receivers == 0:
         text = f"nobody subscribes to {topic}, so no request gets a reply"

@@ -19,8 +19,8 @@ LONGEST_TEXT = 65535  # bytes; MQTT 3.1.1 section 1.5.3
 
 def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Service | None, path: Path) -> None:
     """Reports mistakes in one client's texts, TLS, intervals, user properties, will and back-off, keys that
-    need MQTT 5, and a login that the broker refuses. `service` is its broker's, None if not known. TLS and
-    login of a client with `admission: refused` need not fit the broker.
+    need MQTT 5, and a login that the broker refuses. `service` is that of its broker; None if it is unknown.
+    TLS and login of a client with `admission: refused` need not fit the broker.
     """
     for key, text in (("client_id", mqtt.client_id), ("user", mqtt.user), ("password", mqtt.password)):
         if text is not None:
@@ -53,7 +53,7 @@ def check_session(report: Checks, here: Here, mqtt: MqttOptions, service: Servic
 
 
 def _websocket(report: Checks, mqtt: MqttOptions, service: Service | None, path: Path) -> None:
-    """Reports a WebSocket at one end only, and an invalid path."""
+    """Reports a WebSocket that only one end uses, and an invalid path."""
     if mqtt.websocket is not None and not _URL_PATH.fullmatch(mqtt.websocket.path):
         rule = "is no path of a URL"
         report.add((*path, "websocket", "path"), mqtt.websocket.path, rule, "write for example /mqtt")
@@ -121,8 +121,8 @@ def _needs_version_5(report: Checks, mqtt: MqttOptions, path: Path) -> None:
 
 
 def _contradiction(report: Checks, mqtt: MqttOptions, expiry_ns: int, path: Path) -> None:
-    """Reports a `session_expiry` that contradicts `clean_session`: each connection discards the session that
-    the broker is to keep, or the broker is to keep a session for no time.
+    """Reports a `session_expiry` that contradicts `clean_session`: each connection would discard the session
+    that the broker must keep, or the broker would keep a session for no time.
     """
     if "clean_session" not in mqtt.model_fields_set or mqtt.clean_session != bool(expiry_ns):
         return

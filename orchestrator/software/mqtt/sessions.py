@@ -12,13 +12,13 @@ from .file import PROTOCOL, MqttOptions, Will
 
 
 def client_id(scene: Scene, client: Placed) -> str:
-    """Returns the client identifier: the file's, else the client's name in records."""
+    """Returns the client identifier: that of the file, or else the client's name in records."""
     mqtt: MqttOptions = client.model.mqtt
     return client.endpoint if mqtt.client_id is None else fill_for(scene, client, mqtt.client_id)
 
 
 def session_spec(scene: Scene, client: Placed, mqtt: MqttOptions) -> dict[str, Any]:
-    """Returns the agent's settings of the session, without those that have the agent's default."""
+    """Returns the agent's settings of the session; omits those with the agent's default value."""
     spec: dict[str, Any] = {}
     for key, text in (("client_id", mqtt.client_id), ("user", mqtt.user), ("password", mqtt.password)):
         if text is not None:

@@ -21,7 +21,7 @@ _HALVINGS = 200  # how often an interval is halved: more often than a double has
 
 
 def check_sizes(report: Checks, wanted: Publish, path: Path, texts: Sequence[str]) -> None:
-    """Reports lengths that the payload does not have, bounds out of order, a mean that an exponential
+    """Reports lengths that the payload cannot have, bounds out of order, a mean that an exponential
     distribution between them cannot have, and keys of another payload (`texts`, `payload_size`).
     """
     sizes = wanted.payload_sizes

@@ -14,10 +14,10 @@ from ..placeholders import fill_for
 from ..scene import Placed, Scene
 from .file import MqttOptions, Publish, SparkplugNode
 
-# Bytes of NDATA without metrics, and of each metric: the agent's payload/sparkplug.rs.
+# The bytes of NDATA without metrics, and those of each metric (the agent's payload/sparkplug.rs).
 HEADER_BYTES, METRIC_BYTES = 40, 31
 BIRTH, DEATH, DATA = "NBIRTH", "NDEATH", "NDATA"
-# Keys of a publisher that another payload has, or that Sparkplug determines.
+# Keys of a publisher that belong to another payload, or that Sparkplug determines.
 _OTHERS = ("payload", "payload_size", "payload_sizes", "json_text", "file", "encoding", "signals", "reply")
 
 

@@ -44,8 +44,8 @@ class Group:
 
     def delivery(self, qos: int, expires: bool) -> Delivery:
         """Returns the delivery guarantee of a message to the group as a whole. Its QoS is the lowest of the
-        publication's and all members'; where only some members have QoS 0, nothing is guaranteed, since one
-        may lose the message and another may get it twice.
+        publication's and all members'; if only some members have QoS 0, nothing is guaranteed, since one
+        member may lose the message and another may get it twice.
         """
         levels = {min(qos, one.qos) for one in self.members}
         made = guarantee(min(levels), any(one.while_session for one in self.members), expires)
@@ -59,7 +59,7 @@ class Group:
 
 @dataclass
 class Subscriptions:
-    """All subscriptions of a lab; filters without wildcards are found by a dictionary look-up."""
+    """All subscriptions of a lab; filters without wildcards are found in a dictionary."""
 
     exact: dict[tuple[str, str], list[Subscribed]] = field(default_factory=dict)
     wild: dict[str, list[Subscribed]] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Subscriptions:
 def deliveries(
     broker: str, topic: str, qos: int, subscribers: Iterable[Subscribed], expires: bool = False
 ) -> Iterator[tuple[Delivery, tuple[str, ...]]]:
-    """Yields each delivery guarantee with its set of receivers; a single one if all receivers have the same.
+    """Yields each delivery guarantee with its set of receivers; only one if all receivers have the same.
 
     A message is delivered with the lower QoS of publication and subscription (MQTT 3.1.1, section 4.3).
     """

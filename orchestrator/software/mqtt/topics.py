@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SHARED = "$share/"  # prefix of shared subscriptions: the broker sends each message to one member of a group
+SHARED = "$share/"  # prefix of shared subscriptions; the broker sends each message to one member of a group
 
 
 def inner(pattern: str) -> str:
@@ -24,8 +24,8 @@ def matches(pattern: str, topic: str) -> bool:
 
 
 def share_fault(pattern: str) -> str | None:
-    """Returns the reason why a text is no valid shared subscription; None if it is one, or does not begin
-    with $share/.
+    """Returns the reason why a text is not a valid shared subscription; None if it is valid, or does not
+    begin with $share/.
     """
     parts = pattern.split("/", 2)
     if not pattern.startswith(SHARED) or (len(parts) == 3 and all(parts) and not set(parts[1]) & set("+#")):
@@ -34,7 +34,7 @@ def share_fault(pattern: str) -> str | None:
 
 
 def filter_fault(pattern: str) -> str | None:
-    """Returns the reason why a text is no valid topic filter; None if it is one."""
+    """Returns the reason why a text is not a valid topic filter; None if it is valid."""
     levels = pattern.split("/")
     if any("#" in level and level != "#" for level in levels) or "#" in levels[:-1]:
         return "# stands alone, as the last level"

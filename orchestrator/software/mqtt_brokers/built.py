@@ -28,7 +28,7 @@ ONLY_OLD = {"version 5": "it speaks MQTT 3.1.1 only", "a shared subscription": "
 
 
 class BuiltBroker(Serving):
-    """The base of their models."""
+    """The base of the models of these brokers."""
 
     lacks: ClassVar[Mapping[str, str]] = {}  # feature -> the reason why the broker lacks it
     rendered: ClassVar[frozenset[str]] = frozenset()  # keys that affect only the rendered configuration
@@ -39,7 +39,7 @@ class BuiltBroker(Serving):
     stop_signal: StopSignal = "SIGTERM"
 
     def missing(self) -> Mapping[str, str]:
-        """Returns the features that the broker lacks with these keys, each with the reason."""
+        """Returns the features that the broker lacks if it has these keys, each with the reason."""
         return self.lacks
 
     def admitted(self) -> dict[str, str] | None:
@@ -76,8 +76,8 @@ def make_kind(
     own_check: Callable[[Checks, Here, Any], None] | None = None,
 ) -> Kind:
     """Returns the registry entry of a broker. `start` returns the command and configuration of one in the
-    lab; `program` is the path of its file below PLACE; `interpreter` is a program that it
-    needs, with its Debian package; `own_check` reports mistakes beside the shared ones.
+    lab; `program` is the path of its file below PLACE; `interpreter` is a program that it needs, with its
+    Debian package; `own_check` reports further mistakes of this broker.
     """
     build = f"images/brokers/build.sh {name}"
     without = f"topologies with the broker {name} fail in plan"

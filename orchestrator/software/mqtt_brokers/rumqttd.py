@@ -45,7 +45,7 @@ class Rumqttd(BuiltBroker):
 
 
 def _spoken(models: Iterable[object], node: str, port: int) -> Iterator[Version]:
-    """Yields the version of each client of the broker, of those `models` that are MQTT clients."""
+    """Yields the MQTT version of each client of the broker, of those `models` that are MQTT clients."""
     for model in models:
         if isinstance(model, Client) and model.mqtt.broker == node and model.mqtt.port in (None, port):
             yield model.mqtt.version

@@ -22,7 +22,9 @@ class Forwarded(Base):
 
 
 class NatOptions(Base):
-    """Packets from inside leave with the router's outside address; from outside nothing else enters."""
+    """Packets from inside leave with the router's outside address; from outside, only answers and forwarded
+    ports enter.
+    """
 
     inside: Targets = Field(description="Segments of this node whose addresses are hidden: one, or a list.")
     outside: Name = Field(description="The segment of this node whose address the packets get.")

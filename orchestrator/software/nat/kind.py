@@ -33,7 +33,7 @@ def _check(report: Checks, here: Here, model: Nat) -> None:
 
 
 def _sides(report: Checks, here: Here, model: Nat) -> None:
-    """Reports a NAT without two sides, or whose sides are not segments of its node with IPv4."""
+    """Reports a NAT whose two sides are missing, or are not segments of its node with IPv4."""
     path, options = (*here.path, KIND.name), model.nat
     if len(here.segments) < 2:
         rule = f"has no two sides: {here.path[1]} stands in {len(here.segments)} segment"

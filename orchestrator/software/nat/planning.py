@@ -18,8 +18,8 @@ TABLE = "vnet_nat"
 MARK = "vnet: "
 HERE = Path(__file__).parent
 # Chains: name -> hook and priority (nft(8)). `hidden` drops packets before connection tracking restores
-# inside addresses: an answer still has the outside address there, so only packets that were sent to a hidden
-# address have one.
+# inside addresses. An answer still has the outside address there, so a packet with a hidden address was sent
+# to that address, and is dropped.
 CHAINS = {
     "hidden": "type filter hook prerouting priority -300",
     "ports": "type nat hook prerouting priority -100",
@@ -75,7 +75,7 @@ def _hidden(inside: Sequence[Interface], outside: Interface) -> list[str]:
 
 
 def _text(chains: dict[str, list[str]]) -> str:
-    """Returns the file for `nft -f`, which replaces an earlier table of ours as one change."""
+    """Returns the file for `nft -f`, which replaces an earlier table of vNET in one change."""
     lines = [f"table ip {TABLE} {{}}", f"delete table ip {TABLE}", f"table ip {TABLE} {{"]
     for name, rules in chains.items():
         lines += [f"\tchain {name} {{", f"\t\t{CHAINS[name]}; policy accept;"]

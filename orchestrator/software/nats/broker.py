@@ -20,7 +20,7 @@ from ..programs import Restart, StopSignal
 from ..scene import Placed, Scene
 from .client import LARGEST_PAYLOAD, PROTOCOL
 
-PLACE = "/usr/local/lib/vnet/brokers/nats"  # images/brokers/build.sh puts it there
+PLACE = "/usr/local/lib/vnet/brokers/nats"  # images/brokers/build.sh installs the broker there
 PROGRAM = f"{PLACE}/bin/nats-server"
 MEMORY_BYTES = 30_000_000
 RENDERED = frozenset({"users", "max_pending"})
@@ -77,11 +77,11 @@ def _process(values: dict[str, Any], broker: NatsServer, path: str, node: str) -
     if broker.users:
         users = [{"user": name, "password": word} for name, word in broker.users.items()]
         config["authorization"] = {"users": users}
-    # The server's format has JSON as a part.
+    # The server's configuration format includes JSON.
     said = json.dumps(config, indent=1) + "\n" if broker.config is None else render(broker.config, values)
     return Process(
         argv=(broker.program or PROGRAM, "-c", path),
-        # One thread runs Go's code: less memory, and virtual time has one core for a node.
+        # One thread runs Go's code, which saves memory; in virtual time a node has only one core.
         env={"GOMAXPROCS": "1", **filled_env(broker.env, values)},
         files=(File(path, said), *filled_files(broker.files, values)),
         ready=Probe(tcp_port=broker.port, deadline_ns=broker.ready_within),

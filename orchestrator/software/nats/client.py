@@ -37,10 +37,10 @@ from ..sending import Sending, check_sending, make_flow, rate_words
 
 PROTOCOL = "nats"  # name of the protocol in brokers and the reducer
 SMALLEST_PAYLOAD = {"bytes": SMALLEST_BYTES, "metering-xml": 256}
-LARGEST_PAYLOAD = 1 << 20  # max_payload, as the server's own default
+LARGEST_PAYLOAD = 1 << 20  # the server's default of max_payload
 LONGEST_SUBJECT = 250
 ONE, REST = "*", ">"
-PINGS = 2  # without an answer: then the connection has failed
+PINGS = 2  # after this many PINGs without an answer, the connection has failed
 GUARANTEE = Guarantee(
     "NATS", "NATS: at most once, so no message is delivered twice", single=True, while_session=True
 )
@@ -49,7 +49,9 @@ MEMORY_AT_BROKER_BYTES = 60_000
 
 
 class NatsPublish(Sending, Encoded):
-    """Messages of a NATS client, open loop: by the clock, whether or not the last message has arrived."""
+    """Messages of a NATS client in an open loop: they are due by the clock, whether or not the last message
+    has arrived.
+    """
 
     subject: str = Field(
         min_length=1,
@@ -61,7 +63,7 @@ class NatsPublish(Sending, Encoded):
 
 
 class NatsOptions(Base):
-    """One client of NATS, spoken by the node's agent, every message accounted for."""
+    """One client of NATS; the node's agent implements the protocol and accounts for every message."""
 
     broker: BrokerNode
     port: BrokerPort = None
@@ -99,7 +101,9 @@ def _check(report: Checks, here: Here, client: Nats) -> None:
     if nats.publish is None and not nats.subscribe:
         report.add(path, None, "neither publishes nor subscribes", "write `publish:` or `subscribe:`")
     if nats.group is not None and not nats.subscribe:
-        report.add((*path, "group"), nats.group, "is of subscriptions, and there are none", "leave it out")
+        report.add(
+            (*path, "group"), nats.group, "is a key of subscriptions, and the client has none", "leave it out"
+        )
     if nats.user is None and nats.password:
         report.add((*path, "password"), None, "has no user", "write `user:` too")
     service = check_broker(
@@ -141,7 +145,7 @@ def _subject(report: Checks, path: Path, subject: str, wild: bool) -> None:
 
 
 def matches(pattern: str, subject: str) -> bool:
-    """Returns whether a subscription with wildcards gets the messages of a subject."""
+    """Returns whether a subscription with wildcards receives the messages of a subject."""
     words, parts = subject.split("."), pattern.split(".")
     if parts[-1] == REST:
         return len(words) >= len(parts) and _same(parts[:-1], words[: len(parts) - 1])

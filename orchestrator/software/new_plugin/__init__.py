@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 
 class PluginNameError(ValueError):
-    """The name of a plug-in cannot be used; the text is rule and remedy."""
+    """Raised if the name of a plug-in cannot be used; the text has rule and remedy."""
 
 
 def package_of(name: str) -> str:
@@ -22,8 +22,8 @@ def package_of(name: str) -> str:
 
 
 def package_files(name: str) -> dict[str, str]:
-    """Returns the files of the package, path below its directory -> text; PluginNameError for a name that no
-    kind of software can have.
+    """Returns the files of the package as text, by their paths below its directory; PluginNameError for a
+    name that no kind of software can have.
     """
     if not re.fullmatch(NAME_PATTERN, name) or len(name) > LONGEST_NAME:
         rule = f"is no name: small letters, digits and hyphens, at most {LONGEST_NAME}"

@@ -24,7 +24,7 @@ MEMORY_BYTES = 111_000_000
 READY = "vnet: answers"  # start.erl prints this line
 HERE = Path(__file__).parent
 PLUGINS = {"mqtt": "rabbitmq_mqtt", "amqp1.0": "rabbitmq_amqp1_0"}
-LONGEST_HEARTBEAT_S = 65535  # connection.tune of AMQP 0-9-1 has two bytes for it
+LONGEST_HEARTBEAT_S = 65535  # connection.tune of AMQP 0-9-1 has two bytes for the heartbeat
 # `options` is such a key, too: its terms stand inside the configuration and cannot follow a file.
 _RENDERED = frozenset({"mqtt_prefetch", "heartbeat", "channel_max", "nodelay", "options", "cluster"})
 _SETTING = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-zA-Z0-9_]*")
@@ -60,8 +60,8 @@ def _check(report: Checks, here: Here, broker: Rabbit) -> None:
 
 
 def _cluster(report: Checks, here: Here, broker: Rabbit) -> None:
-    """Reports a cluster without this node or with a node twice, nodes without RabbitMQ, and those whose
-    cluster is another one.
+    """Reports a cluster that lacks this node or names a node twice, and nodes of it that lack RabbitMQ or
+    name another cluster.
     """
     path, names = (*here.path, "cluster"), broker.cluster
     if not names:
@@ -127,8 +127,8 @@ def _member(node: str) -> str:
 
 
 def _joining(node: str, files: Mapping[str, str]) -> dict[str, str]:
-    """Returns the files that start a member of a cluster: under a name by which the others find it, and
-    without a Raft group of its own.
+    """Returns the files that start a member of a cluster: its name is one under which the others find it, and
+    it has no Raft group of its own.
     """
     return {
         "start.sh": files["start.sh"].replace("rabbit@localhost", _member(node)),

@@ -1,5 +1,5 @@
-"""Checks routers that advertise and hosts that configure themselves: one segment with a /64 of IPv6, a node
-that forwards at one end, and none at the other.
+"""Checks routers that advertise and hosts that configure themselves: the segment must have an IPv6 subnet of
+/64, a router must forward, and a host must not forward.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def check_host(report: Checks, here: Here, model: Slaac) -> None:
 
 
 def segment_of(report: Checks, node: str, wanted: str | None) -> str | None:
-    """Returns the segment of the key, else the node's only one with IPv6; None if there are more or none."""
+    """Returns the segment of the key, or else the node's only segment with IPv6; None if there is no such
+    segment, or several.
+    """
     six = [one for one in report.segments(node) if report.subnet(one, "IPv6") is not None]
     return wanted or (six[0] if len(six) == 1 else None)
 
@@ -68,8 +70,8 @@ def _serves(report: Checks, node: str, near: set[str]) -> bool:
 
 
 def _segment(report: Checks, here: Here, wanted: str | None, path: Path) -> str | None:
-    """Returns the segment of the software; reports one without the node, without a /64 of IPv6, and a missing
-    choice.
+    """Returns the segment of the software; reports a segment without the node, a segment without an IPv6
+    subnet of /64, and a missing choice.
     """
     if wanted is not None and wanted not in here.segments:
         listed = ", ".join(here.segments) or "a segment at the node"

@@ -26,7 +26,7 @@ def plan_routers(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]
         lifetime_s, every_s = options.lifetime // 10**9, options.every // 10**9
         network = IPv6Network(card.subnet)
         lines = [
-            "port=0",  # without its name server, which is a kind of its own
+            "port=0",  # without dnsmasq's name server, which is a separate kind
             "log-dhcp",
             "enable-ra",
             f"interface={card.name}",

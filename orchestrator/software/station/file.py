@@ -14,7 +14,9 @@ Code = Annotated[int, Field(ge=0, le=7)]
 
 
 class StationReceive(Base):
-    """Frames that arrive wait until the station takes them; each takes the time of its length at `rate`."""
+    """Arriving frames wait until the station takes them; taking a frame takes the time of its length at
+    `rate`.
+    """
 
     algorithm: Algorithm = Field(
         "strict",
@@ -35,7 +37,9 @@ class StationReceive(Base):
 
 
 class StationTransmit(Base):
-    """Frames of the node wait in a software and a hardware queue; the latter sends at `rate`."""
+    """Frames of the node wait in a software queue and a hardware queue; the hardware queue sends
+    at `rate`.
+    """
 
     policy: Policy = Field(
         "when-empty",
@@ -53,7 +57,9 @@ class StationTransmit(Base):
 
 
 class StationOptions(Base):
-    """The queues of an end node's protocol stack, at its end of one link; ARP is in the highest."""
+    """The queues of an end node's protocol stack, at its end of one link; ARP frames are in the highest
+    queue.
+    """
 
     link: Name = Field(description="Link of this node whose frames pass the station.")
     receive: StationReceive | None = Field(

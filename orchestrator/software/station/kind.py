@@ -44,7 +44,7 @@ def _check_codes(report: Checks, path: Path, queues: Sequence[Sequence[int]]) ->
 
 
 def _check_alone(report: Checks, node: str, options: StationOptions, path: Path) -> None:
-    """Reports another program of a node that diverts frames of the same link."""
+    """Reports another program of the node that diverts frames of the same link."""
     programs = report.programs(node).values()
     stations = [one for one in programs if isinstance(one, Station) and one.station.link == options.link]
     if len(stations) > 1:

@@ -76,7 +76,7 @@ def _settings(options: StationOptions, device: str) -> dict[str, Any]:
 
 
 def _diverted(device: str, parent: str, tap: str) -> list[str]:
-    """Returns the tc lines that send frames without the mark to a TAP device, and let the others pass."""
+    """Returns the tc lines that send frames without the mark to a TAP device; the other frames pass."""
     at = f"dev {device} parent {parent}"
     return [
         f"filter del {at}",

@@ -42,8 +42,8 @@ class Authority:
         return self._signed(made.add_extension(_usage(key_cert_sign=True, crl_sign=True), critical=True))
 
     def issue(self, name: str, dns: Sequence[str] = (), addresses: Sequence[str] = ()) -> Identity:
-        """Returns the identity of a server or client with these names and addresses; equal ones give equal
-        bytes.
+        """Returns the identity of a server or client with these names and addresses; equal arguments give
+        equal bytes.
         """
         # The key, and so the serial number, depends on all names, because a user can choose a node's name for
         # another one.

@@ -66,8 +66,8 @@ def check_both_ends(
 
 
 def check_authorities(report: Checks, path: Path, client: ClientTls, broker: Tls, node: str) -> None:
-    """Reports a certificate that the other end cannot trust: one is of the lab's authority, and the other end
-    trusts files, or the other way round, or its files do not lead to those that the other end trusts.
+    """Reports a certificate that the other end cannot trust. Either one end uses the lab's authority and the
+    other end uses files, or the files of the certificate do not lead to those that the other end trusts.
     """
     there = f"broker of {node}"
     _one_authority(report, (*path, "tls", "ca"), client.ca, broker.cert, there, "client")
@@ -98,8 +98,9 @@ def _one_authority(report: Checks, path: Path, ca: Any, cert: Any, shows: str, t
 
 def _is_foreign(shown: str, trusted: str) -> bool:
     """Returns whether the first certificate of `shown` is neither among the `trusted` ones nor issued by one
-    of them, also by way of the others of `shown`; both are PEM. False if one cannot be read, or if an
-    algorithm is unknown here, since the programs of a run may know it. Dates do not count.
+    of them, directly or through other certificates of `shown`; both are PEM. False if a certificate cannot be
+    read, or if its algorithm is not supported here, since the programs of a run may support it. Ignores
+    dates.
     """
     from cryptography import x509  # imported here, because importing it takes 50 ms
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm

@@ -1,4 +1,4 @@
-"""Provides software with its certificates: those of the file, else those of the lab's authority."""
+"""Provides software with its certificates: those of the file, or else those of the lab's authority."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def trusted(scene: Scene, tls: Tls) -> str:
 
 
 def server_identity(scene: Scene, node: str, tls: Tls) -> Identity:
-    """Returns the identity of a server on `node`: the file's, else one of the lab's authority for the node's
-    name, localhost and its addresses.
+    """Returns the identity of a server on `node`: that of the file, or else one of the lab's authority for
+    the node's name, localhost and its addresses.
     """
     from .certificates import Identity
 

@@ -16,7 +16,7 @@ LISTED = "metrics"
 
 
 def check(report: Report) -> None:
-    """Checks each expectation; the plan checks the names of classes, links and labels."""
+    """Checks each expectation; names of classes, links and labels are checked when the plan is made."""
     written = report.model.expect
     for index, one in zip(report.places("expect", len(written)), written, strict=False):
         examine(report, ("expect", index), one)
@@ -42,8 +42,8 @@ def examine(report: Report, place: Path, one: Expect) -> None:
 
 
 def known(one: Expect) -> Metric | None:
-    """Returns the entry of METRICS for an expectation's metric: its unit, columns and series; None without
-    one.
+    """Returns the entry of METRICS for an expectation's metric: its unit, columns and series; None if there
+    is none.
     """
     return METRICS.get(column_name(one))
 
@@ -59,14 +59,16 @@ def column_name(one: Expect) -> str:
 
 def nearest(name: str) -> str:
     """Returns the remedy for an unknown metric: the nearest of the names that contain it, or of all names if
-    none does.
+    no name contains it.
     """
     names = [*METRICS, RECOVERY]
     return closest(name, [known for known in names if name in known] or names, what=LISTED)
 
 
 def modes(one: Expect) -> dict[str, Series]:
-    """Returns the conditions that the expectation has of always, eventually and never, by these names."""
+    """Returns those of the conditions always, eventually and never that the expectation has, by
+    these names.
+    """
     return {mode: found for mode in MODES if (found := getattr(one, mode)) is not None}
 
 
@@ -76,8 +78,8 @@ def _metric(report: Report, place: Path, one: Expect) -> None:
 
 
 def chosen(report: Report, place: Path, one: Expect) -> Metric | None:
-    """Adds the problems of a metric's name, and of the keys that choose its values; returns what is known of
-    the metric, None for an unknown name.
+    """Adds the problems of a metric's name, and of the keys that choose its values; returns the metric's
+    entry, None for an unknown name.
     """
     found = known(one)
     if found is None:
@@ -96,7 +98,7 @@ def chosen(report: Report, place: Path, one: Expect) -> Metric | None:
 
 
 def _narrowed(report: Report, place: Path, one: Expect, found: Metric) -> None:
-    """Reports `during` and `after` at a metric that summary.json has for the whole run only; `after` is
+    """Reports `during` and `after` for a metric that summary.json has only for the whole run; `after` is
     allowed if the metric has values for each event.
     """
     for key in ("during", "after"):
@@ -107,8 +109,8 @@ def _narrowed(report: Report, place: Path, one: Expect, found: Metric) -> None:
 
 
 def _condition(report: Report, place: Path, one: Expect, found: Metric) -> None:
-    """Reports a metric without exactly one of bounds, always, eventually and never, a series of a metric that
-    has none, and bounds that are missing, of the wrong unit or contradictory.
+    """Reports a metric that does not have exactly one of bounds, always, eventually and never. Also reports a
+    series of a metric that has no series, and bounds that are missing, of the wrong unit or contradictory.
     """
     written = modes(one)
     direct = [key for key in BOUNDS if getattr(one, key) is not None]
@@ -168,7 +170,7 @@ def _no_text(report: Report, place: Path, series: Series) -> None:
 
 
 def _only(report: Report, place: Path, one: Expect, allowed: tuple[str, ...]) -> None:
-    """Adds a problem for each key that is not in `allowed`, the keys that go with the subject."""
+    """Adds a problem for each key that is not in `allowed`, the keys that the subject accepts."""
     written = [key for key, _, _ in given(one)]
     written += [key for key in (*BOUNDS, *MODES, "during", "after") if getattr(one, key) is not None]
     for key in written:
@@ -198,7 +200,7 @@ def _log(report: Report, place: Path, one: Expect) -> None:
 
 
 def _pattern(report: Report, place: Path, text: str | None) -> None:
-    """Reports a text that is no regular expression; None is none."""
+    """Reports a text that is not a regular expression; accepts None."""
     try:
         re.compile(text or "")
     except re.error as error:

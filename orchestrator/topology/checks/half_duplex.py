@@ -69,8 +69,8 @@ def _has_nic(report: Report, node: str, segment: str) -> bool:
 
 
 def _asked(report: Report, path: Path, way: Impairment | None) -> tuple[Path, str]:
-    """Returns the path of the key that makes the link half duplex (in the file or by a profile), and how to
-    remove it.
+    """Returns the path of the key that makes the link half duplex (in the file or by a profile), and the way
+    to remove it.
     """
     given = report.document.data
     for part in path:

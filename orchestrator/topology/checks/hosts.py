@@ -18,7 +18,7 @@ NAME_SOME = "write `hosts: [lab1, lab2]`, or give them by --hosts"
 
 def check(report: Report) -> None:
     """Reports hosts that share a machine or an address, wrong names in `host`, `near` and `apart`, `libvirt`
-    on one machine beside hosts, and contradictory constraints. Checks nothing if `hosts` has problems
+    on one machine in addition to hosts, and contradictory constraints. Checks nothing if `hosts` has problems
     already.
     """
     if report.lost("hosts"):
@@ -90,15 +90,15 @@ def _libvirt(report: Report) -> None:
     try:
         elsewhere = libvirt_machine(uri)
     except UnitError:
-        return  # the function that reads it has reported the mistake
+        return  # the function that reads the inventory has reported the mistake
     if elsewhere is not None:
         rule = "puts the whole lab on one machine, and the file names hosts"
         report.add(("libvirt",), uri, rule, "leave it out: each host has a libvirt of its own")
 
 
 def _together(report: Report) -> None:
-    """Reports contradictory constraints of placement, and NICs in hosts that no host lists, unless nodes,
-    groups, segments or links have problems already.
+    """Reports contradictory constraints of placement, and NICs that no host lists although hosts list NICs.
+    Checks nothing if nodes, groups, segments or links have problems already.
     """
     if any(report.lost(section) for section in ("nodes", "groups", "segments")) or report.unsure(
         "links", "between"

@@ -22,7 +22,7 @@ from . import timeline
 from .report import Report
 
 SHARES = (0.0, 1.0)  # the two ends of each range, which are checked
-UNDRAWN = {"run", "limit", "link_up", "start"}  # actions that are no faults by themselves
+UNDRAWN = {"run", "limit", "link_up", "start"}  # actions that are not faults by themselves
 
 
 def check(report: Report) -> None:
@@ -43,7 +43,9 @@ def check(report: Report) -> None:
 
 
 def everywhere(fault: Mapping[str, Any], names: Expansion) -> dict[str, Any]:
-    """Returns a fault with all nodes that have programs in place of the target `true`; another as it is."""
+    """Returns a fault in which the target `true` is replaced by all nodes that have programs; returns any
+    other fault unchanged.
+    """
     programs = [
         name for name, machine in names.nodes.items()
         if any(not kind_of(one).in_agent for one in machine.software.values())

@@ -81,7 +81,7 @@ def _light(report: Report, section: str, name: str, machine: Machine) -> None:
 
 
 def _contained(report: Report, section: str, name: str, machine: Machine) -> None:
-    """Reports a light node's image that is no container image. With a container image, reports mounts, and
+    """Reports an image of a light node that is not a container image. If it is one, reports mounts, and
     software that is neither in the agent nor a `command:`.
     """
     if machine.image is None or not machine.image.startswith(SCHEME):
@@ -147,5 +147,5 @@ def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
 
 
 def builtin(image: str | None) -> bool:
-    """Returns whether an image is built in; None counts as the default image, which is."""
+    """Returns whether an image is built in; None means the default image, which is built in."""
     return image is None or image in ("builtin", "builtin-nic", "builtin-router", TINY)

@@ -79,7 +79,7 @@ def _once(report: Report) -> None:
 
 
 def _asked(report: Report) -> Iterator[tuple[Path, str, str | None]]:
-    """Yields (path, NIC, host) for every key that requests a NIC; host None: not stated."""
+    """Yields (path, NIC, host) for every key that requests a NIC; host is None if it is not stated."""
     for name, node in report.model.nodes.items():
         for segment, asked in (node.nic or {}).items():
             yield ("nodes", name, "nic", segment) if segment else ("nodes", name, "nic"), asked, node.host

@@ -26,8 +26,8 @@ SHARED = "a transmitter that several share states none"
 
 
 def check(report: Report) -> None:
-    """Reports queues without exactly one kind, without a rate, beside `limit`, or with bands, rates or
-    settings that do not fit, and packet marks of software that no queue uses.
+    """Reports queues that have several kinds or none, no rate, or the key `limit` beside them; bands, rates
+    or settings that do not fit; and packet marks of software that no queue uses.
     """
     for name, segment in report.model.segments.items():
         _one(report, segment.medium, ("segments", name, "medium"))
@@ -117,7 +117,7 @@ def _marks(report: Report) -> None:
 def _marked(
     report: Report, options: object, here: Path, served: dict[str, set[int]], *, tagged: bool
 ) -> None:
-    """Reports a PCP without `vlan` at the node, and each mark of one piece of software that no queue serves,
+    """Reports a PCP if the node has no `vlan`, and each mark of one piece of software that no queue serves,
     except PCP 0.
     """
     for mark, value in marks(options).items():

@@ -21,7 +21,7 @@ from ..phases import Phases, phases
 
 @dataclass
 class Report:
-    """One file under check. Checks add to `problems`; everything else is only read."""
+    """One file under check. Checks add to `problems`, and only read everything else."""
 
     document: Document
     model: File
@@ -53,7 +53,7 @@ class Report:
             raise TopologyError([*self.problems, self.document.problem(path, "", rule, remedy)]) from error
 
     def declared(self, section: str) -> set[str]:
-        """Returns the names in a section of the file, including those of invalid parts."""
+        """Returns the names in a section of the file, including the names of invalid parts."""
         data = self.document.data.get(section)
         return set(data) if isinstance(data, dict) else set()
 
@@ -62,7 +62,7 @@ class Report:
         return any(path.split(".")[0] == section for path in self.refused)
 
     def unsure(self, section: str, key: str) -> bool:
-        """Returns whether `key` of any part of the section has a problem, or a whole part has one."""
+        """Returns whether `key` has a problem in any part of the section, or a whole part has one."""
         paths = [path.split("[")[0].split(".") for path in self.refused | {p.path for p in self.problems}]
         return any(p[0] == section and (len(p) < 3 or p[2] == key) for p in paths)
 
@@ -207,7 +207,7 @@ class Report:
 
     @cached_property
     def lengths(self) -> Phases:
-        """The lengths of the phases, computed from the valid parts of the file."""
+        """The lengths of the phases, computed from the valid parts of the file only."""
         return phases(self.model, self.names)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Checks that nodes have a network, and that routes written by hand have a neighbour as next hop."""
+"""Checks that nodes have a network, and that the next hop of a route in the file is a neighbour."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Reports nodes without a network, and routes with a destination that is doubled or no subnet of the lab,
-    or with a next hop that does not exist, does not forward, is no neighbour or is of another family.
-    Checks nothing if segments, nodes, groups or links have problems already.
+    """Reports nodes without a network, and routes whose destination occurs twice or is not a subnet of the
+    lab, and routes whose next hop does not exist, does not forward, is not a neighbour or is of another
+    family. Checks nothing if segments, nodes, groups or links have problems already.
     """
     if any(report.lost(section) for section in ("segments", "nodes", "groups", "links")):
         return
@@ -23,7 +23,7 @@ def check(report: Report) -> None:
     if any(report.unsure("links", key) for key in ("between", "subnet")):
         return
     if any(s not in report.domains for node in report.names.nodes.values() for s in node.segment):
-        return  # the check of segments reports it
+        return  # the check of segments reports the mistake
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
             members = report.names.groups.get(name, (name,))
@@ -72,7 +72,7 @@ def _subnets(report: Report) -> Iterator[Subnet]:
 
 
 def _families(report: Report, members: tuple[str, ...], via: str) -> set[Family]:
-    """Returns the address families by which all members can reach a neighbour."""
+    """Returns the address families in which all members can reach a neighbour."""
     if is_address(via):
         return {family(via)}
     if via not in report.names.nodes:

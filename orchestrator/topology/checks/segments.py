@@ -16,8 +16,8 @@ WITHOUT_IPV6 = "builtin-tiny"  # images/guest/tiny.config
 
 
 def check(report: Report) -> None:
-    """Checks subnets, MTUs, spanning trees, IPv6, fixed addresses, free addresses and, without hosts, bridge
-    ports. Checks nothing if segments or ends of links have problems already.
+    """Checks subnets, MTUs, spanning trees, IPv6, fixed addresses and free addresses; without hosts, also
+    bridge ports. Checks nothing if segments or ends of links have problems already.
     """
     if report.lost("segments") or report.unsure("links", "between"):
         return
@@ -85,7 +85,7 @@ def _one_tree(report: Report, domain: Domain) -> None:
 
 def _apart(report: Report, found: list[Domain]) -> None:
     """Reports subnets that overlap. In the order of addresses, an overlapping subnet lies inside an earlier
-    one, so that each is compared with the last enclosing subnet only.
+    one, so each subnet is compared only with the last one that encloses it.
     """
     known: list[tuple[Subnet, int, str, str]] = [
         (ipaddress.ip_network(subnet), at, "segments", d.segments[0])
@@ -118,7 +118,9 @@ def _place(known: tuple[Subnet, int, str, str]) -> tuple[int, int, int, int]:
 
 
 def _wide_enough(report: Report) -> None:
-    """Reports MTUs too small for IPv6 on every segment and link with IPv6, and images without IPv6."""
+    """Reports MTUs that are too small for IPv6 on every segment and link with IPv6, and images
+    without IPv6.
+    """
     for name, segment in report.model.segments.items():
         domain = report.domains[name]
         if "IPv6" in map(family, domain.subnets):
@@ -164,8 +166,8 @@ def _fixed(report: Report) -> None:
 
 
 def _one_fixed(report: Report, path: Path, fixed: str, domain: Domain, owner: str | None) -> None:
-    """Reports a fixed address that is no host's in the domain's subnet of its family, or that the node
-    `owner` has already.
+    """Reports a fixed address that is not a host address in the domain's subnet of its family, or that the
+    node `owner` has already.
     """
     segment = report.model.nodes[str(path[1])].segment[0]
     subnet = next((one for one in domain.subnets if family(one) == family(fixed)), domain.subnets[0])

@@ -24,14 +24,14 @@ def check(report: Report) -> None:
 
 
 def _ports(report: Report, section: str, name: str, machine: Machine) -> None:
-    """Reports each port that two pieces of software of a node listen on, once, at the later one."""
+    """Reports each port on which two pieces of software of a node listen, once, at the later one."""
     taken: dict[tuple[str, int], str] = {}
     for label, software in machine.software.items():
         conflicts: dict[int, tuple[Bind, str]] = {}
         for bind in kind_of(software).binds(software):
             other = taken.setdefault((bind.transport, bind.port), label)
             if other != label:
-                conflicts.setdefault(bind.port, (bind, other))  # a port may be used by UDP and TCP
+                conflicts.setdefault(bind.port, (bind, other))  # UDP and TCP may use the same port number
         for bind, other in conflicts.values():
             path = (section, name, "software", label, *bind.key)
             report.add(path, bind.port, f"is already the port of {other} on this node", bind.remedy)

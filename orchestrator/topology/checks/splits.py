@@ -11,7 +11,7 @@ from .report import Report
 
 def check(report: Report, event: Event, path: Path) -> None:
     """Reports names that do not exist, members of two sets, sets without a link between them, and sets that
-    the cut would tear apart; only the first kind of these that there is.
+    the cut would tear apart. Reports only the first kind of these mistakes that occurs.
     """
     place = (*path, "split")
     if _unknown(report, event, place) or _twice(report, event, place):

@@ -57,8 +57,8 @@ def allowed() -> dict[str, list[str]]:
 
 
 def check(report: Report) -> None:
-    """Checks every event: action, keys, targets and, if the phases' lengths are known, times. Also reports
-    `ramp` beside `connect_interval`.
+    """Checks every event: action, keys, targets and, if the phases' lengths are known, times. Also reports a
+    file that has both `ramp` and `connect_interval`.
     """
     run = report.model.run
     if run.ramp is not None and run.connect_interval is not None:
@@ -78,7 +78,7 @@ def check(report: Report) -> None:
 
 
 def check_action(report: Report, event: Event, action: str, path: Path) -> None:
-    """Checks keys and targets of one event outside the timeline, whose moment is not known."""
+    """Checks keys and targets of one event outside the timeline, whose time is unknown."""
     _extras(report, event, action, path)
     _targets(report, event, action, path)
 
@@ -119,7 +119,7 @@ def _extras(report: Report, event: Event, action: str, path: Path) -> None:
 
 
 def _disconnect(report: Report, event: Event, path: Path) -> None:
-    """Reports random cuts without their means and length, or of which a link would have too many."""
+    """Reports random cuts without their means and length, and those that would cut a link too many times."""
     if event.duration is None:
         report.add(path, None, "disconnect needs its length", 'write `for: "60 s"`')
     means = {"up": event.up, "down": event.down}
@@ -176,7 +176,7 @@ def _targets(report: Report, event: Event, action: str, path: Path) -> None:
 
 def _effect(report: Report, action: str, nodes: list[str], path: Path) -> None:
     """Reports an event on whole nodes that affects none of them. Such an event ends or starts programs and
-    VMs, and sets links down or up; roles inside an agent run on.
+    VMs, and sets links down or up; roles inside an agent continue.
     """
     if not nodes or any(_has_program(report, node) for node in nodes):
         return
@@ -194,7 +194,7 @@ def _effect(report: Report, action: str, nodes: list[str], path: Path) -> None:
 
 
 def _writes(report: Report, nodes: tuple[str, ...], path: Path) -> None:
-    """Reports nodes whose file systems cannot be made full: machines."""
+    """Reports nodes whose file systems cannot be filled: virtual machines."""
     for node in nodes:
         if report.names.nodes[node].kind == "vm":
             rule = f"{node} is a machine with a disk of its own, which the lab cannot fill"
@@ -203,8 +203,8 @@ def _writes(report: Report, nodes: tuple[str, ...], path: Path) -> None:
 
 
 def _runs_programs(report: Report, nodes: tuple[str, ...], action: str, path: Path) -> None:
-    """Reports nodes without a program, on which an event that spares the agent has no effect; and programs
-    that write their own records, whose times would be of a wrong clock.
+    """Reports nodes without a program if the event has no effect on the agent. Also reports programs that
+    write their own records, whose times would come from a wrong clock.
     """
     for node in nodes:
         if not _has_program(report, node):
@@ -237,7 +237,7 @@ def _has_lab_link(report: Report, node: str) -> bool:
 
 def _duplex(report: Report, event: Event, found: tuple[str, ...], path: Path) -> None:
     """Reports an event's impairment that the duplex mode of a link or segment does not allow: different
-    directions where it is half duplex, or a half-duplex profile where it is full duplex.
+    directions for half duplex, or a half-duplex profile for full duplex.
     """
     ways = (event.forward or event.both, event.reverse or event.both)
     half = next((way.profile for way in ways if way is not None and _is_half(report, way)), None)

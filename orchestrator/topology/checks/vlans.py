@@ -8,8 +8,8 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Reports `vlan` of VMs, at NICs and of segments that the node is not on, and nodes of one subnet with
-    different VLANs.
+    """Reports `vlan` of VMs, of NICs, and of segments to which the node is not connected; also reports nodes
+    of one subnet with different VLANs.
     """
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():

@@ -35,8 +35,8 @@ class ProfileError(Exception):
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile's values in the notation of topology files, by direction; `sources` by
-    "direction quantity".
+    """A profile's values in the notation of topology files, by direction; `sources` are by "direction
+    quantity".
     """
 
     name: str
@@ -198,8 +198,8 @@ def _medium(
 
 
 def _merged(profile: Profile, side: str, own: Values) -> Values:
-    """Returns a profile's values with the topology's own: its keys replace the profile's, a loss model the
-    whole loss model, delays the whole delay model.
+    """Returns a profile's values, replaced by the topology's own values: each key of the topology replaces
+    the profile's key, a loss model the whole loss model, and delays the whole delay model.
     """
     values = getattr(profile, side)
     models = {"loss", "loss_correlation", "gilbert_elliott"}

@@ -17,15 +17,17 @@ import time
 from threading import Lock, Thread
 from urllib.parse import SplitResult, urlsplit
 
-TIMEOUT_S = 10.0  # without an answer
+TIMEOUT_S = 10.0  # seconds after which a request without an answer is given up
 NO_ANSWER = 504
 FAILED = (OSError, http.client.HTTPException)
-CLOSED = (ConnectionResetError, BrokenPipeError)  # RemoteDisconnected is of the first kind
+CLOSED = (ConnectionResetError, BrokenPipeError)  # RemoteDisconnected is a subclass of the first
 KINDS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 
 
 class Client:
-    """Requests of one URL; `unanswered` holds the monotonic times when those were due that have no line."""
+    """Requests of one URL; `unanswered` holds the monotonic times at which requests without a line
+    were due.
+    """
 
     def __init__(self, url: str) -> None:
         parts = _checked(url)
@@ -76,10 +78,10 @@ class Client:
 
 
 def _checked(url: str) -> SplitResult:
-    """Returns the URL's parts, or ends the program with status 1 where the client cannot request it."""
+    """Returns the URL's parts, or ends the program with status 1 if the client cannot request it."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises ValueError if it is no port
+        _ = parts.port  # raises ValueError if the port is invalid
     except ValueError as error:
         sys.exit(f"http_client.py: URL {url!r}: {error}; write http://HOST:PORT/PATH")
     if parts.scheme not in KINDS or not parts.hostname or parts.username is not None:
@@ -90,7 +92,7 @@ def _checked(url: str) -> SplitResult:
 
 
 def main(url: str, interval_s: float, seconds: float) -> None:
-    """Sends the requests and waits for the answers; at SIGTERM, those without an answer are given up."""
+    """Sends the requests and waits for the answers; at SIGTERM, gives up those without an answer."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     client, begin_s = Client(url), time.monotonic()
     threads = []

@@ -29,20 +29,20 @@ class Application:
 
     name: str
     use: str
-    rates: tuple[int, ...]  # samples a second
+    rates: tuple[int, ...]  # samples per second
     availability: float  # share of the time, 0 to 1
     interruption_ms: float | None  # "max interruption" of the figure; the interruption must be shorter
     latency_ms: float | None  # the latency must be lower
 
     @property
     def down_s(self) -> float:
-        """The seconds of a year in which the class may be without its data."""
+        """The seconds of a year in which the class may lack its data."""
         return (1 - self.availability) * YEAR_S
 
     @property
     def bridged(self) -> int | None:
-        """The samples in a row that may be missing at the highest rate: those due within an interruption that
-        is shorter than the limit.
+        """The number of consecutive samples that may be missing at the highest rate: those due within an
+        interruption that is shorter than the limit.
         """
         if self.interruption_ms is None:
             return None
@@ -60,7 +60,8 @@ class Delivery:
 
     samples: int
     in_time: int
-    interruption_ms: float  # the longest: from the first missing sample's time to the next one's in time
+    # The longest: from the due time of the first missing sample to that of the next sample in time.
+    interruption_ms: float
 
 
 def applications() -> tuple[Application, ...]:
@@ -79,9 +80,9 @@ def applications() -> tuple[Application, ...]:
 
 
 def delivery(rows: pl.DataFrame, latency_ms: float | None, end_s: float) -> Delivery:
-    """Returns the delivery of one flow's messages: `at`, the scheduled time in s, and `latency_ns`, null if
-    lost. latency_ms: of a sample in time; None: any. end_s: the end of the observation, at which an
-    interruption ends that no sample has ended.
+    """Returns the delivery of one flow's messages. rows: `at`, the scheduled time in s, and `latency_ns`,
+    null if the message was lost. latency_ms: a sample with a smaller latency is in time; None: with any
+    latency. end_s: the end of the observation, at which an interruption ends if no later sample ended it.
     """
     within = pl.col("latency_ns").is_not_null()
     if latency_ms is not None:
@@ -113,8 +114,8 @@ def meets(found: Delivery, of: Application) -> bool | None:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Returns figure 4.1 with what follows from it, and the classes that the flows of the study's runs meet;
-    nothing for a study without the paper's flows.
+    """Returns figure 4.1 with the values that follow from it, and the classes that the flows of the study's
+    runs meet; nothing for a study without the paper's flows.
     """
     judged = tuple(_judged(study))
     return (_calculated(), Table("", JUDGED, JUDGED_HEAD, judged)) if judged else ()

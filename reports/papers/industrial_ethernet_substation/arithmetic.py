@@ -29,33 +29,34 @@ class Traffic:
     samples_hz: int
     data_bytes: int  # bytes of data in a frame
     overhead_bytes: int
-    other_hz: int  # administrative messages of each point to each receiver, in frames of one phase
+    # Administrative messages per second from each point to each receiver, in frames of one phase.
+    other_hz: int
     other_bytes: int
 
     @property
     def measurements(self) -> int:
-        """The frames with measurements a second."""
+        """The number of frames per second with measurements."""
         return self.points * self.frames * self.receivers * self.samples_hz
 
     @property
     def others(self) -> int:
-        """The administrative frames a second."""
+        """The number of administrative frames per second."""
         return self.points * self.receivers * self.other_hz
 
     @property
     def mbps(self) -> float:
-        """The megabits a second of all frames."""
+        """The megabits per second of all frames."""
         return self.measurements_mbps + 8 * self.others * (self.other_bytes + self.overhead_bytes) / 1e6
 
     @property
     def measurements_mbps(self) -> float:
-        """The megabits a second of the measurements alone."""
+        """The megabits per second of the measurements alone."""
         return 8 * self.measurements * (self.data_bytes + self.overhead_bytes) / 1e6
 
 
 def variants() -> dict[str, Traffic]:
-    """Returns the paper's traffic, and what two of its measures leave of it: multicast, by which each frame
-    leaves once, and frames that hold all three phases.
+    """Returns the paper's traffic: as it is, with multicast (each frame is sent once), and with frames that
+    hold all three phases.
     """
     numbers = reference(ROOM)["traffic"]
     one = Traffic(**{key: numbers[key] for key in Traffic.__dataclass_fields__})
@@ -64,7 +65,7 @@ def variants() -> dict[str, Traffic]:
 
 
 def gathered(study: Study) -> Iterator[tuple[str, Metric]]:
-    """Yields thousands of frames and megabits a second of each variant; no run is needed."""
+    """Yields, for each variant, thousands of frames and megabits per second; no run is needed."""
     for name, of in variants().items():
         subject = Of(stream=name)
         frames = (of.measurements + of.others) / 1000

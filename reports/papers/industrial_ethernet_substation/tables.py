@@ -1,4 +1,4 @@
-"""Makes figures 3, 5, 6 and 7 into tables: each stream's delays, without and beside file transfers, next to
+"""Turns figures 3, 5, 6 and 7 into tables: each stream's delays, without and during file transfers, next to
 the printed values.
 """
 

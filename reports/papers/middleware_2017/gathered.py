@@ -13,7 +13,7 @@ from reports.study import Study
 # The paper's middleware that vNET can run. Other middleware is drawn, but not ranked.
 RANKED = ("rmi", "xml-rpc", "corba", "ice", "web-services", "opc-ua", "xmpp", "wamp", "zeromq")
 LIMITS_MS = (20, 10)
-# Numbers of best serialisers that the paper compares with numbers of worst, for each pattern.
+# Numbers of the best and of the worst serialisers that the paper compares, for each pattern.
 STEPS = ((3, 12), (2, 16), (2, 18))
 XML, JSON, TEXT = ("xml-",), ("json-",), ("xml-", "json-", "yaml-")
 
@@ -63,8 +63,8 @@ def _of_pattern(rows: pl.DataFrame, name: str) -> Iterator[Metric]:
 
 
 def _over_all(rows: pl.DataFrame, name: str, unit: str, higher: bool) -> Iterator[Metric]:
-    """Yields how far the best pair leads the mean of all; of latency also the best of each middleware and
-    serialiser and how many pairs stay below the paper's limits.
+    """Yields the factor between the best pair and the mean of all; for latency also the best value of each
+    middleware and serialiser, and the share of pairs below the paper's limits.
     """
     n, mean = rows.height, float(rows["value"].mean())  # type: ignore[arg-type]  # of numbers
     best = float(rows["value"].max() if higher else rows["value"].min())  # type: ignore[arg-type]  # of numbers
@@ -82,8 +82,8 @@ def _over_all(rows: pl.DataFrame, name: str, unit: str, higher: bool) -> Iterato
 
 
 def _of_each_serialiser(means: dict[str, float], name: str, unit: str, higher: bool) -> Iterator[Metric]:
-    """Yields mean and rank of each serialiser, the best rank of each family, and the mean of the three best
-    against that of a serialiser at the rank where the paper's worst begin.
+    """Yields mean and rank of each serialiser, the best rank of each family, and for each of STEPS the factor
+    between the last of the best serialisers and the first of the worst.
     """
     ranked = sorted(means, key=lambda one: means[one], reverse=higher)
     for place, one in enumerate(ranked, 1):
@@ -104,8 +104,8 @@ def _of_each_serialiser(means: dict[str, float], name: str, unit: str, higher: b
 
 
 def _means(rows: pl.DataFrame, of: str, over: str) -> dict[str, float]:
-    """Returns the mean value of each name in the column `of`, over the names in the column `over` that were
-    measured with all of them, or over all if there is none.
+    """Returns the mean value of each name in the column `of`. The means are over those names in the column
+    `over` that were measured with all names of `of`; over all names if there is none.
     """
     count_of = rows[of].n_unique()
     whole = rows.group_by(over).agg(pl.col(of).n_unique().alias("with")).filter(pl.col("with") == count_of)

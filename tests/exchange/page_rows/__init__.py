@@ -1,4 +1,4 @@
-"""Models the rows of docs/exchange.md as tests: changes of a file, and what each must lead to."""
+"""Models the rows of docs/exchange.md as tests: changes of a file, and the result that each must have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Told = tuple[str, Counter[str]]  # the topology's text, and the lines on what is
 @dataclass(frozen=True)
 class Case:
     """A change of one file: `old` ("": the whole text) becomes `new`, and the import is compared with that of
-    `before` in its place (None: `old` itself). A file that the base has not is added.
+    `before` in its place (None: `old` itself). A file that the base lacks is added.
 
     result: the written topology differs (network), only the lines on what is left out or changed (said),
     both, neither (silent), or the changed file is refused with a line of it.

@@ -19,9 +19,9 @@ const HEADER: u8 = 2;
 const BODY: u8 = 3;
 const HEARTBEAT: u8 = 8;
 const END: u8 = 0xce;
-/// Bytes of a frame before its payload: type, channel and size.
+/// The number of bytes of a frame before its payload: type, channel and size.
 const BEFORE: usize = 7;
-/// Bytes of class and method at the beginning of a method's payload.
+/// The number of bytes of class and method at the beginning of a method's payload.
 const IDS: usize = 4;
 /// The protocol header: "AMQP" and a version, one byte longer than `BEFORE`. It counts as a frame of a type
 /// of its own.
@@ -97,7 +97,7 @@ const NAMES: [(u16, u16, &str); 66] = [
     (0, BODY as u16, "Content-Body"),
     (0, HEARTBEAT as u16, "Heartbeat"),
 ];
-/// The class in `NAMES` of frames that are no methods; their method number is the frame type.
+/// The class in `NAMES` of frames that are not methods; their method number is the frame type.
 const NO_CLASS: u16 = 0;
 
 /// Returns the message type of a method, or of another frame (class 0 and the frame's type); None if `NAMES`
@@ -121,9 +121,9 @@ struct Amqp {
 enum State {
     #[default]
     Start,
-    /// In a method's payload of this length, before its class and method numbers.
+    /// In the payload of a method, before its class and method numbers; the number is the payload's length.
     Ids(u32),
-    /// After the beginning of a frame of this type: bytes of payload, then of header, that remain.
+    /// After the beginning of a frame of this type: the bytes of payload that remain, and then of header.
     Rest {
         kind: u16,
         payload: u32,
@@ -131,7 +131,7 @@ enum State {
     },
 }
 
-/// Parses the beginning of a frame: returns its type and size, or None if no frame begins so.
+/// Parses the beginning of a frame: returns its type and size, or None if the bytes do not begin a frame.
 fn beginning(head: &[u8]) -> Option<(u8, u32)> {
     if head.starts_with(GREETING) {
         return Some((GREETED, 0));
@@ -144,7 +144,7 @@ fn beginning(head: &[u8]) -> Option<(u8, u32)> {
         HEARTBEAT => size == 0,
         _ => false,
     };
-    // Leave one for the end octet.
+    // The sum leaves room for the end octet.
     (fits && size < u32::MAX).then_some((first, size))
 }
 
@@ -168,7 +168,7 @@ impl Amqp {
         }
     }
 
-    /// Starts a frame whose first bytes are `head`; returns false if no frame begins so.
+    /// Starts a frame whose first bytes are `head`; returns false if these do not begin a frame.
     fn open(&mut self, head: [u8; BEFORE], notes: &mut Notes) -> bool {
         let Some((first, size)) = beginning(&head) else {
             return false;
@@ -205,7 +205,7 @@ impl Stream for Amqp {
         let mut rest = data;
         while !rest.is_empty() {
             let Some((first, size)) = beginning(rest) else {
-                // An incomplete frame proves nothing, but does not refute a valid one before it.
+                // An incomplete frame proves nothing, but a whole frame before it stays valid.
                 return rest.len() < data.len() && rest.len() < BEFORE;
             };
             if first == METHOD && rest.len() >= BEFORE + IDS && known(&rest[BEFORE..]).is_none() {

@@ -1,5 +1,6 @@
-//! Dissects CoAP over UDP (RFC 7252): a message's type and code are its type in the table, and all but its
-//! payload counts as header. Its Message ID is its number, which it shares with its acknowledgement.
+//! Dissects CoAP over UDP (RFC 7252): a message's type and code together are its type in the table, and
+//! everything except its payload counts as header. Its Message ID is its number; its acknowledgement has the
+//! same number.
 
 use super::{Dissector, Notes};
 
@@ -18,10 +19,11 @@ const MARKER: u8 = 0xff;
 /// The types as tshark abbreviates them, by the number in the header's two bits.
 const KINDS: [&str; 4] = ["CON", "NON", "ACK", "RST"];
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "FETCH", "PATCH", "iPATCH"];
-/// A number that no message has: RFC 7252, 4.3, forbids a non-confirmable message without a code.
+/// A number that no message has, since RFC 7252, 4.3, forbids a non-confirmable message without a code.
 const NOTHING: u16 = 0;
 
-/// Returns the number of a type and code; a confirmable empty message, a ping, must not be `NOTHING`.
+/// Returns the number of a type and code. The number is never `NOTHING`, not even for a ping, which is a
+/// confirmable empty message.
 fn numbered(kind: u8, code: u8) -> u16 {
     u16::from(kind.wrapping_sub(1) & 3) << 8 | u16::from(code)
 }
@@ -50,8 +52,8 @@ fn datagram(data: &[u8], length: usize, notes: &mut Notes) -> bool {
     true
 }
 
-/// Returns the length of everything before the payload; the whole length without a payload, or if the options
-/// are malformed or were not captured.
+/// Returns the length of everything before the payload. Returns the whole length if there is no payload, or
+/// if the options are malformed or were not captured.
 fn header(data: &[u8], mut at: usize, length: usize) -> usize {
     while let Some(&head) = data.get(at) {
         at += 1;
@@ -68,15 +70,15 @@ fn header(data: &[u8], mut at: usize, length: usize) -> usize {
     length
 }
 
-/// Returns the length of an option's value, and the number of bytes that extend it, which follow those that
-/// extend its delta.
+/// Returns the length of an option's value, and the number of bytes that extend this length; these follow the
+/// bytes that extend the option's delta.
 fn after_delta(data: &[u8], at: usize, head: u8) -> Option<(usize, usize)> {
     let (_, more) = extended(data, at, head >> 4)?;
     extended(data, at + more, head & 15)
 }
 
-/// Returns the number that four bits and the bytes at `at` give, and how many bytes those are; None if they
-/// are reserved or were not captured.
+/// Returns the number that four bits and the bytes at `at` encode, and the number of these bytes; None if the
+/// bits are reserved or the bytes were not captured.
 fn extended(data: &[u8], at: usize, bits: u8) -> Option<(usize, usize)> {
     let byte = |at: usize| data.get(at).copied().map(usize::from);
     match bits {

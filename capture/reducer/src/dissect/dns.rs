@@ -1,6 +1,5 @@
-//! Dissects DNS (RFC 1035) over UDP and TCP, and multicast DNS, into queries and responses, the type of a
-//! response being its code other than NOERROR; the whole message counts as header, and its identifier is its
-//! number.
+//! Dissects DNS (RFC 1035) over UDP and TCP, and multicast DNS, into queries and responses. A response with
+//! an error has its code as type. The whole message counts as header, and its identifier is its number.
 
 use super::head::Head;
 use super::{Dissector, Notes, Stream};

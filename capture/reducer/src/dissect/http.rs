@@ -38,7 +38,7 @@ type Pending = Rc<RefCell<Methods>>;
 #[derive(Default)]
 struct Methods {
     kept: VecDeque<u16>,
-    /// The number of requests after the kept ones, whose methods are not known.
+    /// The number of requests after the kept ones; their methods are not known.
     beyond: u64,
 }
 
@@ -122,7 +122,7 @@ impl Http {
                 Some(Field::Chunked) => self.body = Body::Chunked,
                 _ => {}
             },
-            // The end of line after a chunk.
+            // This is the end of line after a chunk.
             State::ChunkSize if self.line.is_empty() => {}
             State::ChunkSize => match self.line.chunk_size() {
                 Some(0) => self.state = State::Trailer,
@@ -201,7 +201,7 @@ impl Http {
         end.is_none() || self.end_of_line(notes)
     }
 
-    /// Consumes `count` bytes of a body or chunk; `count` is at most what remains of it.
+    /// Consumes `count` bytes of a body or chunk, at most the rest of it.
     fn content(&mut self, count: u64, notes: &mut Notes) {
         match &mut self.state {
             State::Body(left) | State::Chunk(left) => *left -= count,

@@ -72,7 +72,7 @@ struct Frame {
     left: u32,
 }
 
-/// One direction of a connection.
+/// The state of one direction of a connection.
 #[derive(Default)]
 struct Http2 {
     /// The number of bytes of the preface that have passed; None after it, or without one.
@@ -80,14 +80,14 @@ struct Http2 {
     begun: bool,
     head: Head<HEAD>,
     frame: Option<Frame>,
-    /// The contents of the frame, if they hold a header block.
+    /// The bytes of the present frame, if they hold a header block.
     content: Vec<u8>,
-    /// The header block so far: without END_HEADERS, CONTINUATION follows.
+    /// The header block so far; CONTINUATION follows unless the frame has END_HEADERS.
     block: Vec<u8>,
     /// The frame that began the block.
     opener: Frame,
     hpack: Hpack,
-    /// The types of the messages that have begun and not ended, by their streams.
+    /// The types of the messages that have begun but not ended, by their streams.
     open: BTreeMap<u32, u16>,
 }
 
@@ -180,7 +180,7 @@ impl Http2 {
         frame.left > 0 || self.end_of_frame(frame, notes)
     }
 
-    /// Consumes the head of a frame; returns false if the frame cannot be followed.
+    /// Consumes the head of a frame; returns false if the parser cannot follow the frame.
     fn begin_frame(&mut self, head: [u8; HEAD], notes: &mut Notes) -> bool {
         let frame = Frame {
             left: u32::from_be_bytes([0, head[0], head[1], head[2]]),

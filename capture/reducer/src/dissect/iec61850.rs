@@ -63,8 +63,8 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Removes the next value: its tag, length and captured content. None both at the end of the captured
-    /// bytes and where no value begins; `is_whole` distinguishes the two.
+    /// Removes the next value: its tag, length and captured content. None at the end of the captured bytes,
+    /// and also if no value begins here; `is_whole` distinguishes the two.
     fn next(&mut self) -> Option<(u8, usize, Values<'a>)> {
         let (&[tag, first], mut rest) = self.bytes.split_first_chunk()?;
         let mut length = usize::from(first);
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// An ASDU with a sample of four bytes. The next constant: a GOOSE message with one value.
+    /// An ASDU with a sample of four bytes. The next constant is a GOOSE message with one value.
     const SV: [u8; 35] = [
         0x40, 0, 0, 35, 0, 0, 0, 0, 0x60, 25, 0x80, 1, 1, 0xa2, 20, 0x30, 18, 0x80, 1, b'M', 0x82,
         2, 0, 9, 0x85, 1, 2, 0x87, 6, 1, 2, 3, 4, 5, 6,

@@ -1,6 +1,6 @@
 //! Dissects MQTT: finds the control packets that end in a stream's bytes, and counts header bytes. The parser
-//! stores no payload, only a packet's type, its identifier and the number of its remaining bytes. The type
-//! `REFUSED` precedes that of an acknowledgement with a code of failure.
+//! stores no payload, only a packet's type, its identifier and the number of its remaining bytes. An
+//! acknowledgement with a code of failure has two types: `REFUSED`, and then its own.
 
 #[cfg(test)]
 mod follow_tests;
@@ -49,7 +49,7 @@ const SUBACK: u8 = 9;
 const UNSUBACK: u8 = 11;
 /// The lowest reason code of a failure (MQTT 5, 2.4; 0x80 of SUBACK in 3.1.1, too).
 const FAILURE: u8 = 0x80;
-/// Bytes of a CONNECT before the protocol level: the name "MQTT" with its length.
+/// The number of bytes of a CONNECT before the protocol level: the name "MQTT" with its length.
 const BEFORE_LEVEL: u32 = 6;
 /// The lowest protocol level at which a PUBLISH has properties.
 const WITH_PROPERTIES: u8 = 5;
@@ -67,8 +67,8 @@ fn streams() -> Streams {
     [one(), one()]
 }
 
-/// One direction of a connection; both directions share the protocol level of the CONNECT, 0 before it was
-/// captured.
+/// The state of one direction of a connection. Both directions share the protocol level of the CONNECT, which
+/// is 0 before it was captured.
 struct Mqtt {
     state: State,
     level: Rc<Cell<u8>>,
@@ -89,7 +89,7 @@ enum State {
 /// The part of a control packet's body that comes next.
 #[derive(Clone, Copy, Debug)]
 enum Part {
-    /// Only header bytes up to the packet's end.
+    /// Only header bytes follow up to the packet's end.
     Header,
     BeforeLevel(u32),
     Level,
@@ -97,7 +97,7 @@ enum Part {
     TopicLow {
         high: u8,
     },
-    /// The rest of the topic and the packet identifier, in bytes.
+    /// The number of bytes that remain of the topic and the packet identifier.
     Fields(u32),
     PropertyLength {
         value: u32,
@@ -105,13 +105,13 @@ enum Part {
     },
     Properties(u32),
     Payload,
-    /// The rest of the identifier with which a body begins, in bytes.
+    /// The number of bytes that remain of the identifier at the beginning of the body.
     Identifier(u32),
     /// The flags of a CONNACK.
     Flags,
     /// The single reason code of an acknowledgement; in a CONNACK, only 0 is a success.
     Reason,
-    /// One reason code of each topic.
+    /// The reason codes, one for each topic.
     Reasons,
 }
 
@@ -137,8 +137,8 @@ impl Part {
 }
 
 impl Mqtt {
-    /// Consumes one byte of the remaining length: seven bits each, at most four bytes (MQTT 5, 1.5.5); false
-    /// if there are more.
+    /// Consumes one byte of the remaining length. A byte holds seven bits, and there are at most four bytes
+    /// (MQTT 5, 1.5.5); returns false if there are more.
     fn length(&mut self, first: u8, value: u32, shift: u32, byte: u8, notes: &mut Notes) -> bool {
         let value = value | u32::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
@@ -250,7 +250,7 @@ impl Mqtt {
     }
 
     /// Skips `count` bytes of the body that were not captured, counts their header bytes, and returns the
-    /// next part. Where the length of the header is not known, all bytes count as payload.
+    /// next part. If the length of the header is not known, all bytes count as payload.
     fn unseen(first: u8, part: Part, count: u32, notes: &mut Notes) -> Part {
         if first >> 4 != PUBLISH {
             notes.header += count;

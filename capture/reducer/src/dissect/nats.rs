@@ -1,5 +1,5 @@
-//! Dissects the client protocol of NATS (docs.nats.io, "Client Protocol") into operations; control lines,
-//! headers of messages and ends of lines are header, payloads of PUB and MSG are data.
+//! Dissects the client protocol of NATS (docs.nats.io, "Client Protocol") into operations. Control lines,
+//! headers of messages and ends of lines count as header; payloads of PUB and MSG are data.
 
 use super::{Dissector, Notes, Stream};
 
@@ -15,8 +15,8 @@ pub const DISSECTOR: Dissector = Dissector {
 const NAMES: [&str; 12] = [
     "INFO", "CONNECT", "PUB", "HPUB", "SUB", "UNSUB", "MSG", "HMSG", "PING", "PONG", "+OK", "-ERR",
 ];
-/// The longest control line of a server with its own settings (`max_control_line`); INFO and CONNECT may be
-/// longer, and what follows their first word does not matter.
+/// The longest control line of a server with default settings (`max_control_line`). INFO and CONNECT may be
+/// longer, but only their first word matters.
 const KEPT: usize = 4096;
 /// The largest message that a server can be set to accept (`max_payload`: 64 MiB).
 const LARGEST: u64 = 64 << 20;
@@ -30,7 +30,7 @@ fn type_name(kind: u16) -> String {
 #[derive(Clone, Copy)]
 struct Message {
     kind: u16,
-    /// Bytes of its headers, with which its content begins.
+    /// The number of bytes of its headers, which are the beginning of its content.
     headers: u64,
     total: u64,
     /// The number of bytes that have been consumed.
@@ -43,8 +43,8 @@ struct Nats {
     message: Option<Message>,
 }
 
-/// Returns the number of the operation whose line begins like this; None if none does. `whole`: no further
-/// bytes of the line follow.
+/// Returns the number of the operation whose line begins like this; None if no operation's does. `whole` is
+/// true if the line has no further bytes.
 fn operation(line: &[u8], whole: bool) -> Option<u16> {
     let end = line.iter().position(u8::is_ascii_whitespace);
     let word = line[..end.unwrap_or(line.len())].to_ascii_uppercase();
@@ -60,7 +60,8 @@ fn operation(line: &[u8], whole: bool) -> Option<u16> {
     Some(place as u16 + 1)
 }
 
-/// Returns the message that a line announces; Some(None) for a line without one, None for an invalid line.
+/// Returns the message that a line announces; Some(None) for a line that announces no message, None for an
+/// invalid line.
 fn announced(kind: u16, line: &[u8]) -> Option<Option<Message>> {
     let text = std::str::from_utf8(line).ok()?;
     let words: Vec<&str> = text.split_ascii_whitespace().skip(1).collect();

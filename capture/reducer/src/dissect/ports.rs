@@ -11,7 +11,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Assigns the ports in `named` to the protocols named there, and to all others their usual ports.
+    /// Assigns the ports in `named` to the protocols named there; all other protocols keep their usual ports.
     /// Returns an error if a name is not that of a protocol over TCP or UDP.
     pub fn new(named: &[(String, Vec<u16>)]) -> Result<Self, String> {
         let nobody = || vec![NOBODY; 1 << 16].into_boxed_slice();

@@ -1,8 +1,8 @@
 //! Dissects PostgreSQL's protocol, version 3, into messages by name; the contents of queries and rows are
-//! payload, type and length of each message are header.
+//! payload, and type and length of each message are header.
 //!
-//! A client's first message has no type, only a code; after a request for encryption that the server grants,
-//! nothing more is readable.
+//! A client's first message has no type, only a code. If the server grants a request for encryption, all
+//! further bytes are unreadable.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,17 +18,17 @@ pub const DISSECTOR: Dissector = Dissector {
     ..Dissector::NONE
 };
 
-/// Added to the types of a server's messages, since both sides use the same letters.
+/// This is added to the types of a server's messages, since client and server use the same letters.
 const SERVER: u16 = 256;
 const STARTUP: u16 = 1;
 const REQUEST_ENCRYPTION: u16 = 2;
 const CANCEL: u16 = 3;
 const ENCRYPTION_ANSWER: u16 = 4;
-/// Codes in the place of a version ("Message Formats" in PostgreSQL's documentation).
+/// Codes that a first message has in place of a version ("Message Formats" in PostgreSQL's documentation).
 const SSL: u32 = 80_877_103;
 const GSS: u32 = 80_877_104;
 const CANCELLING: u32 = 80_877_102;
-/// The highest minor version of protocol 3 that a client may ask for.
+/// The highest minor version of protocol 3 that a client may request.
 const VERSION_3: u32 = 3 << 16;
 /// The largest message: the server accepts 1 GiB (PQ_LARGE_MESSAGE_LIMIT).
 const LARGEST: u32 = 1 << 30;
@@ -95,7 +95,7 @@ fn type_name(kind: u16) -> String {
 /// The state that both directions share.
 #[derive(Default)]
 struct Shared {
-    /// The direction (0 or 1) that sent a first message.
+    /// The direction (0 or 1) that sent a first message, and so is the client's.
     client: Option<u8>,
     /// Whether the client waits for the answer to a request for encryption.
     asked: bool,
@@ -121,7 +121,7 @@ fn streams() -> super::Streams {
 struct Postgresql {
     side: u8,
     shared: Rc<RefCell<Shared>>,
-    /// Whether the next message may be a client's first one, without a type.
+    /// True if the next message may be a client's first one, without a type.
     first: bool,
     head: Head<5>,
     startup: Head<8>,
@@ -138,7 +138,8 @@ impl Postgresql {
             .map(|client| client != self.side)
     }
 
-    /// Reads the head of a first message; returns None if more bytes are missing, or whether it is valid.
+    /// Reads the head of a first message; returns None if more bytes are missing, otherwise whether it is
+    /// valid.
     fn begins(&mut self, data: &mut &[u8], notes: &mut Notes) -> Option<bool> {
         let (head, taken) = self.startup.take(data);
         notes.header += taken;
@@ -164,7 +165,7 @@ impl Postgresql {
         Some(true)
     }
 
-    /// Reads the head of a message with a type; as `begins`.
+    /// Reads the head of a message with a type; returns the same values as `begins`.
     fn message(&mut self, data: &mut &[u8], notes: &mut Notes) -> Option<bool> {
         let (head, taken) = self.head.take(data);
         notes.header += taken;
@@ -191,7 +192,7 @@ impl Postgresql {
 }
 
 /// Returns the type of a message that begins with this letter; None if that side sends no such message. If
-/// the side is not known, that of the letter alone: most are one side's only.
+/// the side is not known, the letter alone decides, since only one side uses most letters.
 fn kind_of(letter: u8, server: Option<bool>) -> Option<u16> {
     let among = |names: &[(u8, &str)]| names.iter().any(|(known, _)| *known == letter);
     match server {

@@ -1,7 +1,7 @@
 //! Dissects RESP, the protocol of Redis (versions 2 and 3), into values by their type; lines with types and
-//! lengths are header, contents of strings are payload.
+//! lengths are header, and contents of strings are payload.
 //!
-//! A client's value is a command, a server's value the reply. A value is noted at its end: a nested array
+//! A client's value is a command, a server's value is the reply. A value is noted at its end; a nested array
 //! counts once.
 
 use super::{Dissector, Notes, Stream};
@@ -34,7 +34,7 @@ const PUSH: u16 = 7;
 const OTHER: u16 = 8;
 /// The longest line with a type and a number; longer lines are text, whose content does not matter.
 const KEPT: usize = 32;
-/// The most levels of nested arrays that are followed, as Redis's own clients limit them.
+/// The most levels of nested arrays that are followed; Redis's own clients have the same limit.
 const DEEPEST: usize = 32;
 /// The largest length of a string (512 MiB; proto-max-bulk-len of Redis) and number of values of an array.
 const LARGEST: u64 = 512 << 20;
@@ -64,7 +64,7 @@ struct Resp {
     line: Vec<u8>,
     /// The number of bytes that remain of a string's content and its end of line.
     content: u64,
-    /// For each open array, the number of values that are missing.
+    /// For each open array, the number of values that are still missing.
     open: Vec<u64>,
     /// The type of the outermost value; 0 between values.
     kind: u16,
@@ -92,7 +92,7 @@ impl Resp {
         }
     }
 
-    /// Opens an array whose line states a number of values, each counted `times`.
+    /// Opens an array whose line states a number of elements; an element has `times` values.
     fn array(&mut self, line: &[u8], times: u64, notes: &mut Notes) -> bool {
         match number(line) {
             Some(None | Some(0)) if line[0] != b'|' => self.end_of_value(notes),
@@ -122,7 +122,7 @@ impl Resp {
         }
     }
 
-    /// Ends a value, and each array whose last value it is; notes the outermost one.
+    /// Ends a value, and each array whose last value it is; notes the outermost value when it ends.
     fn end_of_value(&mut self, notes: &mut Notes) -> bool {
         while let Some(missing) = self.open.last_mut() {
             *missing = missing.saturating_sub(1);
@@ -144,7 +144,7 @@ impl Resp {
     }
 }
 
-/// Returns the number after the type: Some(None) for -1 (null); None if there is no number in bounds.
+/// Returns the number after the type; Some(None) for -1 (null), None if there is no number within the limit.
 fn number(line: &[u8]) -> Option<Option<u64>> {
     let digits = line[1..].strip_suffix(b"\r\n")?;
     if digits == b"-1" {

@@ -33,13 +33,13 @@ const LAST: u16 = 6;
 const BAD_CHECKSUM: u16 = 7;
 const MALFORMED: u16 = 8;
 const SYNC: u8 = 0xaa;
-/// Length of sync word and size, the bytes that reveal a frame's length.
+/// Length of sync word and size, from which a frame's length is known.
 const BEFORE: usize = 4;
 /// Length of the common header up to the content: sync word, size, IDCODE, SOC and FRACSEC.
 const COMMON: u32 = 14;
 const CHECKSUM: u32 = 2;
 
-/// Returns the type and size of the frame that begins with `head`; None if no frame begins so.
+/// Returns the type and size of the frame that begins with `head`; None if the bytes do not begin a frame.
 fn beginning(head: &[u8]) -> Option<(u16, u32)> {
     let (&[SYNC, kind, high, low], _) = head.split_first_chunk::<BEFORE>()? else {
         return None;
@@ -106,7 +106,7 @@ struct Frame {
 
 impl Frames {
     /// Consumes the next `count` bytes of the frame, counts its header bytes, and at the frame's end adds its
-    /// type. `crc` is the checksum up to there, None if bytes were not captured.
+    /// type. `crc` is the checksum up to the last of these bytes; None if bytes were not captured.
     fn pass(&mut self, mut frame: Frame, count: u32, crc: Option<u16>, notes: &mut Notes) {
         let to = frame.at + count;
         notes.header += header_bytes(frame.kind, frame.size, frame.at, to);
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The command of annex D that turns data transmission on.
+    /// The command of annex D (standard C37.118.2) that turns data transmission on.
     const COMMAND: [u8; 18] = [
         0xaa, 0x41, 0x00, 0x12, 0x1e, 0x36, 0x44, 0x85, 0x60, 0x30, 0x0f, 0x0b, 0xbf, 0xd0, 0x00,
         0x02, 0xce, 0x00,
@@ -193,8 +193,8 @@ mod tests {
         frame
     }
 
-    /// Dissects the first `captured` bytes of a datagram; returns type and header length, or None if it is no
-    /// such frame.
+    /// Dissects the first `captured` bytes of a datagram; returns type and header length, or None if it is
+    /// not a synchrophasor frame.
     fn look(bytes: &[u8], captured: usize) -> Option<(String, u32)> {
         let mut notes = Notes {
             app: Some(0),

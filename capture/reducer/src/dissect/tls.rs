@@ -55,14 +55,15 @@ struct Tls {
     head: Head<5>,
     record: u8,
     left: u32,
-    /// True after ChangeCipherSpec, from which on handshake messages are encrypted.
+    /// True after ChangeCipherSpec, after which handshake messages are encrypted.
     encrypted: bool,
     message_head: Head<4>,
     message: u8,
     message_left: u32,
 }
 
-/// Returns content type and length of the record that begins with `head`; None if no record begins so.
+/// Returns content type and length of the record that begins with `head`; None if the bytes do not begin a
+/// record.
 fn record(head: &[u8]) -> Option<(u8, u32)> {
     let &[kind, 3, minor, high, low, ..] = head else {
         return None;

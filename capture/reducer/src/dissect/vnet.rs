@@ -28,7 +28,7 @@ fn type_name(kind: u16) -> String {
     NAMES[usize::from(kind) - 1].into()
 }
 
-/// Returns the type of the message that begins with `header`; None if no message begins so.
+/// Returns the type of the message that begins with `header`; None if the bytes do not begin a message.
 fn kind(header: &[u8]) -> Option<u16> {
     let kind = header.strip_prefix(MAGIC)?.first()?;
     (usize::from(*kind) < NAMES.len()).then_some(u16::from(*kind) + 1)
@@ -65,8 +65,8 @@ impl Vnet {
     }
 }
 
-/// Returns the length of the message after its header, and its type, from `head`; None if no message begins
-/// so.
+/// Returns, from `head`, the length of the message after its header, and its type; None if the bytes do not
+/// begin a message.
 fn beginning(head: &[u8]) -> Option<(u32, u16)> {
     let (length, rest) = head.split_first_chunk::<PREFIX>()?;
     let length = u32::from_be_bytes(*length);

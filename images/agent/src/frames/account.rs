@@ -14,7 +14,7 @@ pub struct Account {
     duplicates: u64,
     reordered: u64,
     corrupted: u64,
-    /// Frames of another trial, or with a number that the trial does not have.
+    /// The number of frames that belong to another trial or have a number outside this trial.
     foreign: u64,
     /// Frames that seem to have arrived before they were sent, because the clocks of the nodes differ.
     early: u64,

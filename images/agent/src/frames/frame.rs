@@ -14,7 +14,7 @@ pub const ECHO_PORT: u16 = 7;
 const IP: usize = 14;
 const UDP: usize = 34;
 const STAMP: usize = 42;
-/// Bytes up to the end of the stamp, the only ones that a receiver keeps.
+/// The number of bytes from a frame's beginning to the end of its stamp; a receiver keeps only these bytes.
 pub const SEEN: usize = STAMP + 18;
 
 // RFC 2544 appendix C.2.2 reserves 198.18.0.0/15 for tests; no node has such an address, so no IP stack
@@ -50,8 +50,8 @@ pub fn template(size: usize, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
     bytes[UDP..UDP + 2].copy_from_slice(&SOURCE_PORT.to_be_bytes());
     bytes[UDP + 2..UDP + 4].copy_from_slice(&ECHO_PORT.to_be_bytes());
     bytes[UDP + 4..UDP + 6].copy_from_slice(&(ip_length - 20).to_be_bytes());
-    // UDP checksum 0 means none (RFC 768). The stamp has its own; a full one would take a pass over each
-    // frame.
+    // The UDP checksum 0 means that the datagram has none (RFC 768). The stamp has a checksum of its own;
+    // UDP's would need a pass over each whole frame.
     for (i, byte) in bytes.iter_mut().enumerate().skip(SEEN) {
         *byte = i as u8; // appendix C.2.6.4: an incrementing pattern
     }

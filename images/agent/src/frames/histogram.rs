@@ -1,7 +1,7 @@
 //! Counts latencies in buckets whose width grows with the value. Adding a value takes constant time, so
 //! that a million can be added in a second.
 
-/// Buckets per doubling, which gives a relative resolution of 1/64.
+/// The number of buckets between a value and its double, which gives a relative resolution of 1/64.
 const STEPS: usize = 64;
 const BITS: u32 = STEPS.trailing_zeros();
 

@@ -47,8 +47,8 @@ struct Send {
 struct TrialProcess {
     process: Helper,
     waiting: Option<Value>,
-    /// The pipe to a receiver; None for a sender. Sixteen bytes on the pipe end the reception: the longest
-    /// wait in ns, and the number of frames sent.
+    /// The pipe to a receiver; None for a sender. The node ends the reception by writing sixteen bytes to it:
+    /// the longest wait in ns, and the number of frames sent.
     control: Option<OwnedFd>,
 }
 
@@ -103,7 +103,7 @@ impl Frames {
 
     fn listen(&mut self, id: &Value, request: Value) -> Res<()> {
         let spec: Listen = parse("frames listen", request)?;
-        // A receiver that still runs belongs to an abandoned trial.
+        // A receiver that still runs belongs to an abandoned trial, so it is ended.
         end(&mut self.receiver);
         let mut ends = [0; 2];
         // SAFETY: the array has room for two descriptors.
@@ -150,8 +150,9 @@ impl Frames {
         Ok(())
     }
 
-    /// Asks the receiver for its counts, which it returns soon after all `sent` frames have arrived, or after
-    /// `wait_ns`. Returns an error if a field is missing or no armed receiver is idle.
+    /// Requests the receiver's counts. The receiver returns them soon after all `sent` frames have arrived,
+    /// or after `wait_ns`. Returns an error if a field is missing, if there is no armed receiver, or if the
+    /// receiver handles another request.
     fn collect(&mut self, id: &Value, request: &Value) -> Res<()> {
         let wait_ns = request["wait_ns"].as_i64().filter(|w| *w >= 0).ok_or(
             "frames: collect: wait_ns is missing; write how long to wait for the last frames",

@@ -18,8 +18,8 @@ const MOST_RING: usize = 16 << 20;
 /// The receive ring takes at most 1/16 of the available memory.
 const SHARE: usize = 16;
 const BROADCAST: [u8; 6] = [0xFF; 6];
-/// The time after the last frame during which duplicates are still counted, including the ring's last block
-/// (4 ms).
+/// The time after the last frame during which duplicates are still counted. It includes the 4 ms after which
+/// the kernel passes on the ring's last block.
 const COPIES_NS: i64 = 20_000_000;
 
 /// Receives a trial and returns its counts. Calls `armed` with the receiver's MAC once reception has started.
@@ -61,7 +61,8 @@ pub fn run(spec: &Listen, until: &OwnedFd, armed: &dyn Fn(String)) -> Res<Value>
     }
     ring.drain(&mut |at, bytes| account.take(at, bytes));
     let dropped = ring.dropped()?;
-    // As in the sender, the end of the process closes the socket.
+    // The end of the process closes the socket, after the answer, as in `send.rs`: closing it here would wait
+    // for the kernel.
     std::mem::forget(ring);
     let mut report = account.report();
     report["ring_dropped"] = json!(dropped);

@@ -36,7 +36,7 @@ impl Ring {
         request.tp_retire_blk_tov = RETIRE_MS;
         packet::option(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)
             .map_err(|e| format!("{e}; a ring of {bytes} bytes was requested"))?;
-        // SAFETY: a shared mapping of the new ring, of its exact size.
+        // SAFETY: the call maps the whole ring and nothing else.
         let map = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),

@@ -41,13 +41,14 @@ pub struct Flow {
 /// The state of a flow (section 5.1.4), from its rate R and its minimum, assured and ceiling rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// R is at most the minimum.
+    /// The rate R is at most the flow's minimum.
     MinimalThreshold,
-    /// R is above the minimum, and at most the present share.
+    /// The rate R is above the flow's minimum, and at most its present share.
     Stable,
-    /// R is above the share, and at most the maximum.
+    /// The rate R is above the flow's share, and at most its maximum.
     Congested,
-    /// R is above the maximum, so the flow violates its registration; the paper names no state for it.
+    /// The rate R is above the flow's maximum, so the flow violates its registration; the paper names no
+    /// state for this case.
     AboveMaximum,
 }
 
@@ -64,8 +65,8 @@ impl State {
 }
 
 impl Flow {
-    /// Returns the state of the flow when it sends at `rate`. Measured rates scatter, so a rate counts as a
-    /// limit that it exceeds by at most the share `margin`.
+    /// Returns the state of the flow when it sends at `rate`. Measured rates scatter, so a rate that exceeds
+    /// a limit by at most the share `margin` counts as equal to the limit.
     pub fn state(&self, rate: f64, margin: f64) -> State {
         let within = |limit: u64| rate <= (1.0 + margin) * limit as f64;
         if within(self.minimum) {
@@ -79,8 +80,9 @@ impl Flow {
         }
     }
 
-    /// Returns the rate of which the flow's upstream node is told: the share, of a high real-time flow at most
-    /// its limit downstream, which its share here does not follow.
+    /// Returns the rate that the gateway sends to the flow's neighbour upstream: the flow's share. For a high
+    /// real-time flow it is at most the flow's limit downstream, since that limit does not lower its share
+    /// here.
     pub fn told(&self) -> u64 {
         match self.class {
             Class::HighRealTime => self.assigned.min(self.allowed),

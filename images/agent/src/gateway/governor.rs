@@ -26,8 +26,8 @@ pub struct Settings {
     phase_ns: i64,
     weight: f64,
     /// A relative margin. A flow is congested if packets wait, or if its estimated rate exceeds its
-    /// reservation by more than this margin. Its wish is then its estimate plus this margin, and the rate
-    /// that clears the backlog within a period.
+    /// reservation by more than this margin. Its wish is then the sum of its estimate, this margin, and the
+    /// rate that clears the backlog within a period.
     headroom: f64,
     /// The period over which a flow's highest wish counts: after a burst a high real-time flow keeps that
     /// rate for this long, unless other high real-time flows need it.
@@ -50,11 +50,11 @@ struct Entry {
     class: Class,
     group: String,
     minimum_bps: u64,
-    /// The highest rate; None: the flow has none, and no states in the log.
+    /// The flow's highest rate; None: the flow has no highest rate, and the log does not show its state.
     #[serde(default)]
     maximum_bps: Option<u64>,
-    /// The reserved rate of the plan. The class has another rate if the gateway was restarted after it had
-    /// changed the class.
+    /// The rate that the plan reserves for the flow. The flow's class has another rate if the gateway changed
+    /// it and was restarted since.
     reserved_bps: u64,
     /// Address of the neighbour upstream, to which the flow's share is sent.
     upstream: Option<SocketAddr>,
@@ -68,7 +68,8 @@ pub struct Gateway {
     estimators: Vec<Estimator>,
     /// The last logged state of each flow with a maximum.
     states: Vec<Option<State>>,
-    /// Whether a subscriber has sent a wish for each flow, which is then passed on.
+    /// For each flow, true once a subscriber has sent a wish; the gateway then passes the wish on to the
+    /// neighbour upstream.
     wanted: Vec<bool>,
     /// The wishes of each flow in the last periods.
     wishes: Vec<VecDeque<u64>>,
@@ -172,7 +173,7 @@ impl Gateway {
         self.overlay.iter_mut().try_for_each(|o| o.forward(now))
     }
 
-    /// Reads messages of neighbours and the broker, and adjusts the shares at once if there is one. Logs a
+    /// Reads messages of neighbours and the broker, and adjusts the shares at once if one has arrived. Logs a
     /// malformed message.
     pub fn on_message(&mut self) -> Res<()> {
         let mut received = false;
@@ -240,7 +241,7 @@ impl Gateway {
                     println!("state {at_s:.3} {name} {word} {}", average as u64);
                 }
             }
-            // A flow within its reservation needs only its average.
+            // The average is the whole demand of a flow that stays within its reservation.
             flow.demand = average as u64;
             flow.wish = if congested {
                 let backlog = 8.0 * is.backlog_bytes as f64 * f64::from(u8::from(waits)) / period_s;
@@ -358,7 +359,7 @@ fn highest_wish(wishes: &mut VecDeque<u64>, now: u64, periods: usize) -> u64 {
     wishes.iter().copied().max().unwrap_or(now)
 }
 
-/// Returns the classes that are no other's parent, in the order of their handles.
+/// Returns the classes that are not the parent of another class, in the order of their handles.
 fn leaf_classes(all: Vec<HtbClass>) -> Vec<HtbClass> {
     let parents: Vec<u32> = all.iter().map(|class| class.parent).collect();
     let mut leaves: Vec<HtbClass> = all

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A message from a neighbour downstream (`shares_bps`: the limit of each flow), from the broker
-/// (`reservations_bps`: the reserved rate of each flow), or from a subscriber or a neighbour that passes its
-/// wish on (`wanted_bps`: the rate at which it wants to receive each flow; 0: it wants none in particular).
+/// A message that a gateway receives. A neighbour downstream sends `shares_bps`, its limit of each flow. The
+/// broker sends `reservations_bps`, the reserved rate of each flow. A subscriber sends `wanted_bps`, the rate
+/// at which it wants to receive each flow (0: no wish), and neighbours pass that on.
 #[derive(Deserialize, Default)]
 #[serde(default, deny_unknown_fields)]
 pub struct Message {

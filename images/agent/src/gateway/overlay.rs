@@ -16,7 +16,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// The most frames to read before the gateway does other work.
 const AT_ONCE: usize = 64;
-/// The longest time whose packets a late wake-up still sends at once.
+/// The longest time for which a gateway that wakes up late sends the missed packets at once.
 const CATCH_UP_NS: i64 = 10_000_000;
 const LARGEST: usize = 65_536;
 /// The protocol number of the sending socket (an experimental one of linux/if_ether.h), so that no filter for
@@ -60,7 +60,7 @@ struct Lane {
     flow: usize,
     deadlines_ns: BTreeMap<u16, i64>,
     queue: Queue<Vec<u8>>,
-    /// Whether the queue drops packets early, which the log then counts.
+    /// True if the queue uses random early detection; the log then counts the packets that it drops early.
     detects_early: bool,
     socket: OwnedFd,
     rate_bps: u64,

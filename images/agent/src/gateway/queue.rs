@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// Earliest deadline first; packets of one flow and with equal deadlines stay in order.
+    /// Earliest deadline first; packets of one flow with equal deadlines stay in order.
     Edf,
     Fifo,
 }
@@ -61,8 +61,9 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Returns whether random early detection drops a packet that arrives now, and counts the drop; `push`
-    /// is not to be called then. `packet_ns` is the time that sending the packet takes.
+    /// Returns whether random early detection drops a packet that arrives now, and counts the drop; The
+    /// caller does not pass a dropped packet to `push`. `packet_ns` is the time that sending the packet
+    /// takes.
     pub fn drops_early(&mut self, now_ns: i64, packet_ns: i64) -> bool {
         let waiting = self.counters.waiting;
         let red = self.red.as_mut();

@@ -17,8 +17,8 @@ pub fn mount() -> Res<()> {
     let number = os::check(unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE as _) })
         .map_err(|e| fail("/dev/loop-control", e))?;
     let name = format!("/dev/loop{number}");
-    // Open read-only: a kernel without BLK_DEV_WRITE_MOUNTED does not mount a device that is open for
-    // writing.
+    // The file is opened read-only, since a kernel without BLK_DEV_WRITE_MOUNTED does not mount a device that
+    // is open for writing.
     let device = File::open(&name).map_err(|e| fail(&name, e))?;
     // SAFETY: as above.
     os::check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_SET_FD as _, packed.as_raw_fd()) })

@@ -1,5 +1,5 @@
-//! Keeps pending calls: requests that the launcher has forwarded to one or many nodes, until it can answer
-//! the client.
+//! Keeps pending calls: requests that the launcher has forwarded to one or many nodes, and whose client waits
+//! for an answer.
 
 use crate::proto::Totals;
 use serde_json::{Map, Value, json};
@@ -120,7 +120,7 @@ pub fn failure(id: &Value, text: &str) -> Value {
 /// The pending calls, by the id under which they were forwarded to the nodes.
 #[derive(Default)]
 pub struct Calls {
-    /// Sorted, so that calls which complete together are always answered in the same order.
+    /// The map is sorted, so that calls that complete together are always answered in the same order.
     open: BTreeMap<u64, Call>,
     next: u64,
 }

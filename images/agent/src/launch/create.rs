@@ -209,7 +209,7 @@ fn await_end(name: &str, pid: i32, deadline_ns: i64) {
     let mut killed = false;
     loop {
         let mut status = 0;
-        // SAFETY: status is a valid int. -1 (ECHILD) means that it was reaped elsewhere.
+        // SAFETY: status is a valid int. -1 (ECHILD) means that other code has reaped the process.
         if unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) } != 0 {
             return;
         }

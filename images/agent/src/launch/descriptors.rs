@@ -29,7 +29,7 @@ pub fn all_low(needed: &[RawFd]) -> bool {
     needed.iter().all(|fd| *fd < HIGH)
 }
 
-/// Gives the calling process, which shares its parent's descriptor table, a copy of the low part of its own,
+/// Ends the sharing of the parent's descriptor table: this process gets its own copy of the table's low part,
 /// without the high part.
 pub fn unshare_low() -> io::Result<()> {
     // SAFETY: plain numbers.
@@ -53,7 +53,7 @@ mod tests {
         unsafe { libc::fcntl(fd, libc::F_GETFD) != -1 }
     }
 
-    /// Uses a thread, which shares the table as a new node does.
+    /// The test uses a thread, which shares the table as a new node does.
     #[test]
     fn a_child_keeps_low_descriptors_and_closes_none_of_the_parents() {
         let (ours, theirs) = UnixStream::pair().unwrap();

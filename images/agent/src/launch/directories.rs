@@ -6,7 +6,8 @@ use crate::os::Res;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The parent of these directories in a VM, which does not see the host's state directory.
+/// The directory in which a launcher in a VM makes these directories, since a VM does not see the host's
+/// state directory.
 const IN_A_VM: &str = "/run/vnet";
 
 #[derive(Clone)]

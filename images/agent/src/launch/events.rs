@@ -44,7 +44,7 @@ impl Launcher {
 
     fn wait(&self, timeout_ms: i32) -> Res<Vec<(RawFd, u32)>> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 128];
-        // SAFETY: room for 128 events.
+        // SAFETY: the array has room for 128 events.
         let n = unsafe {
             libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), 128, timeout_ms)
         };

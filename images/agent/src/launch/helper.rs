@@ -17,7 +17,7 @@ impl Helper {
     pub fn start(needs: &[RawFd], work: impl FnOnce(&dyn Fn(&str)) -> String) -> Res<Self> {
         let fail = |e: std::io::Error| format!("a helper process cannot be forked: {e}");
         let mut ends = [0; 2];
-        // SAFETY: room for two descriptors.
+        // SAFETY: the array has room for two descriptors.
         os::check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }).map_err(fail)?;
         let (reader, writer) = (
             os::own(ends[0]).map_err(fail)?,
@@ -35,7 +35,7 @@ impl Helper {
             let send = |text: &str| write_all(writer.as_raw_fd(), text.as_bytes());
             let text = work(&send);
             send(&text);
-            // SAFETY: leaves without dropping the launcher's state.
+            // SAFETY: the child ends here, and does not drop the launcher's state.
             unsafe { libc::_exit(0) }
         }
         os::set_nonblocking(reader.as_raw_fd()).map_err(fail)?;
@@ -80,8 +80,8 @@ impl Helper {
     }
 }
 
-/// Closes all descriptors above the standard ones except `kept`, whoever owns them. Only for a forked child
-/// that never drops or uses the owners.
+/// Closes all descriptors above the standard ones except `kept`, whoever owns them. Call it only in a forked
+/// child, which never uses or drops the Rust values that own them.
 fn close_all_but(kept: &[RawFd]) {
     let mut kept: Vec<libc::c_uint> = kept.iter().map(|fd| *fd as libc::c_uint).collect();
     kept.sort_unstable();
@@ -96,7 +96,8 @@ fn close_all_but(kept: &[RawFd]) {
 }
 
 fn unblock_signals() {
-    // SAFETY: a valid, empty set. The inherited mask serves the launcher's signalfd.
+    // SAFETY: the set is valid and empty. The inherited mask blocks the signals that the launcher reads from
+    // its signalfd.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);

@@ -68,8 +68,8 @@ impl Launcher {
         }
     }
 
-    /// Returns the numbers of connected and of all load clients, and of settled and received messages. Counts
-    /// what the nodes have sent already, so that no node is disturbed.
+    /// Returns the numbers of connected and of all load clients, and of settled and received messages. The
+    /// launcher counts messages that the nodes have already reported, so no node has to answer.
     fn counts(&self) -> Map<String, Value> {
         let (connected, clients) = self.connected();
         let totals = json!({"settled": self.records.settled, "received": self.records.received});
@@ -98,8 +98,8 @@ impl Launcher {
         })
     }
 
-    /// Fills the writable file systems of a node, or gives back their free space; returns their size and what
-    /// is free. An error for a node that is unknown or has no file systems of its own.
+    /// Fills the writable file systems of a node, or frees the space again; returns their size and free
+    /// space. An error for a node that is unknown or has no file systems of its own.
     fn disk(&mut self, request: &Value) -> Res<Map<String, Value>> {
         let full = request["full"]
             .as_bool()

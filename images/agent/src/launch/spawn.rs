@@ -17,14 +17,15 @@ pub struct NodeProcess {
     pub pid: i32,
     pub netns: Option<String>,
     pub channel: Channel,
-    /// The node's end of the socket, until the node has its own table of descriptors.
+    /// The node's end of the socket; the launcher keeps it open until the node has its own table of
+    /// descriptors.
     pub lent: Option<OwnedFd>,
-    /// The file systems that a node in the sandbox still lacks; they are mounted before its first program.
-    /// None once mounted.
+    /// The data with which `populate` mounts the file systems of a node in the sandbox, before the node's
+    /// first program. None once they are mounted.
     unpopulated: Option<Unpopulated>,
     /// Whether the node has writable file systems of its own, which `populate` mounts.
     confined: bool,
-    /// The size of these file systems before `fill` made them full; None while they are not.
+    /// The size of these file systems before `fill` made them full; None while they are not full.
     size_when_free: Option<u64>,
 }
 
@@ -55,7 +56,8 @@ pub fn fork_node(
     if pid == 0 {
         if shares && let Err(e) = descriptors::unshare_low() {
             eprintln!("node {}: its table of descriptors: {e}", spec.name);
-            // SAFETY: as below; and the descriptors are still the launcher's.
+            // SAFETY: the child ends here, and does not drop the descriptors, which still belong to the
+            // launcher.
             unsafe { libc::_exit(1) }
         }
         in_child(spec, directories, parent, theirs, sandbox);
@@ -82,8 +84,8 @@ fn fork(sandboxed: bool, shares: bool) -> std::io::Result<i32> {
     let flags = libc::SIGCHLD
         | if sandboxed { libc::CLONE_NEWPID } else { 0 }
         | if shares { libc::CLONE_FILES } else { 0 };
-    // SAFETY: a fork by its flags, without a stack of its own. The launcher is single threaded, so the child may do
-    // anything that the parent may.
+    // SAFETY: the call forks as its flags say, and the child needs no stack of its own. The launcher is
+    // single threaded, so the child may call any function.
     os::check(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } as i32)
 }
 
@@ -94,7 +96,7 @@ fn in_child(
     socket: OwnedFd,
     sandbox: Option<&Sandbox>,
 ) -> ! {
-    // In another PID namespace the parent has no pid; there the closed socket shows its end.
+    // A node in another PID namespace sees no pid of its parent; such a node ends when its socket closes.
     let bound = os::die_with_parent(parent, libc::SIGTERM) || sandbox.is_some();
     let ready = match sandbox {
         _ if !bound => Err("the launcher has ended".to_owned()),
@@ -106,7 +108,7 @@ fn in_child(
         node::rings::limit(bytes);
     }
     let code = node::run(&spec.name, directories, socket, ready);
-    // SAFETY: leaves at once: the launcher's state, copied by the fork, must not be dropped here.
+    // SAFETY: the child ends here, since it must not drop its copy of the launcher's state.
     unsafe { libc::_exit(code) }
 }
 
@@ -116,7 +118,8 @@ fn keep_only(socket: OwnedFd, ready: Res<Option<Logs>>) -> (OwnedFd, Res<Option<
     use std::os::fd::IntoRawFd;
     const ABOVE: RawFd = 16; // out of the way of 3 and 4
     let logs = ready.as_ref().ok().and_then(Option::as_ref).map(Logs::raw);
-    // SAFETY: descriptors 3 and 4 are about to be ours alone; the launcher's owners of them never run in this process.
+    // SAFETY: from now on only this process uses descriptors 3 and 4; the launcher's owners of them never run
+    // in this process.
     let (socket, directory) = unsafe {
         let kept: Vec<RawFd> = [Some(socket.into_raw_fd()), logs]
             .into_iter()
@@ -212,9 +215,9 @@ fn await_line(socket: RawFd) -> Res<()> {
     }
 }
 
-/// Waits until the node has made its namespaces, maps the users of its user namespace, which only a process
-/// outside may do, and resumes the node. Returns whether it has a user namespace; an error if it reports one,
-/// ends, or is not ready by `deadline_ns` (CLOCK_MONOTONIC).
+/// Waits until the node has made its namespaces, maps the users of its user namespace, and resumes the node;
+/// only a process outside the namespace may map them. Returns whether the node has a user namespace. An error
+/// if the node reports one, ends, or is not ready by `deadline_ns` (CLOCK_MONOTONIC).
 pub fn map_users(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<bool> {
     let message = await_message(name, node, deadline_ns)?;
     node.lent = None;
@@ -227,7 +230,7 @@ pub fn map_users(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<bo
     Ok(users)
 }
 
-/// Mounts the file systems of a node in the sandbox once, before its first program. After an error the
+/// Mounts the file systems of a node in the sandbox once, before the node's first program. If that fails, the
 /// program does not start, and the next call tries again.
 pub fn populate(name: &str, node: &mut NodeProcess, sandbox: Option<&Sandbox>) -> Res<()> {
     if let (Some(unpopulated), Some(sandbox)) = (&node.unpopulated, sandbox) {
@@ -239,9 +242,9 @@ pub fn populate(name: &str, node: &mut NodeProcess, sandbox: Option<&Sandbox>) -
     Ok(())
 }
 
-/// Shrinks the writable file systems of a node to what its files take (`full`), or gives them their former
-/// size again; returns the present size and free space. Does nothing if they are in that state already. The
-/// call must follow `populate`. An error for a node outside the sandbox, which has no such file systems.
+/// Shrinks the writable file systems of a node to the size of its files (`full`), or restores their former
+/// size; returns the present size and free space. Does nothing if they are in that state already. Call it
+/// after `populate`. An error for a node outside the sandbox, which has no such file systems.
 pub fn fill(name: &str, node: &mut NodeProcess, full: bool) -> Res<Space> {
     if !node.confined {
         return Err(format!(
@@ -273,7 +276,7 @@ fn unshare_namespaces(name: &str) -> Res<()> {
         .map_err(|e| format!("namespaces cannot be made: {e}; run as root"))?;
     os::mount("", "/", "none", libc::MS_REC | libc::MS_PRIVATE)
         .map_err(|e| format!("mounts cannot be made private: {e}"))?;
-    // Copied mounts would keep other nodes' namespaces alive.
+    // Copies of the mounts would keep other nodes' namespaces alive.
     if os::unmount(netns::DIR).is_err() {
         return Err(format!("{}: not a mount of its own", netns::DIR));
     }

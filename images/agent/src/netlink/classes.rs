@@ -16,7 +16,7 @@ const TCMSG: usize = 20;
 /// prio.
 const PARMS: usize = 44;
 const LINKLAYER_ETHERNET: u8 = 1;
-/// Length of the kernel's tick in nanoseconds, the unit of bucket sizes (net/pkt_sched.h: PSCHED_SHIFT 6).
+/// The kernel's tick in nanoseconds, the unit of bucket sizes (net/pkt_sched.h: PSCHED_SHIFT 6).
 const TICK_NS: u64 = 64;
 
 /// A class of an HTB qdisc; rates in bits per second.

@@ -1,5 +1,5 @@
-//! Sets the alias of an interface, a text that marks its owner; reads and sets the most segments of a packet.
-//! Names and layout: linux/if_link.h.
+//! Sets the alias of an interface, a text that marks its owner; reads and sets the highest number of segments
+//! in a packet. Names and layout: linux/if_link.h.
 
 use super::{IFLA_IFNAME, Netlink, RTM_GETLINK, attribute, i32_at, messages, put, request};
 use crate::os::{self, Res};
@@ -24,7 +24,7 @@ impl Netlink {
         self.acknowledged(&request(RTM_SETLINK, flags, 0, &body))
     }
 
-    /// Sets the most segments in a packet that TCP hands to the qdisc of an interface at once.
+    /// Sets the highest number of segments in a packet that TCP passes to the qdisc of an interface.
     pub fn set_max_segments(&mut self, name: &str, segments: u32) -> Res<()> {
         let mut body = by_name(name);
         put(&mut body, IFLA_GSO_MAX_SEGS, &segments.to_ne_bytes());
@@ -32,8 +32,8 @@ impl Netlink {
         self.acknowledged(&request(RTM_SETLINK, flags, 0, &body))
     }
 
-    /// Returns the most segments in a packet that TCP hands to the qdisc of an interface at once; an error if
-    /// there is no such interface, or if the kernel does not state the number.
+    /// Returns the highest number of segments in a packet that TCP passes to the qdisc of an interface. An
+    /// error if there is no such interface, or if the kernel does not state the number.
     pub fn max_segments(&mut self, name: &str) -> Res<u32> {
         let request = request(RTM_GETLINK, libc::NLM_F_REQUEST, 0, &by_name(name));
         os::write(self.fd.as_raw_fd(), &request).map_err(|e| e.to_string())?;

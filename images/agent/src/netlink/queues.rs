@@ -7,7 +7,7 @@ use super::{QdiscCounters, TCA_STATS2, attribute, i32_at, qdisc, u64_at};
 const TCA_STATS_APP: u16 = 4;
 /// The attribute with the name of the qdisc's kind (linux/rtnetlink.h).
 pub const TCA_KIND: u16 = 1;
-/// TCA_CAKE_STATS_TIN_STATS; the next ones are the TCA_CAKE_TIN_STATS_* of linux/pkt_sched.h.
+/// TCA_CAKE_STATS_TIN_STATS; the constants below are the TCA_CAKE_TIN_STATS_* of linux/pkt_sched.h.
 const CAKE_TINS: u16 = 10;
 const TIN_PACKETS: u16 = 2;
 const TIN_BYTES: u16 = 3;
@@ -23,8 +23,8 @@ pub struct ClassCounters {
 }
 
 /// Returns the counters in a qdisc's attributes: of the whole qdisc, or of one of its tins, which are
-/// numbered from 1. `marked_at`: where a whole qdisc's own statistics have the 32 bits that count the packets
-/// marked by ECN (in bytes; None: it marks nothing). Absent counters are 0.
+/// numbered from 1. `marked_at` is the offset in bytes of the 32 bits that count the packets marked by ECN,
+/// in a whole qdisc's own statistics; None: the qdisc marks no packets. Absent counters are 0.
 pub fn class(attributes: &[u8], tin: Option<u16>, marked_at: Option<u16>) -> ClassCounters {
     let stats = attribute(attributes, TCA_STATS2).unwrap_or(&[]);
     let own = attribute(stats, TCA_STATS_APP).unwrap_or(&[]);

@@ -22,9 +22,9 @@ const NEXTHOP: usize = 8;
 const BATCH: usize = 200;
 
 impl Netlink {
-    /// Sets all routes, each replacing a route to the same subnet, in batches of `BATCH`. An error with the
-    /// first route that is invalid or that the kernel refuses; an invalid one keeps its batch from being
-    /// sent, and no later batch is sent.
+    /// Sets all routes, each replacing a route to the same subnet, in batches of `BATCH`. The error names the
+    /// first route that is invalid or that the kernel refuses. A batch with an invalid route is not sent, and
+    /// neither is any later batch.
     pub fn set_routes(&mut self, routes: &[Route]) -> Res<()> {
         let all: Vec<(&String, &Route)> = routes
             .iter()
@@ -65,8 +65,8 @@ impl Netlink {
         }
         os::write(self.fd.as_raw_fd(), &requests).map_err(|e| format!("routes: {e}"))?;
         let mut first = None;
-        // Refusals, with the headers of their requests, and the answer to the last request: all are read, since
-        // an unread one would be taken for the answer to a later request.
+        // The loop reads all refusals, each with the header of its request, and the answer to the last
+        // request, since an unread answer would be taken for the answer to a later request.
         loop {
             let n = self.receive().map_err(|e| format!("routes: {e}"))?;
             if n < HEADER + 16 {
@@ -206,8 +206,9 @@ mod tests {
     #[test]
     fn no_refusal_is_left_unread() {
         std::thread::spawn(|| {
-            // SAFETY: the argument is a plain number. No interface is up in the thread's new namespace, so the kernel
-            // refuses all routes; it also does if the thread may not make a namespace.
+            // SAFETY: the argument is a plain number. No interface is up in the thread's new namespace, so
+            // the kernel refuses all routes. If the thread may not make a namespace, the kernel refuses them
+            // as well.
             unsafe { libc::unshare(libc::CLONE_NEWNET) };
             let mut netlink = Netlink::open().unwrap();
             let to = (1..4).map(|n| format!("198.51.{n}.0/24")).collect();

@@ -17,8 +17,8 @@ use std::ffi::CString;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// The file of flows lists the times of a schedule of at most this many messages; the program computes
-/// those of a longer schedule itself.
+/// The file of flows lists the times of a schedule that has at most this many messages. The program computes
+/// the times of a longer schedule itself.
 const LISTED_TIMES: usize = 10_000;
 /// A line with its newline may have at most this many bytes; the kernel writes no more to a pipe atomically.
 const LONGEST_LINE: usize = libc::PIPE_BUF;
@@ -30,7 +30,7 @@ const READS: usize = 64;
 
 pub struct Account {
     pub software: String,
-    /// The settings as the plan has them.
+    /// The settings as they stand in the plan.
     plan: Value,
     /// The settings with the times of messages and t0 added, as in the file of flows.
     settings: Value,
@@ -117,8 +117,8 @@ impl Account {
         std::mem::take(&mut self.messages)
     }
 
-    /// Reads what is in the pipe, at most `READS` chunks, and appends valid lines to `out` unchanged; the
-    /// first `REPORTED_LINES` invalid lines become messages.
+    /// Reads the data in the pipe, at most `READS` chunks, and appends valid lines to `out` unchanged.
+    /// Reports the first `REPORTED_LINES` invalid lines as messages.
     pub fn read(&mut self, out: &mut Vec<u8>) {
         let mut chunk = [0u8; 65_536];
         for _ in 0..READS {
@@ -254,7 +254,7 @@ fn open_pipe(path: &str) -> std::io::Result<OwnedFd> {
     }
     let name = CString::new(path)?;
     let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC;
-    // SAFETY: a valid C string in both calls.
+    // SAFETY: both calls get a valid C string.
     unsafe {
         os::check(libc::mkfifo(name.as_ptr(), 0o666))?;
         os::own(libc::open(name.as_ptr(), flags))

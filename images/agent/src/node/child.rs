@@ -199,7 +199,7 @@ fn pointers(texts: &[CString]) -> Vec<*const c_char> {
 }
 
 /// Sends a signal to the process group of the program `pid`, or to it alone if there is no such group; only
-/// prints it if the program has ended.
+/// prints a message if the program has ended.
 pub fn signal_group(pid: i32, signal: i32) {
     if os::kill(-pid, signal).is_err() && os::kill(pid, signal).is_err() {
         eprintln!("process {pid}: had ended before signal {signal}");
@@ -235,8 +235,8 @@ fn children() -> Vec<i32> {
     listed(Path::new(&file))
 }
 
-/// Returns the pids in a file of /proc that lists children; empty without this file (CONFIG_PROC_CHILDREN):
-/// then PDEATHSIG and the cgroup end the programs.
+/// Returns the pids in a file of /proc that lists children. Returns none if the kernel lacks this file
+/// (CONFIG_PROC_CHILDREN); PDEATHSIG and the cgroup then end the programs.
 fn listed(file: &Path) -> Vec<i32> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.split_whitespace()
@@ -244,8 +244,9 @@ fn listed(file: &Path) -> Vec<i32> {
         .collect()
 }
 
-/// Kills all descendants of this process, repeatedly: as it is a subreaper, orphans become its children and
-/// end in the next round. Stops after 1000 rounds; does nothing if /proc does not list children.
+/// Kills all descendants of this process. It repeats that, because this process is a subreaper: orphans
+/// become its children and are killed in the next round. Stops after 1000 rounds; does nothing if /proc does
+/// not list children.
 pub fn end_all() {
     for _ in 0..1000 {
         let now = children();
@@ -267,7 +268,7 @@ pub fn end_all() {
 /// non-blocking.
 pub fn output_pipe() -> io::Result<(std::os::fd::OwnedFd, std::os::fd::OwnedFd)> {
     let mut ends = [0; 2];
-    // SAFETY: room for two descriptors.
+    // SAFETY: the array has room for two descriptors.
     os::check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
     let (reader, writer) = (os::own(ends[0])?, os::own(ends[1])?);
     os::set_nonblocking(reader.as_raw_fd())?;

@@ -14,7 +14,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-/// An interface as the kernel reports it.
+/// The state of an interface as the kernel reports it.
 #[derive(Debug, Serialize)]
 pub struct Measured {
     name: String,
@@ -193,7 +193,7 @@ fn set_mac(sock: &OwnedFd, name: &str, mac: &str) -> Res<()> {
         return Ok(());
     }
     let mut ifr = request(name);
-    // SAFETY: writing the union member that SIOCSIFHWADDR reads.
+    // SAFETY: the code writes the union member that SIOCSIFHWADDR reads.
     unsafe {
         ifr.ifr_ifru.ifru_hwaddr.sa_family = libc::ARPHRD_ETHER;
         for (to, from) in ifr.ifr_ifru.ifru_hwaddr.sa_data.iter_mut().zip(bytes) {
@@ -264,7 +264,7 @@ fn up(sock: &OwnedFd, name: &str) -> Res<()> {
 }
 
 /// Returns the state of an interface as the kernel reports it, with `offloads`. Leaves out the address unless
-/// `addressed`, since the kernel refuses the request where there is none.
+/// `addressed`, since the kernel refuses to report an address that does not exist.
 fn read_back(sock: &OwnedFd, name: &str, addressed: bool, offloads: Offloads) -> Res<Measured> {
     let ask = |op| addressed.then(|| read_address(sock, name, op)).transpose();
     Ok(Measured {

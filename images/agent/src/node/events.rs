@@ -4,7 +4,7 @@ use super::Node;
 use crate::os::Res;
 use serde_json::{Value, json};
 
-/// The longest delay of records in the node; with the launcher's interval the total is below a second.
+/// The longest delay of records in the node; with the launcher's interval the total delay is below a second.
 const RECORDS_NS: i64 = 500_000_000;
 const RECORDS_BYTES: usize = 8192;
 

@@ -19,7 +19,7 @@ pub struct Exec {
     pub id: Value,
     pid: i32,
     status: Option<i32>,
-    /// Open outputs, with the name under which their data is sent.
+    /// The open outputs, each with the name under which its data is sent.
     outputs: Vec<(&'static str, OwnedFd)>,
     stdin: Option<OwnedFd>,
     tty: bool,
@@ -78,7 +78,7 @@ impl Exec {
         let (out, out_w) = child::output_pipe()?;
         let (err, err_w) = child::output_pipe()?;
         let mut ends = [0; 2];
-        // SAFETY: room for two descriptors.
+        // SAFETY: the array has room for two descriptors.
         os::check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
         let (in_r, in_w) = (os::own(ends[0])?, os::own(ends[1])?);
         os::set_nonblocking(in_w.as_raw_fd())?;
@@ -94,7 +94,7 @@ impl Exec {
     fn with_tty(command: &Command, size: &Value) -> std::io::Result<Self> {
         let (mut master, mut slave) = (0, 0);
         let window = window(size);
-        // SAFETY: two ints to fill, no name, no termios, a valid window size.
+        // SAFETY: the call fills two ints, and gets no name, no termios and a valid window size.
         os::check(unsafe {
             libc::openpty(
                 &mut master,
@@ -105,7 +105,7 @@ impl Exec {
             )
         })?;
         let (master, slave) = (os::own(master)?, os::own(slave)?);
-        // SAFETY: plain fcntl; the program must not inherit the master.
+        // SAFETY: fcntl gets an open descriptor and a plain number. The program must not inherit the master.
         os::check(unsafe { libc::fcntl(master.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) })?;
         os::set_nonblocking(master.as_raw_fd())?;
         let streams = [slave.try_clone()?, slave.try_clone()?, slave];
@@ -148,7 +148,7 @@ impl Exec {
                 );
             }
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return None,
-            // End of file; a terminal reports EIO after its last user has closed it.
+            // This is the end of the output; a terminal reports EIO after its last user has closed it.
             _ => {}
         }
         self.outputs.remove(i);

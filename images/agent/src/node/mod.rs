@@ -53,7 +53,7 @@ struct Armed {
 pub struct Node {
     name: String,
     directories: Directories,
-    /// The open directory of logs, which a node in the sandbox cannot open by its path.
+    /// The open directory of logs; a node in the sandbox cannot open it by its path.
     logs: Option<Logs>,
     channel: Channel,
     signals: OwnedFd,
@@ -64,7 +64,7 @@ pub struct Node {
     t0_ns: Option<i64>,
     execs: Vec<Exec>,
     roles: Vec<Armed>,
-    /// Waits for the roles if they are many; None: they are in the poll set.
+    /// Waits for the roles if they are many. None: the poll set has the descriptors of all roles.
     watch: Option<Watch>,
     frames: Frames,
     totals_done: Totals,
@@ -224,7 +224,8 @@ impl Node {
             Owner::Launcher => return Ok(self.on_launcher(revents)),
             Owner::Signals => return Ok(self.on_signals()),
             Owner::Timer => self.timer.clear(),
-            // A request in the same round (start, finish) may have removed the owner.
+            // A request in the same round (start, finish) may have removed the program or role to which this
+            // descriptor belongs.
             Owner::Software(i) => {
                 if let Some(software) = self.software.get_mut(i) {
                     software.on_output();
@@ -307,7 +308,7 @@ impl Node {
                     }
                     let own = self.accounts.iter_mut().filter(|a| a.software == s.name);
                     own.for_each(|account| account.ended(&mut self.records));
-                    // Records must leave at once: the client may end the node next.
+                    // The records must leave at once, since the client may end the node next.
                     ended_one = true;
                 }
             }
@@ -363,7 +364,7 @@ impl Node {
         Ok(())
     }
 
-    /// Runs the due work of roles: of all, or of those that are due if they are many.
+    /// Runs the due work of the roles. With many roles, it visits only those that are due.
     fn on_time_of_roles(&mut self, mono_ns: i64) -> Res<()> {
         let Some(watch) = &mut self.watch else {
             for armed in &mut self.roles {

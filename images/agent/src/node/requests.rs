@@ -154,8 +154,8 @@ impl Node {
         Ok(())
     }
 
-    /// Stops or continues the processes of the program `software`, without one those of all running programs;
-    /// returns the names of the programs for which this changed anything.
+    /// Stops or continues the processes of the program `software`, or of all running programs if the request
+    /// names none. Returns the names of the programs for which this changed anything.
     fn freeze(&mut self, request: &Value) -> Res<Value> {
         let frozen = request["frozen"]
             .as_bool()
@@ -199,7 +199,7 @@ impl Node {
         Ok(json!({}))
     }
 
-    /// Waits for what all roles wait for now, if they are many.
+    /// If the roles are many, registers the descriptors and times for which they wait now.
     fn watch_roles(&mut self) -> Res<()> {
         if let Some(watch) = &mut self.watch {
             for (i, armed) in self.roles.iter().enumerate() {

@@ -1,9 +1,9 @@
 //! Bounds the memory that a node's packet sockets take for their rings (`PACKET_RX_RING`, `PACKET_TX_RING`).
 //!
-//! The kernel charges this memory to no control group. So each program starts with a seccomp filter that hands
-//! the two socket options to the agent. The agent adds up the rings of all packet sockets that
-//! /proc/net/packet lists, and sets the option itself if the node's limit leaves room: the program cannot
-//! change the request after the agent has read it.
+//! The kernel charges this memory to no control group. So each program starts with a seccomp filter that
+//! passes calls with these two socket options to the agent. The agent adds up the rings of all packet sockets
+//! that /proc/net/packet lists, and sets the option itself if the node's limit leaves room: the agent sets it
+//! because the program could change its request after the agent had read it.
 
 use crate::os;
 use libc::sock_filter;
@@ -158,7 +158,7 @@ fn listen(filter: &[sock_filter]) -> io::Result<OwnedFd> {
         len: filter.len() as libc::c_ushort,
         filter: filter.as_ptr().cast_mut(),
     };
-    // SAFETY: the program outlives the call.
+    // SAFETY: the program is valid until the call returns.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_seccomp,
@@ -232,7 +232,7 @@ struct Call {
 
 impl Rings {
     fn answer(&mut self, listener: RawFd) {
-        // SAFETY: all zero is what the kernel demands of the structure that it fills.
+        // SAFETY: the kernel requires that the structure that it fills is all zero.
         let mut notice: libc::seccomp_notif = unsafe { std::mem::zeroed() };
         // SAFETY: the structure is valid.
         if unsafe { libc::ioctl(listener, RECEIVE as _, &raw mut notice) } != 0 {
@@ -257,7 +257,8 @@ impl Rings {
         unsafe { libc::ioctl(listener, SEND as _, &raw mut answer) };
     }
 
-    /// Sets the option on the program's socket; ENOMEM if the ring exceeds what the limit leaves.
+    /// Sets the option on the program's socket. Returns ENOMEM if the ring is larger than the rest of the
+    /// limit.
     fn set(&mut self, listener: RawFd, call: &Call) -> io::Result<()> {
         let [socket, _, option, address, length, _] = call.arguments;
         let (option, length) = (option as i32, (length as usize).min(REQUEST_BYTES));
@@ -266,7 +267,8 @@ impl Rings {
             .read_exact_at(&mut request[..length], address)
             .map_err(|_| io::Error::from_raw_os_error(libc::EFAULT))?;
         let socket = descriptor_of(leader(call.thread)?, socket as RawFd)?;
-        // SAFETY: plain data. What was read above belongs to the caller only if its call still waits.
+        // SAFETY: the argument is plain data. The data read above belongs to the caller only if its call
+        // still waits.
         os::check(unsafe { libc::ioctl(listener, IS_VALID as _, &raw const call.id) })?;
         let word = |at: usize| {
             u64::from(u32::from_ne_bytes(
@@ -301,7 +303,7 @@ impl Rings {
     }
 }
 
-/// Returns the process of a thread.
+/// Returns the number of the process to which a thread belongs.
 fn leader(thread: u32) -> io::Result<i32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
     let found = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
@@ -328,7 +330,8 @@ fn inode(socket: &OwnedFd) -> io::Result<u64> {
     }
 }
 
-/// Returns the inodes of all packet sockets of this node, which also stay while a program has mapped a ring.
+/// Returns the inodes of all packet sockets of this node. /proc lists a closed socket, too, while a program
+/// has mapped its ring.
 fn listed() -> io::Result<Vec<u64>> {
     let text = fs::read_to_string("/proc/self/net/packet")?;
     let inodes = text

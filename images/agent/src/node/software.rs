@@ -19,7 +19,8 @@ use std::process::Command;
 
 const BACKOFF_NS: i64 = 100_000_000;
 const LONGEST_BACKOFF_NS: i64 = 5_000_000_000;
-/// The exit status, as in a shell, by which a program that could not be started again is restarted or not.
+/// The exit status that stands for a program that could not be started again, as in a shell; it decides
+/// whether the program is restarted.
 const NOT_STARTED: i32 = 127;
 
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
@@ -43,7 +44,7 @@ pub struct Supervised {
     restart_at: Option<i64>,
     output: Option<OwnedFd>,
     log: Option<File>,
-    /// The path of the log; None without one.
+    /// The path of the log; None: the program has no log.
     pub log_path: Option<String>,
     /// Bytes that this program has written to the log.
     logged: u64,

@@ -40,7 +40,7 @@ fn counted6(text: &str) -> impl Iterator<Item = (String, u64)> {
 }
 
 /// Parses pairs of lines, `Udp: InDatagrams NoPorts` and `Udp: 17 0`, into non-zero counters by name with the
-/// protocol. Skips settings, and negative values such as TCP's MaxConn -1, which are no counters.
+/// protocol. Skips settings, and negative values such as TCP's MaxConn -1, since these are not counters.
 fn counted(text: &str) -> Vec<(String, u64)> {
     let lines: Vec<&str> = text.lines().collect();
     let pairs = lines

@@ -7,8 +7,8 @@ use crate::os::epoll::Epoll;
 use std::collections::BTreeSet;
 use std::os::fd::RawFd;
 
-/// The number of roles from which on a node waits in this way. For few roles a poll set costs less, and
-/// equal labs keep their system calls.
+/// A node with at least this many roles waits in this way. For fewer roles a poll set costs less, and labs of
+/// equal size keep their system calls.
 pub const MANY: usize = 256;
 
 pub struct Watch {
@@ -53,8 +53,9 @@ impl Watch {
         (self.connected, self.clients)
     }
 
-    /// Waits from now on for what the role `index` waits for now. Call this after each call of a role that may
-    /// change it, before another role opens a descriptor, which may have the number of one that was closed.
+    /// Registers the descriptors and the time for which the role `index` now waits. Call this after each call
+    /// of a role that may change them, before another role opens a descriptor: its number may be that of a
+    /// closed one.
     pub fn update(&mut self, index: usize, armed: &Armed) -> Res<()> {
         if self.known.len() <= index {
             self.known.resize_with(index + 1, Known::default);
@@ -110,8 +111,8 @@ impl Watch {
             .collect())
     }
 
-    /// Removes and returns the roles that are due at `now`, in the order of their deadlines. `update` plans each
-    /// again.
+    /// Removes and returns the roles that are due at `now`, in the order of their deadlines. `update` adds
+    /// each of them again.
     pub fn take_due(&mut self, now: i64) -> Vec<usize> {
         let mut found = Vec::new();
         while let Some((at, index)) = self.due.first().copied().filter(|(at, _)| *at <= now) {

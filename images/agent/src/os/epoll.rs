@@ -1,4 +1,5 @@
-//! Wraps epoll, which tells the ready ones of many descriptors; a call costs as much as descriptors are ready.
+//! Wraps epoll, which reports the ready descriptors among many; the cost of a call grows with the number of
+//! ready ones.
 
 use super::{check, own};
 use std::io::{self, ErrorKind};
@@ -23,8 +24,9 @@ impl Epoll {
         self.fd.as_raw_fd()
     }
 
-    /// Waits for input on `fd`, with `write` for space in its buffer too, in place of what was waited for before;
-    /// `owner` comes back with its events. Also right for a new descriptor with the number of a closed one.
+    /// Waits for input on `fd`, and with `write` also for space in its buffer; replaces an earlier wait on
+    /// `fd`. `ready` returns `owner` with the events of `fd`. The call also works for a new descriptor that
+    /// has the number of a closed one.
     pub fn watch(&self, fd: RawFd, write: bool, owner: u32) -> io::Result<()> {
         match self.control(libc::EPOLL_CTL_MOD, fd, write, owner) {
             Err(e) if e.kind() == ErrorKind::NotFound => {
@@ -34,7 +36,7 @@ impl Epoll {
         }
     }
 
-    /// Waits no longer for `fd`; nothing is left to do if it is closed.
+    /// Stops waiting for `fd`; does nothing if `fd` is closed, since the kernel has stopped already.
     pub fn forget(&self, fd: RawFd) -> io::Result<()> {
         match self.control(libc::EPOLL_CTL_DEL, fd, false, 0) {
             Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::EBADF)) => Ok(()),
@@ -52,7 +54,8 @@ impl Epoll {
         check(unsafe { libc::epoll_ctl(self.raw(), what, fd, &raw mut event) }).map(drop)
     }
 
-    /// Returns the owner, descriptor and events (as of poll) of up to `MOST` ready descriptors; does not wait.
+    /// Returns the owner, descriptor and events (as poll numbers them) of up to `MOST` ready descriptors;
+    /// does not wait.
     pub fn ready(&self) -> io::Result<Vec<(u32, RawFd, i16)>> {
         let mut events: Vec<libc::epoll_event> = Vec::with_capacity(MOST);
         // SAFETY: the buffer has space for MOST events, and the call has written the first `n`.
@@ -69,7 +72,8 @@ impl Epoll {
     }
 }
 
-/// Returns owner, descriptor and events; epoll's bits of input, output, error and hang-up are those of poll.
+/// Returns owner, descriptor and events of an entry; epoll's bits of input, output, error and hang-up are
+/// those of poll.
 fn split(event: &libc::epoll_event) -> (u32, RawFd, i16) {
     let (data, events) = (event.u64, event.events);
     ((data >> 32) as u32, data as u32 as RawFd, events as i16)

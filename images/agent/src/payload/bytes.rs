@@ -8,7 +8,7 @@ use super::{Identity, Payload, Purpose};
 
 const MAGIC: &[u8; 4] = b"vNET";
 const HEADER: usize = 28;
-/// The purposes; the index of each is its byte in the header.
+/// The purposes of messages; the index of a purpose is its byte in the header.
 const PURPOSES: [Purpose; 5] = [
     Purpose::Request,
     Purpose::Reply,

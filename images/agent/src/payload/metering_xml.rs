@@ -1,5 +1,5 @@
 //! Encodes and decodes the payload `metering-xml`: a metering update in the style of ZigBee Smart Energy,
-//! with the message's identity and of exactly the requested size.
+//! with the message's identity, and exactly as long as requested.
 //!
 //! The fields flow, seq and scheduled_ns have fixed positions and widths in the text; purpose and reply
 //! length are not in it.

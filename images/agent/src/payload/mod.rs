@@ -12,7 +12,8 @@ mod villas_json;
 use crate::os::Res;
 use crate::proto;
 
-/// The purpose of a message, by which its receiver replies to it, matches it to a request, or counts it.
+/// The purpose of a message. It decides whether the receiver replies to the message, matches it to a request,
+/// or counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     Request,
@@ -43,7 +44,7 @@ impl Identity {
     }
 }
 
-/// Returns the Unix time in nanoseconds of seconds and nanoseconds; None if it exceeds 64 bits.
+/// Converts seconds and nanoseconds to Unix time in nanoseconds; None if it exceeds 64 bits.
 fn joined(sec: u64, nsec: u64) -> Option<i64> {
     let whole = i64::try_from(sec).ok()?.checked_mul(NS)?;
     whole.checked_add(i64::try_from(nsec).ok()?)
@@ -51,7 +52,8 @@ fn joined(sec: u64, nsec: u64) -> Option<i64> {
 
 /// Encodes and decodes one kind of payload.
 pub trait Payload: Sync {
-    /// Returns the smallest length, which holds an identity, and one signal if the kind has signals.
+    /// Returns the shortest length of a payload: it holds an identity, and one signal if the kind has
+    /// signals.
     fn smallest(&self) -> usize;
     /// Returns the difference between two valid lengths: 1, or the length of a signal.
     fn step(&self) -> usize {

@@ -24,7 +24,7 @@ const FLOW: [u8; 2] = key(99, 5);
 const VALUE_KEY: [u8; 2] = key(100, 2);
 const VALUE: [u8; 4] = [VALUE_KEY[0], VALUE_KEY[1], 9, 1 << 3 | 1];
 
-/// Bytes of every varint, which hold 35 bits.
+/// The length of every varint in bytes; five bytes hold 35 bits.
 const VARINT: usize = 5;
 const LENGTH: usize = 2;
 const SEQ_AT: usize = 1 + LENGTH + TYPE.len() + 1;

@@ -1,7 +1,8 @@
 //! Computes the measured values of a message, equal in every encoding: fractions of 15 decimal digits, which
 //! a double represents precisely enough that text and binary give the same number.
 
-/// Digits after the decimal point: 10^15 is below 2^53, so the quotient is the double nearest to the decimal.
+/// Digits after the decimal point. 10^15 is below 2^53, so the quotient is the double nearest to the decimal
+/// number.
 pub const DIGITS: usize = 15;
 /// The most signals in a message.
 pub const MOST: usize = 1000;

@@ -7,8 +7,8 @@ use crate::schedule::uniform;
 
 const STREAM: u64 = 7; // stream of the seed's random numbers; the lives of connections have 6
 
-/// Returns an error for lengths out of order, a scale that is no positive number, and a kind of payload that
-/// does not have all lengths from `least` on.
+/// Returns an error if the lengths are out of order, if the scale is not positive, or if the kind of payload
+/// lacks a length from `least` on.
 pub fn check(payload: &proto::Payload, kind: &dyn Payload) -> Res<()> {
     let Some(sizes) = &payload.sizes else {
         return Ok(());
@@ -44,7 +44,7 @@ pub fn bytes(payload: &proto::Payload, seq: u64) -> usize {
     let room = (most - least) as f64;
     let more = match sizes.scale {
         None => (share * (room + 1.0)).floor(),
-        // The inverse of the distribution function of an exponential distribution that is cut at `room`.
+        // This inverts the distribution function of an exponential distribution that is cut at `room`.
         Some(scale) => (-scale * (share * (-room / scale).exp_m1()).ln_1p()).round(),
     };
     least + (more as usize).min(most - least)
@@ -75,7 +75,7 @@ mod tests {
         );
         assert!((mean(&even) - 300.0).abs() < 4.0, "{}", mean(&even));
         assert_eq!(bytes(&even, 7), all[7]);
-        // Cut at three scales the mean is 100 + 200 * (1 - 3 / (e^3 - 1)) = 268.6.
+        // The distribution is cut at three scales, so its mean is 100 + 200 * (1 - 3 / (e^3 - 1)) = 268.6.
         let long = payload(100, 700, Some(200.0));
         assert!((mean(&long) - 268.6).abs() < 4.0, "{}", mean(&long));
         let shorter = (0..20_000).filter(|seq| bytes(&long, *seq) < 300).count();

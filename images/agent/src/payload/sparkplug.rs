@@ -29,7 +29,7 @@ const INT64: u8 = 4;
 const DOUBLE_TYPE: u8 = 10;
 const BOOLEAN_TYPE: u8 = 11;
 
-/// Bytes of a varint with a time in ms: 42 bits, enough until the year 2109.
+/// The length in bytes of a varint with a time in ms: 42 bits, enough until the year 2109.
 const MS: usize = 6;
 const SEQ: usize = 2;
 const IDENTITY: usize = 28;
@@ -55,7 +55,7 @@ fn ms(unix_ns: i64) -> u64 {
     unix_ns.max(0) as u64 / 1_000_000
 }
 
-/// Appends one metric: name, time, datatype if it is to have one, and the bytes of its value with their key.
+/// Appends one metric: name, time, datatype unless that is None, and the bytes of its value with their key.
 fn metric(name: &str, at_ms: u64, datatype: Option<u8>, value: &[u8], out: &mut Vec<u8>) {
     let mut fields = vec![NAME, name.len() as u8];
     fields.extend_from_slice(name.as_bytes());
@@ -98,8 +98,8 @@ fn sequence(seq: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&varint::<SEQ>(seq.into()));
 }
 
-/// Returns the payload of NBIRTH at this Unix time: sequence number 0, the number of birth and death, the
-/// control of rebirths, and as many metrics as the data has.
+/// Returns the payload of NBIRTH at this Unix time: sequence number 0, the number that NBIRTH and NDEATH
+/// share, the metric that requests a rebirth, and as many metrics as NDATA has.
 pub fn birth(number: u8, count: usize, now_ns: i64) -> Vec<u8> {
     let (at_ms, mut out) = (ms(now_ns), Vec::new());
     timestamp(at_ms, &mut out);
@@ -110,8 +110,8 @@ pub fn birth(number: u8, count: usize, now_ns: i64) -> Vec<u8> {
     out
 }
 
-/// Returns the payload of NDEATH, which has no sequence number: the will of the connection whose NBIRTH has the
-/// same number.
+/// Returns the payload of NDEATH, which has no sequence number. It is the will of the connection whose NBIRTH
+/// has the same `number`.
 pub fn death(number: u8, now_ns: i64) -> Vec<u8> {
     let (at_ms, mut out) = (ms(now_ns), Vec::new());
     timestamp(at_ms, &mut out);

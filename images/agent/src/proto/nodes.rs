@@ -16,7 +16,8 @@ pub struct SandboxSpec {
     /// The directory of logs, the only one outside the node where the agent opens files.
     #[serde(default)]
     pub logs: Option<String>,
-    /// The most bytes that a node may write to its directory, /tmp, /run, /var/tmp and /dev/shm together.
+    /// The most bytes that a node may write to its directory, /tmp, /run, /var/tmp and /dev/shm, all added
+    /// up.
     pub disk_bytes: u64,
 }
 
@@ -29,7 +30,8 @@ pub struct Mounts {
     /// Paths that the node may read and write; they must exist.
     #[serde(default)]
     pub write: Vec<String>,
-    /// Files that a command names: read only, and mounted only if they exist and every user may read them.
+    /// Files that a command names. They are mounted read only, and only if they exist and every user may read
+    /// them.
     #[serde(default)]
     pub named: Vec<String>,
     /// Directories of which the node has a writable copy; they must exist.
@@ -72,7 +74,7 @@ pub struct Interface {
     pub address: Option<String>,
     #[serde(default)]
     pub prefix: u8,
-    /// The address of the other family, in dual stack.
+    /// The interface's address of the other family, if it has IPv4 and IPv6.
     #[serde(default)]
     pub second: Option<String>,
     #[serde(default)]
@@ -208,8 +210,7 @@ pub struct Process {
 pub struct Software {
     pub name: String,
     pub process: Option<Process>,
-    /// Settings of the software's kind; `accounts` in it are those of a program that records its own
-    /// messages.
+    /// Settings of the software's kind; its member `accounts` is for a program that records its own messages.
     #[serde(default)]
     pub spec: serde_json::Value,
 }

@@ -18,7 +18,7 @@ pub enum Arrivals {
     #[default]
     Periodic,
     Poisson,
-    /// Evenly spaced, and at the same times for all senders.
+    /// The ticks are evenly spaced, and all senders have the same ones.
     Together,
 }
 
@@ -122,7 +122,7 @@ impl Flow {
 pub enum Spread {
     #[default]
     All,
-    /// One receiver for each message: the one with index seq modulo the number of receivers.
+    /// Each message goes to one receiver: the one with index seq modulo the number of receivers.
     RoundRobin,
 }
 
@@ -155,11 +155,11 @@ pub struct Played {
     pub name: String,
     pub kind: String,
     pub session: Session,
-    /// Settings of the software's kind.
+    /// The settings of this kind of software.
     pub spec: serde_json::Value,
 }
 
-/// One item of `workload`: a role, its flows, and for each flow number that resumes its resume point.
+/// One item of `workload`: a role, its flows, and the resume points of flows that resume, by flow number.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Item {
     pub software: Played,

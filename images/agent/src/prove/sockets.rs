@@ -18,8 +18,8 @@ const CONTROL_WORDS: usize = 16;
 pub struct Place {
     pub netns: String,
     pub device: String,
-    /// Index of the probe that ends at this device, if exactly one does; corrupted frames count for that
-    /// probe. None if several end here.
+    /// Index of the probe that ends at this device, if exactly one does; a corrupted frame counts for that
+    /// probe. None if several probes end here.
     pub only: Option<usize>,
 }
 
@@ -96,8 +96,8 @@ impl Sockets {
         Ok((*place, *index))
     }
 
-    /// Sends frames of a probe; frames refused by the interface's queue, or by an interface that is down, are
-    /// skipped and so count as lost.
+    /// Sends frames of a probe; skips frames that the interface's queue refuses, and all frames of an
+    /// interface that is down; they count as lost.
     pub fn send(&self, probe: usize, frames: &[Vec<u8>]) -> Res<()> {
         let (place, index) = self.out[probe];
         let fd = self.namespaces[place].socket.as_raw_fd();
@@ -157,7 +157,7 @@ fn wait(epoll: i32, events: &mut [libc::epoll_event; 64], wait_ns: i64) -> std::
         tv_sec: wait_ns / 1_000_000_000,
         tv_nsec: wait_ns % 1_000_000_000,
     };
-    // SAFETY: room for 64 events, a valid timespec, no signal mask.
+    // SAFETY: the array has room for 64 events, the timespec is valid, and there is no signal mask.
     let n = unsafe {
         libc::syscall(
             libc::SYS_epoll_pwait2,
@@ -170,7 +170,7 @@ fn wait(epoll: i32, events: &mut [libc::epoll_event; 64], wait_ns: i64) -> std::
         )
     };
     if n == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) {
-        // SAFETY: room for 64 events.
+        // SAFETY: the array has room for 64 events.
         let n = unsafe {
             libc::epoll_wait(epoll, events.as_mut_ptr(), 64, (wait_ns / 1_000_000) as i32)
         };
@@ -215,7 +215,7 @@ fn join(socket: &OwnedFd, index: i32) -> Res<()> {
     group.mr_type = libc::PACKET_MR_MULTICAST as u16;
     group.mr_alen = DESTINATION.len() as u16;
     group.mr_address[..DESTINATION.len()].copy_from_slice(&DESTINATION);
-    // SAFETY: the group and its size.
+    // SAFETY: the call gets the group and its size.
     os::check(unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

@@ -32,7 +32,7 @@ enum Protocol {
 #[derive(Debug, Deserialize)]
 struct Spec {
     listen: Option<u16>,
-    /// The receiver, exactly one; empty on the side that listens.
+    /// The receiver. The list has exactly one, and is empty at the receiver itself.
     #[serde(default)]
     to: Vec<Peer>,
     #[serde(default)]

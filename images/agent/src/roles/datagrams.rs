@@ -7,9 +7,9 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// The source and the destination of a received datagram. A reply must leave from that destination: the
-/// kernel would choose another local address, and the client would treat the reply as foreign. On a
-/// dual-stack socket IPv4 addresses are mapped (RFC 4291, 2.5.5.2).
+/// The source and the destination of a received datagram. A reply must leave from that destination. Otherwise
+/// the kernel may choose another local address, and the client treats the reply as foreign. On a dual-stack
+/// socket IPv4 addresses are mapped (RFC 4291, 2.5.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
     pub theirs: SocketAddr,
@@ -29,9 +29,9 @@ union Info {
     v6: libc::in6_pktinfo,
 }
 
-/// Opens a non-blocking UDP socket on all addresses, also of IPv4 if `ipv6`, and this port (0: any). Its
-/// receive buffer has 4 MiB, or the system's limit without the right to exceed it, for many simultaneous
-/// clients.
+/// Opens a non-blocking UDP socket on this port (0: any) and on all IPv4 addresses; with `ipv6`, on all IPv6
+/// addresses, too. Its receive buffer has 4 MiB, or the system's limit without the right to exceed it, for
+/// many simultaneous clients.
 pub fn bound(port: u16, ipv6: bool) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((any(ipv6), port))?;
     socket.set_nonblocking(true)?;
@@ -121,7 +121,7 @@ pub fn answer(socket: &UdpSocket, datagram: &[u8], ends: Ends) -> io::Result<usi
             size_of::<libc::in6_pktinfo>()
         }
     };
-    // The buffer's length is aligned (CMSG_SPACE), the message's is not (CMSG_LEN).
+    // The buffer's length is rounded up (CMSG_SPACE), the message's is not (CMSG_LEN).
     let length = size_of::<libc::cmsghdr>() + info;
     control.head.cmsg_len = length as _;
     with_message(
@@ -135,8 +135,8 @@ pub fn answer(socket: &UdpSocket, datagram: &[u8], ends: Ends) -> io::Result<usi
     )
 }
 
-/// Builds a message header with one buffer, and passes it to a system call; returns the number of bytes, or
-/// the error in errno.
+/// Builds a message header with one buffer, and passes it to a system call; returns the call's number of
+/// bytes, or its error.
 fn with_message(
     (datagram, length): (*mut u8, usize),
     (name, name_length): (&mut libc::sockaddr_storage, libc::socklen_t),
@@ -165,7 +165,7 @@ pub fn overrun(socket: &UdpSocket) -> Option<String> {
     const DROPS: usize = 8;
     let mut numbers = [0u32; DROPS + 1];
     let mut length = size_of_val(&numbers) as libc::socklen_t;
-    // SAFETY: room for `length` bytes.
+    // SAFETY: the array has room for `length` bytes.
     let outcome = os::check(unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -35,7 +35,7 @@ struct Open {
 
 impl Open {
     /// Counts one more receiver for which the transport has accepted or refused the message. Returns true
-    /// after the last receiver, if any transport has accepted.
+    /// after the last receiver, if the transport has accepted the message for any of them.
     fn one_handled(&mut self) -> bool {
         self.untaken -= 1;
         self.untaken == 0 && self.message.sent_ns != 0
@@ -47,15 +47,15 @@ pub struct Ledger {
     open: BTreeMap<Key, Open>,
     receivers: usize,
     timeout_ns: i64,
-    /// Whether the transport confirms messages that have no reply.
+    /// True if the transport confirms messages that have no reply.
     confirms: bool,
     counts: Totals,
 }
 
 impl Ledger {
-    /// Creates the ledger of an item's flows. An error for a request whose payload is not `bytes` or that has
-    /// no reply, for a reply of another pattern, and for a flow without receivers. `receivers` is the number
-    /// of receivers of the item. A request expires `timeout_ns` after it was due.
+    /// Creates the ledger of an item's flows. An error for a request whose payload is not of the kind `bytes`
+    /// or that has no reply, for another pattern with a reply, and for a flow without receivers. `receivers`
+    /// is the number of receivers of the item. A request expires `timeout_ns` after it was due.
     pub fn new(item: Item, session: &Session, receivers: usize, timeout_ns: i64) -> Res<Self> {
         let mut sends = Vec::new();
         for flow in item.flows {
@@ -171,11 +171,11 @@ impl Ledger {
         }
     }
 
-    /// Notes that the transport has accepted the whole message for one receiver; records the outcome if
-    /// nothing is missing any more.
+    /// Records that the transport has accepted the whole message for one receiver; records the message's
+    /// outcome if nothing else is missing.
     pub fn taken(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
-            // All receivers together count as one attempt.
+            // The messages to all receivers count as one attempt.
             open.message.attempts += u32::from(open.message.sent_ns == 0);
             open.message.sent_ns = now;
             self.counts.sent += u64::from(open.one_handled());
@@ -183,8 +183,8 @@ impl Ledger {
         }
     }
 
-    /// Notes that the transport of one receiver has confirmed the message, or will never confirm it; records
-    /// the outcome if nothing is missing any more.
+    /// Records that the transport of one receiver has confirmed the message, or will never confirm it;
+    /// records the message's outcome if nothing else is missing.
     pub fn confirmed(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
             open.unconfirmed -= 1;
@@ -207,8 +207,8 @@ impl Ledger {
         }
     }
 
-    /// Notes that one receiver does not get the message, with the outcome; records the worst outcome of all
-    /// receivers if nothing is missing any more.
+    /// Records that one receiver does not get the message, and with which outcome; records the worst outcome
+    /// of all receivers if nothing else is missing.
     pub fn failed(&mut self, key: &Key, receiver: usize, outcome: Outcome, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
             self.counts.sent += u64::from(open.one_handled());
@@ -220,7 +220,7 @@ impl Ledger {
     }
 
     /// Records a receiver's reply, even one that arrives after its request has expired; returns the request's
-    /// key, or None if no such request was due so far. Settles the request with its last missing reply.
+    /// key, or None if no such request has been due. Settles the request with its last missing reply.
     pub fn answered(
         &mut self,
         reply: &Identity,

@@ -39,7 +39,7 @@ pub trait Role {
     fn connected(&self) -> bool;
 }
 
-/// Returns the first of the times that are planned; None if none is.
+/// Returns the earliest of the planned times; None if no time is planned.
 fn earliest<const N: usize>(times: [Option<i64>; N]) -> Option<i64> {
     times.into_iter().flatten().min()
 }
@@ -47,10 +47,10 @@ fn earliest<const N: usize>(times: [Option<i64>; N]) -> Option<i64> {
 /// Creates a role for an item of `workload`.
 pub type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
-/// Declares the modules of the roles, and lists the kinds of software that each has, with the function that
-/// creates ("arms") a role of them: it checks the specification and binds listening sockets; a role sends
-/// nothing before `go`. `fuzz`: the module has a function that parses a peer's bytes without a socket; its
-/// place among those is its number in the corpora of fuzzing, so a new role comes last.
+/// Declares the modules of the roles. Lists the kinds of software of each module, with the function that
+/// creates ("arms") a role for them: it checks the specification and binds listening sockets; a role sends
+/// nothing before `go`. `fuzz` marks a module that can parse a peer's bytes without a socket. The position of
+/// such a module is its number in the corpora of fuzzing, so a new role comes last.
 macro_rules! roles {
     ($($module:ident: $($kind:literal),+ $(; $fuzz:ident)?)*) => {
         $(mod $module;)*

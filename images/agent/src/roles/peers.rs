@@ -13,8 +13,8 @@ pub struct Peer {
     pub port: u16,
 }
 
-/// Appends the reply to a request, as long as the request states or as an identity needs, so that the server
-/// needs no state.
+/// Appends the reply to a request. Its length is in the request, or is that of an identity if that is longer;
+/// so the server needs no state.
 pub fn reply(request: &Identity, out: &mut Vec<u8>) {
     let reply = Identity {
         purpose: Purpose::Reply,

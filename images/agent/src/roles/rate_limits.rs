@@ -9,7 +9,7 @@ use std::os::fd::RawFd;
 #[derive(Deserialize)]
 pub struct RateLimitSource {
     port: u16,
-    /// The flow's name at the gateways.
+    /// The name that the flow has at the gateways.
     name: String,
 }
 
@@ -26,7 +26,7 @@ pub struct RateLimits {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// The last limit for the sender's flow that this call has received; None without one.
+    /// The last limit for the sender's flow that this call has received; None if it has received none.
     pub share_bps: Option<u64>,
     pub malformed: Vec<String>,
 }

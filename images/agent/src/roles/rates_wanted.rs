@@ -1,4 +1,4 @@
-//! Tells a gateway at which rate a subscriber wants to receive a flow, from the moments of its schedule on.
+//! Sends a gateway the rate at which a subscriber wants to receive a flow, at the times of a schedule.
 
 use crate::control_messages::Outbox;
 use crate::os::Res;
@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-/// Time between two looks whether the gateway still has the wish, which one that was restarted lacks.
+/// The interval at which the role checks whether the gateway still has the wish, since a restarted gateway
+/// has lost it.
 const RETRY_NS: i64 = 1_000_000_000;
 
 #[derive(Deserialize)]
 pub struct Settings {
     gateway: SocketAddr,
-    /// The flow's name at the gateways.
+    /// The name that the flow has at the gateways.
     name: String,
     steps: Vec<Step>,
 }
@@ -22,7 +23,7 @@ pub struct Settings {
 #[derive(Deserialize)]
 struct Step {
     from_ns: i64,
-    /// With all headers; 0: no rate in particular.
+    /// The rate with all headers; 0: no particular rate.
     bps: u64,
 }
 
@@ -34,7 +35,7 @@ struct Message<'a> {
 pub struct RatesWanted {
     settings: Settings,
     outbox: Outbox,
-    /// The number of steps whose moment has come.
+    /// The number of steps whose time has come.
     begun: usize,
     look_ns: i64,
 }
@@ -61,8 +62,8 @@ impl RatesWanted {
         step.min(self.look_ns)
     }
 
-    /// Sends the wish of the last step whose moment has come, if the gateway does not have it yet; returns
-    /// the rate if a step has begun, and an error if the connection failed.
+    /// Sends the wish of the last step whose time has come, if the gateway does not have it yet; returns the
+    /// rate if a step has begun, and an error if the connection failed.
     pub fn on_time(&mut self, t0_ns: i64, now: i64) -> (Option<u64>, Res<()>) {
         let mut wish = None;
         while let Some(step) = self.settings.steps.get(self.begun)

@@ -1,5 +1,5 @@
-//! Yields the messages of one flow as they fall due; leaves out those that a rate limit skips and, after a
-//! restart, those whose outcome is already recorded.
+//! Yields the messages of one flow when they fall due. Leaves out messages that a rate limit skips and, after
+//! a restart, messages whose outcome is already recorded.
 
 use super::resume::Fate;
 use crate::os::Res;
@@ -16,7 +16,7 @@ pub struct Sends {
     ticks: Ticks,
     seq: u64,
     resume: Option<ResumePoint>,
-    /// The rate limit as a time: a tick that follows the last message sooner than this is skipped.
+    /// The rate limit as an interval: a tick that follows the last message after a shorter time is skipped.
     least_gap_ns: i64,
     last_ns: Option<i64>,
 }
@@ -35,8 +35,8 @@ impl Sends {
         })
     }
 
-    /// Creates the schedule as `new` does, without a check of the payload, for a role whose protocol defines
-    /// the whole message; `write` then appends nothing.
+    /// Creates the schedule as `new` does, but does not check the payload. This is for a role whose protocol
+    /// defines the whole message; `write` then appends nothing.
     pub fn with_own_encoding(
         flow: Flow,
         session: &Session,
@@ -65,7 +65,8 @@ impl Sends {
         self.ticks.peek()
     }
 
-    /// Returns the number of messages that have been due, with those that the rate limit has skipped.
+    /// Returns the number of messages that have been due so far, including those that the rate limit has
+    /// skipped.
     pub fn scheduled(&self) -> u64 {
         self.seq
     }
@@ -74,13 +75,14 @@ impl Sends {
         self.ticks.stop();
     }
 
-    /// Limits the schedule to `per_s` messages a second from now on, with a minimum of one message an hour.
+    /// Limits the schedule to `per_s` messages a second from now on, or to one message an hour if that is
+    /// more.
     pub fn limit(&mut self, per_s: f64) {
         self.least_gap_ns = (1e9 / per_s.max(1.0 / 3600.0)) as i64;
     }
 
-    /// Returns whether the rate limit skips this tick. Ticks jitter, so one that is up to 2 % early is not
-    /// skipped.
+    /// Returns whether the rate limit skips this tick. The times of ticks vary, so a tick that is up to 2 %
+    /// early is not skipped.
     fn too_soon(&self, offset: i64) -> bool {
         self.last_ns
             .is_some_and(|last| offset - last < self.least_gap_ns - self.least_gap_ns / 50)

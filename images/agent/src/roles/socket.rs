@@ -36,7 +36,8 @@ pub fn mark(socket: &impl AsRawFd, marks: Marks) -> io::Result<()> {
         }
         set(socket, libc::IPPROTO_IP, libc::IP_TOS, tos)?;
     }
-    // The kernel derives a priority from the DSCP (rt_tos2priority), so set the requested one afterwards.
+    // The kernel derives a priority from the DSCP (rt_tos2priority), so the requested priority is set
+    // afterwards.
     set(
         socket,
         libc::SOL_SOCKET,
@@ -65,7 +66,7 @@ pub fn set(socket: &impl AsRawFd, level: i32, option: i32, value: libc::c_int) -
 fn domain(socket: &impl AsRawFd) -> io::Result<libc::c_int> {
     let mut value: libc::c_int = 0;
     let mut length = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: room for an int.
+    // SAFETY: the variable has room for an int.
     os::check(unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -78,7 +79,7 @@ fn domain(socket: &impl AsRawFd) -> io::Result<libc::c_int> {
     Ok(value)
 }
 
-/// Returns the wildcard address; that of IPv6 includes IPv4.
+/// Returns the address that means all addresses; that of IPv6 includes those of IPv4.
 pub fn any(ipv6: bool) -> IpAddr {
     if ipv6 {
         Ipv6Addr::UNSPECIFIED.into()
@@ -149,7 +150,7 @@ pub fn connect(address: IpAddr, port: u16, nodelay: bool, marks: Marks) -> io::R
     };
     // SAFETY: plain numbers.
     let fd = os::own(unsafe { libc::socket(family, kind, 0) })?;
-    // SAFETY: the descriptor is a fresh TCP socket, whose ownership moves here.
+    // SAFETY: the descriptor is a new TCP socket, and its ownership moves to the stream.
     let stream = unsafe { TcpStream::from_raw_fd(fd.into_raw_fd()) };
     stream.set_nodelay(nodelay)?;
     mark(&stream, marks)?;
@@ -169,7 +170,7 @@ mod tests {
     fn option(socket: &UdpSocket, level: libc::c_int, option: libc::c_int) -> libc::c_int {
         let mut value: libc::c_int = -1;
         let mut length = size_of_val(&value) as libc::socklen_t;
-        // SAFETY: an int of the length given.
+        // SAFETY: the variable is an int of the length given.
         os::check(unsafe {
             libc::getsockopt(
                 socket.as_raw_fd(),

@@ -1,4 +1,5 @@
-//! Implements messages over UDP: sends requests, pushes and streams to peers, receives them and replies.
+//! Implements messages over UDP: sends requests, messages without replies, and streams to peers, receives
+//! them and replies.
 //!
 //! The sockets are plain kernel sockets: lost datagrams stay lost. A request carries everything that its
 //! reply needs.
@@ -32,7 +33,7 @@ const HEADERS: u64 = 42;
 const WAITING: usize = 1000;
 /// The most datagrams to receive before the role checks the clock again, so that arrivals do not delay sends.
 const AT_ONCE: usize = 64;
-/// The most distinct errors to record: a foreign program can send from many unroutable addresses.
+/// The most distinct errors to record, since a foreign program can send from many unroutable addresses.
 const MAX_ERRORS: usize = 100;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,14 +55,15 @@ pub struct Udp {
     socket: Option<UdpSocket>,
     bound_ns: i64,
     ledger: Ledger,
-    /// Messages that wait for space in the socket's buffer, with the receiver's index in `to`.
+    /// Messages that wait for space in the socket's buffer, each with the receiver's index in `to`.
     waiting: VecDeque<(Key, usize)>,
     replies: VecDeque<(Ends, Identity)>,
-    /// The buffer for one datagram; reused, since a server receives tens of thousands in a second.
+    /// The buffer for one datagram. It is used again and again, since a server receives tens of thousands of
+    /// datagrams a second.
     input: Vec<u8>,
     output: Vec<u8>,
     counts: Totals,
-    /// The errors recorded so far, since each is recorded once and not for every datagram.
+    /// The errors recorded so far; each is recorded once, and not for every datagram.
     errors: BTreeSet<String>,
     rate_limits: Option<RateLimits>,
     rates_wanted: Option<RatesWanted>,
@@ -140,7 +142,7 @@ impl Udp {
         self.socket = None;
     }
 
-    /// Sends due messages to each of their receivers, or queues them behind waiting ones or if the socket's
+    /// Sends due messages to each of their receivers. Queues a message if others wait already or the socket's
     /// buffer is full. `sent_ns` is the time after the kernel has accepted the datagram.
     fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
         while let Some(key) = self.ledger.take_due(t0, now, out) {
@@ -243,7 +245,8 @@ impl Udp {
         }
     }
 
-    /// Sends the receiver's wish for a rate if it is due, and records it. Does nothing without `wants`.
+    /// Sends the gateway the rate that the receiver wants, if that is due, and records it. Does nothing
+    /// without `wants`.
     fn want_rate(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
         let Some(wanted) = &mut self.rates_wanted else {
             return;

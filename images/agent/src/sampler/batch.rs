@@ -36,8 +36,8 @@ impl Batch {
         }
     }
 
-    /// Reads at most `KEPT` bytes of each file again; file by file, from then on, if the kernel refuses
-    /// asynchronous reads.
+    /// Reads the beginning of each file again, at most `KEPT` bytes. If the kernel refuses asynchronous
+    /// reads, this and all later calls read file by file.
     pub fn read(&mut self) {
         self.texts.fill(EMPTY);
         let done = self
@@ -52,8 +52,8 @@ impl Batch {
         }
     }
 
-    /// Returns the beginning of the file with this index; None if it is empty, no UTF-8, or could not be
-    /// read, as after its cgroup has gone.
+    /// Returns the beginning of the file with this index. None if it is empty, is not UTF-8, or could not be
+    /// read, for example because its cgroup has gone.
     pub fn text(&self, place: usize) -> Option<&str> {
         let text = &self.texts[place];
         let bytes = &text.bytes[..text.length];
@@ -63,7 +63,7 @@ impl Batch {
     }
 }
 
-/// A kernel context of asynchronous reads, which the kernel closes with the process.
+/// A kernel context of asynchronous reads; the kernel frees it when the process ends.
 struct Queue {
     context: libc::c_ulong,
     requests: Vec<Request>,
@@ -127,7 +127,7 @@ impl Queue {
             };
         }
         let mut list: Vec<*mut Request> = self.requests.iter_mut().map(|r| r as *mut _).collect();
-        // SAFETY: requests, buffers and files live until all answers have arrived, for which the second call waits.
+        // SAFETY: requests, buffers and files live until the second call has waited for all answers.
         let (sent, answered) = unsafe {
             let list = list.as_mut_ptr();
             let sent = libc::syscall(libc::SYS_io_submit, self.context, files.len(), list).max(0);

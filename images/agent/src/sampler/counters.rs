@@ -25,7 +25,7 @@ impl Ports {
     }
 
     /// Returns one entry per node, the sum of the counters of its ports; missing ports (of a node that is
-    /// down) add nothing. Looks the ports up again if one is missing.
+    /// down) add nothing. Finds the ports by name again if one is missing.
     pub fn read(&mut self, nodes: &[SampleNode]) -> Res<Vec<LinkCounters>> {
         let links = self.netlink.links()?;
         let there = |port: &String| {
@@ -33,7 +33,7 @@ impl Ports {
             index.is_some_and(|index| links.contains_key(index))
         };
         if !nodes.iter().flat_map(|node| &node.ports).all(there) {
-            // A port was recreated with another index.
+            // A port is missing because it was created again with another index.
             self.names = self.netlink.names()?;
         }
         Ok(nodes.iter().map(|node| self.sum(node, &links)).collect())
@@ -43,7 +43,7 @@ impl Ports {
         let mut sum = LinkCounters::default();
         for port in &node.ports {
             if let Some(one) = self.names.get(port).and_then(|index| links.get(index)) {
-                // The port's peer is the node, so the directions are swapped.
+                // The port is the peer of the node's interface, so its directions are swapped.
                 add(&mut sum, &turned(one));
             }
         }
@@ -79,8 +79,8 @@ pub struct Links {
     dumps: HashMap<String, ByIndex>, // dumps of this sample, from `add_own`
 }
 
-/// The counters of one direction of a link: its root qdisc, and its classes in order. Missing ones have only
-/// zeros.
+/// The counters of one direction of a link: its root qdisc, and its classes in order. A missing qdisc or
+/// class has only zeros.
 #[derive(Default)]
 pub struct LinkSample {
     pub root: QdiscCounters,
@@ -146,8 +146,8 @@ impl Links {
         Ok(())
     }
 
-    /// Returns one entry per link direction, in order; call it after `add_own`. If a device has no qdisc,
-    /// its own counters are used; without the device, all are 0.
+    /// Returns one entry per link direction, in order; call it after `add_own`. A device without a qdisc
+    /// gives the device's own counters; a missing device gives zeros.
     pub fn read(&mut self) -> Res<Vec<LinkSample>> {
         let mut dumps = HashMap::new();
         for (name, (netlink, names)) in &mut self.places {

@@ -82,7 +82,7 @@ impl Cgroups {
     }
 }
 
-/// Reads the load of the host (under User-Mode Linux: of the guest) from /proc.
+/// Reads the load of the host from /proc; under User-Mode Linux, that of the guest.
 pub struct Host {
     stat: File,
     load: File,

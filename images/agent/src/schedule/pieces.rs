@@ -14,7 +14,7 @@ struct Piece {
 
 pub struct Pieces {
     pieces: Vec<Piece>,
-    /// Index of the present piece; queries come in order of time.
+    /// The index of the present piece; calls must come in the order of time.
     at: usize,
     /// The time in seconds that `advance` has reached.
     reached_s: f64,
@@ -89,7 +89,7 @@ impl Pieces {
     }
 
     /// Returns the time at which `gap` more ticks are expected than at the last result; None if that is never
-    /// reached. Sums times rather than counts, so that with one rate they equal those of a process of that
+    /// reached. Adds times and not counts, so that with one rate the results equal those of a process of that
     /// rate to the last digit.
     pub fn advance(&mut self, mut gap: f64) -> Option<f64> {
         loop {

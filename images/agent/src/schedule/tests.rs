@@ -26,7 +26,7 @@ fn spec(
     }
 }
 
-/// Returns the rates of pieces of (milliseconds of start, ticks per second).
+/// Returns rates from pieces of (start in milliseconds, ticks per second).
 fn rates(pieces: &[(i64, f64)]) -> Vec<Rate> {
     let rate = |(ms, per_s): &(i64, f64)| Rate {
         from_ns: ms * MS,
@@ -87,7 +87,7 @@ fn owners_are_spread_evenly() {
 fn poisson_has_the_rate_and_the_spread_asked_for() {
     let s = spec(StreamKind::Own, Arrivals::Poisson, 100.0, 3, 5, 1);
     let got = all(Ticks::new(s, 0, 100_000_000_000));
-    // 10,000 expected, standard deviation 100.
+    // 10,000 ticks are expected, with a standard deviation of 100.
     assert!((9_500..=10_500).contains(&got.len()), "{}", got.len());
     let gaps: Vec<f64> = got.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -171,12 +171,12 @@ proptest! {
         prop_assert!(got.is_sorted());
         for (i, rate) in rates.iter().enumerate() {
             let to = rates.get(i + 1).map_or(until, |next| next.from_ns);
-            // Truncated to whole nanoseconds, a tick on a border may fall 1 ns before it.
+            // Times are cut to whole nanoseconds, so a tick on a border may fall 1 ns before it.
             let within = |t: &&i64| (rate.from_ns..to).contains(&(**t + 1));
             let count = got.iter().filter(within).count() as f64;
             let expected = rate.per_s * (to - rate.from_ns) as f64 / 1e9;
             let tolerance = match arrivals(which) {
-                // Seven standard deviations, plus one tick for rounding at a border.
+                // The bound is seven standard deviations, plus one tick for rounding at a border.
                 Arrivals::Poisson => 7.0 * expected.sqrt() + 1.0,
                 _ => 1.000_001,
             };

@@ -1,6 +1,6 @@
-//! Implements the receive queues of a station: one for each priority, from which the station takes the next
-//! frame by one of three algorithms ("Multiple Receive Queues and Adjustable Priority" in a paper on switched
-//! Ethernet in substations). It reads no clock and no device.
+//! Implements the receive queues of a station: one for each priority. One of three algorithms selects the
+//! next frame ("Multiple Receive Queues and Adjustable Priority" in a paper on switched Ethernet in
+//! substations). It reads no clock and no device.
 
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -8,14 +8,15 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
-    /// One queue for all frames, as without priorities.
+    /// All frames share one queue, as without priorities.
     One,
-    /// A: always the first frame of the highest queue that is not empty.
+    /// Algorithm A takes the first frame of the highest queue that is not empty.
     Strict,
-    /// B: as A, and after `promote_after` frames the first frame of each queue moves up by one queue.
+    /// Algorithm B works as A; in addition, after `promote_after` frames the first frame of each queue moves
+    /// up by one queue.
     Promoting,
-    /// C: after each frame of the highest queue one of the highest queue that is not empty; else none but
-    /// frames of the highest queue.
+    /// Algorithm C takes one frame of the highest lower queue that is not empty after each frame of the
+    /// highest queue; otherwise it takes only frames of the highest queue.
     Alternating,
 }
 
@@ -24,7 +25,7 @@ pub struct Counters {
     pub arrived: u64,
     pub dropped: u64,
     pub taken: u64,
-    /// Moves of frames to the next higher queue.
+    /// The number of moves of frames to the next higher queue.
     pub promoted: u64,
 }
 
@@ -35,7 +36,7 @@ pub struct Queues<P> {
     limit: usize,
     /// The highest first.
     queues: Vec<VecDeque<P>>,
-    /// Frames taken since the last promotion.
+    /// The number of frames taken since the last promotion.
     since: u32,
     /// The flag LOW of algorithm C.
     low: bool,
@@ -81,7 +82,7 @@ impl<P> Queues<P> {
         }
     }
 
-    /// Takes the next frame; None if the algorithm has none to take, which with algorithm C can be so while
+    /// Takes the next frame; None if the algorithm selects no frame. With algorithm C that is possible while
     /// frames wait in lower queues.
     pub fn pop(&mut self) -> Option<P> {
         if self.algorithm == Algorithm::Promoting && self.since >= self.promote_after {
@@ -103,8 +104,8 @@ impl<P> Queues<P> {
         self.queues[highest].pop_front()
     }
 
-    /// Moves the first frame of each queue that is not empty to the end of the next higher queue, each frame
-    /// by one queue.
+    /// Moves the first frame of each queue to the end of the next higher queue; each frame moves by one queue
+    /// at most.
     fn promote(&mut self) {
         for place in 1..self.queues.len() {
             if let Some(frame) = self.queues[place].pop_front() {
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns the order in which frames leave that wait in three queues; frames are (queue, number).
+    /// Returns the order in which the frames of three queues leave; a frame is (queue, number).
     fn order(
         algorithm: Algorithm,
         promote_after: u32,
@@ -142,8 +143,8 @@ mod tests {
     #[test]
     fn b_lets_each_queue_rise_after_a_number_of_frames() {
         let left = order(Algorithm::Promoting, 2, [4, 2, 2]);
-        // After two frames (1,0) goes behind the others of queue 0, and (2,0) to the end of queue 1; after
-        // two more (1,1) and (2,1) rise, and then (2,0).
+        // After two frames (1,0) moves behind the other frames of queue 0, and (2,0) to the end of queue 1.
+        // After two more, (1,1) and (2,1) move up, and then (2,0).
         assert_eq!(
             left,
             [

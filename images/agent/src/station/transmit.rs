@@ -22,7 +22,7 @@ pub struct Counters {
     pub arrived: u64,
     pub dropped: u64,
     pub sent: u64,
-    /// Moves of frames from the software to the hardware queue.
+    /// The number of moves of frames from the software queue to the hardware queue.
     pub moved: u64,
 }
 
@@ -73,8 +73,8 @@ impl<P> Queues<P> {
         }
     }
 
-    /// Takes the next frame to send, when the last one is on the wire; None if the policy has none, which
-    /// with `AfterHigh` can be so while frames of low priority wait.
+    /// Takes the next frame to send, when the last frame is on the wire; None if the policy selects no frame.
+    /// With `AfterHigh` that is possible while frames of low priority wait.
     pub fn pop(&mut self) -> Option<P> {
         if self.hardware.is_empty() && self.policy == Policy::WhenEmpty {
             self.advance();
@@ -97,7 +97,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns the frames in the order of sending, of which all arrive at once: "h" are of high priority.
+    /// Returns the frames in the order in which they are sent, if all arrive at once; "h" frames have high
+    /// priority.
     fn order(policy: Policy, frames: &str) -> String {
         let mut queues = Queues::new(policy, 100);
         for (number, frame) in frames.chars().enumerate() {

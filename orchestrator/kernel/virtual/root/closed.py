@@ -25,7 +25,8 @@ from orchestrator.kernel.virtual.root.places import LIBRARIES, LOCAL_LIBRARY, Cl
 from orchestrator.kernel.virtual.root.wanted import Wanted, of_plan
 
 FORM = "1"  # version of this code's output; a change makes new archives of the same files
-# Programs that every node has: a shell, the usual small programs, and those that build and capture a lab.
+# Programs that every node has: a shell, the usual small programs, and the programs that build and capture a
+# lab.
 _BASE = (
     "base-files base-passwd bash coreutils dash findutils grep gzip hostname iproute2 iputils-ping "
     "libc-bin mawk ncurses-base netbase procps sed tar tcpdump util-linux"
@@ -48,7 +49,7 @@ class ClosedRoot:
 
     @property
     def bytes(self) -> int:
-        """Bytes that the files take in a lab's memory."""
+        """The number of bytes that the files take in a lab's memory."""
         files = (one.source.stat().st_size if one.source else len(one.data) for one in self.named)
         return self.archive.stat().st_size + sum(files)
 
@@ -70,8 +71,8 @@ def missing(database: Database) -> list[Missing]:
 
 
 def closed_root(plan: Plan, agent: Path | None, kept: Kept, database: Database | None = None) -> ClosedRoot:
-    """Returns the closed root of a plan, from the cache or newly made. Raises Unclosed with the topology's
-    keys that prevent it.
+    """Returns the closed root of a plan, from the cache or newly made. Raises Unclosed with the keys of the
+    topology that prevent it.
     """
     database = database or Database()
     wanted = [*of_the_lab(agent), *of_plan(plan)]
@@ -93,7 +94,9 @@ def closed_root(plan: Plan, agent: Path | None, kept: Kept, database: Database |
 
 
 def of_the_lab(agent: Path | None) -> Iterator[Wanted]:
-    """Yields the lab process's own files: this interpreter, its library, and the agent unless None."""
+    """Yields the lab process's own files: this interpreter, its library, and the agent unless that
+    is None.
+    """
     key = "the lab process"
     yield Wanted(interpreter(), "path", key, must=True)
     library = sysconfig.get_path("stdlib")

@@ -38,13 +38,13 @@ P = ParamSpec("P")
 
 
 def close(database: Database, wanted: Iterable[Wanted], base: Iterable[str]) -> Closure:
-    """Returns the closure of `wanted` and of the packages `base`; raises Unclosed with all that cannot be
-    resolved.
+    """Returns the closure of `wanted` and of the packages `base`; raises Unclosed with everything that cannot
+    be resolved.
     """
     closing = _Closing(database)
     for name in base:
         closing.package(name)
-    # a shown path can contain paths that others name
+    # Shown paths come first, since a shown path can contain paths that others name.
     for one in sorted(wanted, key=lambda one: not one.shown):
         closing.add(one)
     if closing.unfound:
@@ -62,7 +62,7 @@ class _Closing:
         self._searched: dict[str, None] = {}
 
     def add(self, one: Wanted) -> None:
-        """Adds one wanted thing with all that it needs; notes in `unfound` what is missing."""
+        """Adds one wanted thing with everything that it needs; adds missing things to `unfound`."""
         self.unfound += _missing(self._take, one)
 
     def _take(self, one: Wanted) -> None:
@@ -82,9 +82,9 @@ class _Closing:
             self.path(one.name, one.key)
 
     def package(self, name: str, chosen: bool = True) -> None:
-        """Adds an installed package with its dependencies, and for a chosen development package also the
-        recommended ones. Does nothing if no installed package satisfies the name, or if that is one of
-        INSTALLERS.
+        """Adds an installed package with its dependencies, and for a chosen development package also with the
+        recommended ones. Does nothing if no installed package satisfies the name, or if that package is one
+        of INSTALLERS.
         """
         satisfied = self._db.satisfied_by((name,))
         if satisfied is None or satisfied in self.closure.packages or satisfied in INSTALLERS:
@@ -97,8 +97,8 @@ class _Closing:
                 self.package(needed, chosen=False)
 
     def path(self, path: str, key: str) -> None:
-        """Adds a file or directory of this machine: its package, or the path itself with what it needs to
-        start.
+        """Adds a file or directory of this machine: its package, or the path itself with everything that it
+        needs to start.
         """
         for step in self._places.steps(path):
             if step in self._db.alternatives:
@@ -123,7 +123,8 @@ class _Closing:
         for file in _files(real, path, key):
             needs = elf.needs(file)
             missing = _missing(self._needs, file, needs, key)
-            # A directory, or a library or text that is not executed, may stay unused: its needs are optional.
+            # A directory, or a library or text that is not executed, may remain unused, so its needs are
+            # optional.
             if file == real or (needs.interpreter and file.stat().st_mode & 0o111):
                 self.unfound += missing
 
@@ -143,7 +144,7 @@ class _Closing:
             missing += _missing(self._linked, library, file, key)
         if script and file.stat().st_size < LARGEST_SCRIPT:
             for one in of_script(file.name, file.read_text(errors="replace"), key):
-                if one.kind in ("command", "module") and not one.must:  # its interpreter was added before
+                if one.kind in ("command", "module") and not one.must:  # the interpreter was added before
                     missing += _missing(self._take, one)
         if missing:
             raise Unclosed(one.of(str(file)) for one in missing)
@@ -179,7 +180,7 @@ class _Closing:
         below /run, /tmp and /var/tmp, and, without `one.must` (the lab may never start it), one that cannot
         run.
         """
-        made = _below(one.name, FRESH) and not present(self._db.real(one.name))  # by the lab
+        made = _below(one.name, FRESH) and not present(self._db.real(one.name))  # the lab makes the file
         why = self._places.fault(one.name)
         if _below(one.name, OWN) or made or (why is not None and not one.must):
             return
@@ -196,8 +197,8 @@ class _Closing:
         self.path(one.name, one.key)
 
     def _can_start(self, one: Wanted) -> None:
-        """Raises Unclosed for a file that Linux cannot execute. Files of packages are not opened, since they
-        can be.
+        """Raises Unclosed for a file that Linux cannot execute. Does not open files of packages, since these
+        can be executed.
         """
         end = self._places.end(one.name)
         for _ in range(DEEPEST_SCRIPT):
@@ -248,10 +249,10 @@ class _Closing:
             raise refuse(one.key, one.name, "is not on this machine", one.remedy)
 
     def _is_named(self, one: Wanted) -> bool:
-        """Returns whether to add a path: it exists, the lab does not make it itself, and, without `one.must`,
-        it is a package's, or a file that everybody can read, outside system directories (/usr/local does not
-        count as one) and without a dotted part. Raises Unclosed for a top directory such as /etc with
-        `one.must`.
+        """Returns whether to add a path. It must exist, and the lab must not make it itself. Without
+        `one.must`, it must also belong to a package, or be a file that everybody can read, outside system
+        directories (/usr/local does not count as one) and without a dotted part. Raises Unclosed for a top
+        directory such as /etc with `one.must`.
         """
         if one.name in ("/", "/usr", "/etc", "/var", "/opt") and one.must:
             rule = "holds files that are no input of a run in virtual time"
@@ -268,8 +269,8 @@ class _Closing:
 
 
 def _missing(take: Callable[P, None], *what: P.args, **more: P.kwargs) -> tuple[Unfound, ...]:
-    """Calls `take` and returns what it did not find (the content of its Unclosed); empty if it found
-    everything.
+    """Calls `take` and returns the things that it did not find (the content of its Unclosed); empty if it
+    found everything.
     """
     try:
         take(*what, **more)

@@ -57,7 +57,7 @@ class Database:
 
     @cached_property
     def packages(self) -> dict[str, Package]:
-        """Installed packages by name; those of another architecture by name:architecture."""
+        """The installed packages by name; packages of another architecture by name:architecture."""
         found: dict[str, Package] = {}
         text = (self.admin / "status").read_text(encoding="utf-8", errors="replace")
         for paragraph in text.split("\n\n"):
@@ -95,8 +95,9 @@ class Database:
         return found
 
     def satisfied_by(self, names: tuple[str, ...]) -> str | None:
-        """Returns the installed package that satisfies one dependency: of the first name that is installed or
-        provided, that package, or of its providers the one of highest priority. None if none does.
+        """Returns the installed package that satisfies one dependency. For the first name that is installed
+        or provided, it is the package of that name, or else the provider with the highest priority. None if
+        no name is satisfied.
         """
         for name in names:
             if name in self.packages:
@@ -123,8 +124,8 @@ class Database:
         return ""
 
     def owner(self, path: str) -> str | None:
-        """Returns the package that installs a path; None if none does. For a directory of several packages,
-        the first by name.
+        """Returns the package that installs a path; None if no package does. For a directory of several
+        packages, returns the first by name.
         """
         return self._owners.get(self.canonical(path))
 
@@ -148,7 +149,9 @@ class Database:
         return frozenset(name for name in MERGED if (self.root / name).is_symlink())
 
     def diverted(self, package: str, path: str) -> str:
-        """Returns where a package's file is, which differs if another package has moved it (dpkg-divert)."""
+        """Returns the path at which a package's file is; it differs if another package has moved the file
+        (dpkg-divert).
+        """
         to, by = self._diversions.get(path, (path, package))
         return path if by == package else to
 
@@ -170,7 +173,7 @@ class Database:
         return {one.link: one for one in found if one}
 
     def real(self, path: str) -> Path:
-        """Returns the path at which this process finds a path of the machine."""
+        """Returns the path under which this process finds a path of the machine."""
         return self.root / path.lstrip("/")
 
 
@@ -204,5 +207,5 @@ def _alternative(path: Path) -> Alternative | None:
 
 
 def present(path: Path) -> bool:
-    """Returns whether the path exists, also as a link that leads nowhere."""
+    """Returns whether the path exists; a link whose target does not exist counts, too."""
     return os.path.lexists(path)

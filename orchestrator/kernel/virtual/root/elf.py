@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-# elf(5), for 64-bit little-endian files
+# The constants are those of elf(5), for 64-bit little-endian files.
 _PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
 _X86_64 = 62  # e_machine of programs that the lab's kernel can run
 _DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
@@ -14,10 +14,10 @@ _DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The needs of a file for its start.
+    """The things that a file needs to start.
 
-    interpreter: words after `#!`, or the loader's path; libraries: names; searched: directories that the file
-    itself names for them; elf: whether it is a program or library of machine code.
+    interpreter: words after `#!`, or the loader's path. libraries: names. searched: directories for libraries
+    that the file itself names. elf: True for a program or library of machine code.
     """
 
     interpreter: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ def needs(path: Path) -> Needs:
 def fault(path: Path) -> tuple[str, str] | None:
     """Returns why Linux cannot execute an executable file, and the remedy; None if it can.
 
-    Files with neither an ELF header nor `#!` are not checked, because a shell runs such a text itself.
+    Does not check files that have neither an ELF header nor `#!`, because a shell runs such a text itself.
     """
     with path.open("rb") as file:
         head = file.read(4096)

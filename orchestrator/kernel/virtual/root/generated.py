@@ -143,9 +143,9 @@ def settings(known: Accounts) -> list[Entry]:
 
 
 def made_at_installation(there: Mapping[str, Entry], packages: Iterable[str]) -> Iterator[Entry]:
-    """Yields what the installation of the packages makes besides their files, so that a program of theirs
-    starts as it does after `apt-get install`. A link to or copy of a file that is not in the root `there` is
-    left out.
+    """Yields what the installation of the packages makes in addition to their files, so that a program of
+    theirs starts as it does after `apt-get install`. Leaves out a link to, or a copy of, a file that is not
+    in the root `there`.
     """
     for package in sorted(packages):
         for path, target in _LINKS_MADE.get(package, {}).items():
@@ -166,8 +166,8 @@ def merged(database: Database) -> list[Entry]:
 
 
 def alternatives(database: Database, there: Mapping[str, Entry]) -> Iterator[Entry]:
-    """Yields the links of each alternative of which a program is in the root `there`: to the program of
-    highest priority among those in the root.
+    """Yields the links of each alternative that has a program in the root `there`; they lead to the program
+    of highest priority among those in the root.
     """
     for one in database.alternatives.values():
         choices = sorted(one.choices, key=lambda choice: (-choice[1], choice[0]))
@@ -204,8 +204,8 @@ def libraries(there: Mapping[str, Entry], searched: Iterable[str]) -> dict[str, 
 def loader_cache(found: Mapping[str, str]) -> Entry:
     """Returns /etc/ld.so.cache, as ldconfig writes it.
 
-    Without it, the loader tries directories for each level of processors that this one supports, which costs
-    system calls.
+    Without this file, the loader tries several directories, for each level of processors that this one
+    supports, which costs system calls.
     """
     names = sorted(found, key=_as_the_loader_sorts, reverse=True)
     start = 48 + 24 * len(names)  # sizes of struct cache_file_new and file_entry_new (glibc's dl-cache.h)

@@ -17,7 +17,7 @@ from orchestrator.kernel.virtual.root.places import LIBRARIES, LOCAL_LIBRARY, SE
 from orchestrator.kernel.virtual.root.wanted import Wanted
 
 MOST = 8  # largest number of archives that are kept, those used last; each has 60 to 400 MB
-IN_USE_S = 3600  # s; a lab that starts meanwhile still has to read its archives
+IN_USE_S = 3600  # s; an archive used within this time stays, because a lab that starts may still read it
 _STATE = ("status", "info", "alternatives", "diversions")  # dpkg's files that change with each package
 
 Stamp = tuple[int, int, int, int, int]
@@ -74,7 +74,9 @@ class Kept:
         return path
 
     def _write(self, name: str, write: Callable[[BinaryIO], object]) -> None:
-        """Writes a whole file or none, also if other processes write the same file at the same time."""
+        """Writes either the whole file or nothing, even if other processes write the same file at the same
+        time.
+        """
         self.directory.mkdir(parents=True, exist_ok=True)
         part = self.directory / f"{name}.part-{os.getpid()}"
         try:
@@ -108,7 +110,7 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def signature(database: Database, wanted: Iterable[Wanted], more: Iterable[str]) -> str:
-    """Returns a hash of all inputs that decide a root's packages; a cached root with an equal signature is
+    """Returns a hash of all inputs that decide a root's packages; a cached root with the same signature is
     valid.
     """
     said: list[object] = [*more, *(stamp(database.admin / name) for name in _STATE)]

@@ -24,7 +24,7 @@ MOST_LINKS = 40  # the kernel's own limit (include/linux/namei.h: MAXSYMLINKS)
 class Closure:
     """Names of packages, and paths outside of packages, each with the topology key that names it.
 
-    looked: files and directories among these paths whose content decided what else the closure contains.
+    looked: those of these files and directories whose content decided what else the closure contains.
     """
 
     packages: set[str] = field(default_factory=set)
@@ -40,7 +40,7 @@ class Places:
         self._closure = closure
 
     def steps(self, path: str) -> Iterator[str]:
-        """Yields the path, and what it leads to link by link; ends at a link that has alternatives."""
+        """Yields the path, then the target of each link in turn; ends at a link that has alternatives."""
         for _ in range(MOST_LINKS):
             path = self._db.canonical(self._resolved_above(path))
             yield path
@@ -58,8 +58,8 @@ class Places:
         return str(Path(inside or "/", name))
 
     def choice(self, link: str) -> str:
-        """Returns the target of an alternative: the one of highest priority whose package is in the closure,
-        else of all. The administrator's choice does not count.
+        """Returns the target of an alternative: the program of highest priority whose package is in the
+        closure, or else of highest priority. The administrator's choice does not count.
         """
         choices = sorted(self._db.alternatives[link].choices, key=lambda one: (-one[1], one[0]))
         there = [one for one in choices if self._db.owner(one[0]) in self._closure.packages]
@@ -107,7 +107,7 @@ class Places:
         return any(step in self._db.alternatives or self._db.owner(step) for step in self.steps(path))
 
     def named(self, path: str) -> bool:
-        """Returns whether the topology names the path or a directory above it."""
+        """Returns whether the topology names the path, or a directory that contains it."""
         return any(str(one) in self._closure.paths for one in (Path(path), *Path(path).parents))
 
     def seen(self, path: str) -> bool:
@@ -115,8 +115,8 @@ class Places:
         return self.owned(path) or any(self.named(step) for step in self.steps(path))
 
     def environment(self, path: str) -> str | None:
-        """Returns the virtual environment of Python that contains a program (PEP 405); None if it
-        is in none.
+        """Returns the virtual environment of Python that contains a program (PEP 405); None if no environment
+        contains it.
         """
         above = str(Path(path).parent.parent)
         return above if self._db.real(f"{above}/pyvenv.cfg").exists() else None

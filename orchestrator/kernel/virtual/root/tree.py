@@ -95,8 +95,8 @@ def _hidden(database: Database, path: str) -> bool:
 
 
 def _of_path(database: Database, path: str, passed_over: tuple[str, ...]) -> Iterator[Entry]:
-    """Yields the entry of a path that the topology names and, for a directory, of everything below it except
-    directories whose name is in `passed_over`.
+    """Yields the entry of a path that the topology names. For a directory, also yields everything below it,
+    except directories whose name is in `passed_over`.
     """
     real = database.real(path)
     first = _entry(real, path.lstrip("/"), named=True)

@@ -26,7 +26,7 @@ class Unfound:
     remedy: str
 
     def of(self, file: str) -> Unfound:
-        """Returns the same with the path of the file that needs it in front of the value."""
+        """Returns the same, with the value preceded by the path of the file that needs it."""
         return self if file in self.value else replace(self, value=f"{file}: {self.value}")
 
     def __str__(self) -> str:

@@ -51,7 +51,7 @@ class Wanted:
 
     name: of a package, file, command, module or library. kind: a `program` is a path that is executed, a
     `file` one that must exist, `libraries` a directory of libraries. key: the topology key that names it, or
-    a word for the lab's own. must: whether the lab is refused if this machine lacks it. remedy: the command
+    a word for the lab's own. must: True if the lab is refused when this machine lacks it. remedy: the command
     that installs it, "" if unknown.
     """
 
@@ -63,7 +63,7 @@ class Wanted:
 
     @property
     def shown(self) -> bool:
-        """Whether it is a path that the topology shows to its nodes (`mounts`), with everything below it."""
+        """True if it is a path that the topology shows to its nodes (`mounts`), with everything below it."""
         return self.kind == "path" and self.must
 
 
@@ -74,7 +74,7 @@ def of_plan(plan: Plan) -> list[Wanted]:
     found: dict[tuple[str, str], Wanted] = {}
     groups = Counter(node.group for node in plan.nodes)
     for node in plan.nodes:
-        if not node.image:  # a node with an image runs the image's programs
+        if not node.image:  # a node with an image runs the programs of the image
             alone = groups[node.group] == 1 and node.group == node.name
             for one in _of_node(node, f"{'nodes' if alone else 'groups'}.{node.group}"):
                 found.setdefault((one.kind, one.name), one)
@@ -107,9 +107,9 @@ def _of_node(node: Node, place: str) -> Iterator[Wanted]:
 
 
 def _of_process(process: Process, at: str, own: bool) -> Iterator[Wanted]:
-    """Yields what a process needs: libraries, commands, paths, and what its files call.
+    """Yields the needs of a process: libraries, commands, paths, and the programs that its files call.
 
-    own: the topology file itself names the command, and so has a key for each of its parts.
+    own: True if the topology file itself names the command, and so has a key for each of its parts.
     """
     key = {name: f"{at}.{name}" if own else at for name in ("command", "ready", "env", "files")}
     for directory in process.env.get("LD_LIBRARY_PATH", "").split(":"):
@@ -180,7 +180,8 @@ def commands(text: str, key: str, begins: bool = False) -> Iterator[Wanted]:
     """Yields the words of a shell script that stand in the place of a command, except its own functions and
     the shell's built-in commands.
 
-    begins: the script's first command must exist, also behind `env`, `timeout 5` and the like.
+    begins: True if the script's first command must exist, including one after `env`, `timeout 5` and the
+    like.
     """
     own = OWN_WORDS.union(_FUNCTION.findall(text))
     wanted, first = True, begins

@@ -46,7 +46,7 @@ class Receiver:
         if found is None:
             return
         if found.word == wire.PROBE:
-            with suppress(OSError):  # no way back: the sender counts it as lost
+            with suppress(OSError):  # no route back: the sender counts the message as lost
                 self.datagrams.sendto(data, place)
         elif wire.is_message(found):
             self.arrived(found)

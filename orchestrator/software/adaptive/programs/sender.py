@@ -213,7 +213,7 @@ def main() -> None:
         for seq, at_ns in enumerate(flow["times_ns"])
     )
     sender.run(deque(due), t0_ns, t0_ns + max((flow["stop_ns"] for flow in flows), default=0))
-    signal.pause()  # it runs as long as its node
+    signal.pause()  # the sender runs as long as its node
 
 
 if __name__ == "__main__":

@@ -41,8 +41,8 @@ class Transfer:
 
     @property
     def bytes(self) -> int:
-        """The length of the message that the client itself sends: the request of a download, the file of an
-        upload.
+        """The length of the message that the client itself sends: the request of a download, or the file of
+        an upload.
         """
         return int(self.flow["payload"]["bytes"])
 
@@ -78,7 +78,7 @@ class Client:
         return self.session
 
     def leave(self, why: str = "") -> None:
-        """Ends the session and records it: with QUIT if `why` is empty, else as a failed session."""
+        """Ends the session and records that: with QUIT if `why` is empty, else as a failed session."""
         session, self.session = self.session, None
         if session is None:
             return
@@ -124,13 +124,13 @@ def main() -> None:
     print("vnet: ready", flush=True)
     t0_ns = account.await_start()
     for one in sorted(transfers(account.told, t0_ns), key=lambda one: (one.due_ns, one.name)):
-        if account.now_ns() > t0_ns + one.flow["stop_ns"]:  # its turn came after the load
+        if account.now_ns() > t0_ns + one.flow["stop_ns"]:  # the flow ended before the message's turn
             account.sent(one.flow["number"], one.seq, one.bytes, one.due_ns, 0, 0)
             continue
         account.until(one.due_ns)
         client.move(one)
     client.leave()
-    signal.pause()  # it runs as long as its node
+    signal.pause()  # the client runs as long as its node
 
 
 if __name__ == "__main__":

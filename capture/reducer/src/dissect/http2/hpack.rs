@@ -20,7 +20,7 @@ const STATIC: u64 = 61;
 /// The size in bytes of the dynamic table before its first update; larger tables are not followed.
 const FIRST_SIZE: usize = 4096;
 const LARGEST_SIZE: usize = 1 << 16;
-/// The size of an entry beside its name and value (RFC 7541, 4.1).
+/// The number of bytes that an entry takes in addition to its name and value (RFC 7541, 4.1).
 const ENTRY: usize = 32;
 
 struct Entry {
@@ -113,7 +113,7 @@ impl Reader<'_> {
 
 impl Hpack {
     /// Reads a whole header block and passes each field with its value to `see`; returns false if the block
-    /// is invalid, or if its table is larger than what is followed.
+    /// is invalid, or if its table is larger than the largest that is followed.
     pub fn read(&mut self, block: &[u8], mut see: impl FnMut(Field, &[u8])) -> bool {
         let mut reader = Reader(block);
         while let Some(first) = reader.byte() {
@@ -233,7 +233,8 @@ mod tests {
         ok.then_some((found, hpack.size))
     }
 
-    /// RFC 7541, C.6: responses with Huffman codes and a table of 256 bytes, from which entries are dropped.
+    /// Tests RFC 7541, C.6: responses with Huffman codes and a table of 256 bytes, from which entries are
+    /// dropped.
     #[test]
     fn the_responses_of_the_standard() {
         let mut hpack = Hpack {

@@ -48,8 +48,8 @@ static CODE: LazyLock<Code> = LazyLock::new(|| {
     }
 });
 
-/// Appends the decoded text to `out`; returns false if it holds the end's code, or padding that is not the
-/// beginning of that code, below 8 bits.
+/// Appends the decoded text to `out`. Returns false if the text holds the code of the end, or if its padding
+/// is 8 bits or more or does not begin that code.
 pub fn decode(text: &[u8], out: &mut Vec<u8>) -> bool {
     let (mut code, mut length) = (0u32, 0usize);
     for bit in text

@@ -7,7 +7,7 @@ pub fn beginning(data: &[u8], cut: bool) -> bool {
     let mut rest = data;
     while !rest.is_empty() {
         let Some((header, length)) = fixed_header(rest) else {
-            // An incomplete header proves nothing, but does not refute a valid one before it.
+            // An incomplete header proves nothing, but a whole packet before it stays valid.
             return rest.len() < data.len() && (cut || rest.len() < 5);
         };
         let body = &rest[header..];
@@ -33,7 +33,8 @@ fn fixed_header(data: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// Returns true if flags and remaining length are possible for the packet type (MQTT 3.1.1 and 5, section 2.1
-/// and each packet's section), for a CONNECT also its protocol name, for a PUBLISH also its topic.
+/// and each packet's section), For a CONNECT its protocol name must be possible, too, and for a PUBLISH its
+/// topic.
 fn fits(first: u8, length: usize, body: &[u8]) -> bool {
     let (kind, flags) = (first >> 4, first & 0xf);
     match kind {

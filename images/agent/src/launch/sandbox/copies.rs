@@ -106,7 +106,8 @@ pub fn with_mounts(mounts: &Mounts, points: &[PathBuf]) -> Vec<Copied> {
         .collect()
 }
 
-/// Returns detached mounts for the copies, as long as the root template's mounts are not covered.
+/// Returns detached mounts for the copies. Call it before the node mounts its own /tmp, which covers these
+/// mounts of the root template.
 pub fn take(copies: &[Copied]) -> io::Result<Vec<Taken<'_>>> {
     copies
         .iter()

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub struct HostFiles {
     /// Paths that the lab hides from its nodes, in addition to those of `hidden::find`.
     pub hidden: Vec<PathBuf>,
-    /// Path on the host -> file of the lab that nodes see there.
+    /// The files of the lab that nodes see in place of files of the host, by the path on the host.
     pub replaced: BTreeMap<PathBuf, PathBuf>,
     /// The directory with one directory for each node; its parent directory belongs to the lab and is hidden.
     pub nodes: PathBuf,

@@ -24,8 +24,8 @@ const DIRECTORIES: [&str; 5] = [
     "devices/virtual/dmi",
     "devices/virtual/powercap",
 ];
-/// Directories below /sys/devices whose names begin so are PCI buses, which are covered as a whole, too: a
-/// program can map the registers of a device from its files (Documentation/PCI/sysfs-pci.rst).
+/// Directories below /sys/devices whose names begin with this text are PCI buses. They are also covered as a
+/// whole, since a program can map the registers of a device from its files (Documentation/PCI/sysfs-pci.rst).
 const PCI: &str = "pci";
 /// Directories of /sys that are searched for further files that only root may read. To read one can change
 /// the machine: class/zram-control/hot_add makes a device. Other directories hold thousands of files of
@@ -135,7 +135,8 @@ impl KernelFiles {
             let device = fs::metadata(&bus.path).map_err(fail)?.dev();
             search(&bus.path, device, &mut secrets);
         }
-        // The clone can be attached only once; the first path takes it and is bound to each other path.
+        // The clone can be attached only once, so it is attached at the first path, which is then
+        // bind-mounted at each other path.
         let mut first: Option<PathBuf> = None;
         each(whole.into_iter().chain(&secrets), |cover| {
             if !cover.directory {
@@ -242,9 +243,9 @@ fn closed(directory: &Path, about: &fs::Metadata, device: u64) -> bool {
         || secrets_alone(directory, device).is_some_and(|count| count > 0)
 }
 
-/// Returns the number of files below a directory that only root may read; None if there is anything that
-/// other users may read, a symbolic link, or another file system than `device`, which is not looked into:
-/// to read the directory of binfmt_misc would mount it on the machine.
+/// Returns the number of files below a directory that only root may read. Returns None if the directory has a
+/// file that other users may read, a symbolic link, or another file system than `device`. It does not enter
+/// such a file system: reading the directory of binfmt_misc would mount it on the machine.
 fn secrets_alone(directory: &Path, device: u64) -> Option<usize> {
     let mut count = 0;
     for entry in fs::read_dir(directory).ok()?.flatten() {

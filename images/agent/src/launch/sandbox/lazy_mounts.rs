@@ -34,12 +34,13 @@ pub fn in_mount_ns<T>(pid: i32, work: impl FnOnce() -> Res<T>) -> Res<T> {
             "sandbox: process {pid} has the launcher's own mounts"
         ));
     }
-    // SAFETY: a plain number. Modes must not depend on the launcher's umask.
+    // SAFETY: the argument is a plain number. The umask is set because modes must not depend on the
+    // launcher's.
     let umask = unsafe { libc::umask(0o022) };
     let outcome = enter(&there, &root)
         .map_err(fail("the node's mounts"))
         .and_then(|()| work());
-    // SAFETY: as above, and an open descriptor.
+    // SAFETY: the argument is a plain number, and the descriptor is open.
     let back = enter(&home, &home_root).and_then(|()| unsafe {
         libc::umask(umask);
         os::check(libc::fchdir(here.as_raw_fd())).map(drop)

@@ -41,7 +41,7 @@ pub struct Sandbox {
     disk_bytes: u64,
 }
 
-/// The user whom the kernel charges for what a node uses of its limits per user.
+/// The user whose limits the kernel charges with the node's use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Charged {
     /// The node has a user namespace that a user of its own created.
@@ -53,9 +53,9 @@ pub enum Charged {
 }
 
 impl Charged {
-    /// For a user of its own, makes root the effective user of the node's process again; its users must be
-    /// mapped before. Otherwise the process is root already, and this lowers the limits that it shares with
-    /// root of the machine.
+    /// Makes root the effective user of a node's process that runs as a user of its own; map the users of its
+    /// namespace before. Any other node's process is root already, and this lowers the limits that it shares
+    /// with root of the machine.
     pub fn become_root(self) -> Res<()> {
         match self {
             Self::OwnUser => accounts::become_root(),
@@ -116,7 +116,8 @@ impl Sandbox {
         let logs = self.logs.as_deref().map(Logs::open).transpose()?;
         private::enter(template)?;
         if template.image {
-            // An image's root lies in the node's own file system, so this cannot wait for the first program.
+            // The root of an image lies in the node's own file system, so it cannot be mounted later, before
+            // the first program.
             private::populate(template, &self.host, name, self.disk(disk_bytes))?;
         }
         Ok(logs)
@@ -141,7 +142,7 @@ impl Sandbox {
                     let shown = kernel.mount_sys(&sysfs, template.image, mounts.cards);
                     shown.map_err(|e| format!("sandbox: {e}"))?;
                 }
-                // Without /sys a node misses only /sys/class/net.
+                // Without /sys a node lacks only /sys/class/net.
                 Err(e) => eprintln!("node {name}: /sys cannot be mounted: {e}; it stays empty"),
             }
             if template.image {
@@ -155,9 +156,9 @@ impl Sandbox {
         requested.unwrap_or(self.disk_bytes)
     }
 
-    /// Moves this process into a new user namespace and the new namespaces of `flags`, created under `user`,
-    /// whom no other node has, or under root if that fails. Returns who is charged; `NoUsers` if the kernel
-    /// refuses a user namespace: then no namespace is new.
+    /// Moves this process into a new user namespace and the new namespaces of `flags`. They are created under
+    /// `user`, which no other node has, or under root if that fails. Returns the user who is charged. Returns
+    /// `NoUsers`, without any new namespace, if the kernel refuses a user namespace.
     pub fn unshare(user: Option<u32>, flags: libc::c_int) -> Charged {
         match accounts::unshare(user, flags | libc::CLONE_NEWUSER) {
             Ok(true) => Charged::OwnUser,

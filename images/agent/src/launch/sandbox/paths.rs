@@ -1,4 +1,4 @@
-//! Defines paths that several parts of the sandbox use, and makes mount points.
+//! Defines the paths that several parts of the sandbox use, and makes mount points.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io;
@@ -6,13 +6,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The directory of the root template with the shared paths that lie below a private directory, until the
-/// node has mounted that directory.
+/// The directory of the root template that holds shared paths until the node has mounted the private
+/// directory in which they belong.
 const STAGE: &str = "/tmp/shared";
-/// The directory of the root template with the files of a container image, until the node makes its root of
-/// them.
+/// The directory of the root template that holds the files of a container image until the node makes them its
+/// root.
 pub const IMAGE: &str = "/tmp/image";
-/// The directory of the root template with the directories that nodes copy, without the mounts below them.
+/// The directory of the root template that holds the directories of which nodes get copies, without the
+/// mounts below them.
 const COPIES: &str = "/tmp/copies";
 /// The empty directory of the root template that covers hidden directories.
 pub const NOTHING: &str = "/tmp/nothing";

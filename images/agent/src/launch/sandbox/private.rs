@@ -51,7 +51,8 @@ pub fn enter(template: &RootTemplate) -> Res<()> {
 /// staged shared paths in it, and /dev/pts. Makes the directory of the node `name`. If the template has a
 /// container image, moves this process into the root that is made from it.
 pub fn populate(template: &RootTemplate, host: &HostFiles, name: &str, disk_bytes: u64) -> Res<()> {
-    // Mounted before the node's own /tmp covers the template's /tmp, which has the empty file and directory.
+    // /proc is covered before the node's own /tmp is mounted, since that hides the template's /tmp with the
+    // empty file and directory.
     let (file, directory) = (Path::new(paths::NO_FILE), Path::new(paths::NOTHING));
     let covered = host.kernel.cover_proc(file, directory);
     covered.map_err(|e| format!("sandbox: {e}"))?;
@@ -95,10 +96,10 @@ fn is_directory(tree: &OwnedFd) -> std::io::Result<bool> {
     Ok(fs::File::from(tree.try_clone()?).metadata()?.is_dir())
 }
 
-/// Mounts one tmpfs of `bytes` at /tmp for everything that the node writes, and binds its directories to
-/// their places (`PLACES` except symbolic links, /tmp, and `nodes` unless it lies in one of them), after the
-/// overlays of `copied`, whose upper layers it has. Returns the opened root that is made from `image`; None
-/// without an image.
+/// Mounts one tmpfs of `bytes` at /tmp for everything that the node writes, and the overlays of `copied`,
+/// whose upper layers lie in it. Then bind-mounts its directories at their places: `PLACES` except symbolic
+/// links, /tmp, and `nodes` unless it lies in one of them. Returns the opened root that is made from `image`;
+/// None without an image.
 fn disk(
     nodes: &Path,
     bytes: u64,

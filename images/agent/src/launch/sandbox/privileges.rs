@@ -24,8 +24,8 @@ const DROPPED: [u32; 17] = [
     39, // BPF
     40, // CHECKPOINT_RESTORE
 ];
-/// Capabilities that are dropped in addition if the node has no user namespace, since they would then hold
-/// for the whole host.
+/// Capabilities that a node also loses if it has no user namespace, since they would then hold for the whole
+/// host.
 const DROPPED_ON_HOST: [u32; 6] = [
     2,  // DAC_READ_SEARCH
     19, // SYS_PTRACE
@@ -89,7 +89,7 @@ fn limit(kept: u64) -> io::Result<()> {
         permitted: 0,
         inheritable: 0,
     }; 2];
-    // SAFETY: version 3 reads and writes two sets.
+    // SAFETY: with version 3 the call reads and writes two sets.
     let got = unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) };
     os::check(got as libc::c_int)?;
     for (set, kept) in sets.iter_mut().zip([kept as u32, (kept >> 32) as u32]) {
@@ -102,9 +102,9 @@ fn limit(kept: u64) -> io::Result<()> {
     os::check(done as libc::c_int).map(drop)
 }
 
-/// Sets the size limit of core dumps to 1 byte. Below a page the kernel writes no file, and for 1, other than
-/// for 0, it starts no program of core_pattern either, which would run as root of the machine
-/// (fs/coredump.c).
+/// Sets the size limit of core dumps to 1 byte. With a limit below a page the kernel writes no file. With a
+/// limit of 1, in contrast to 0, it also starts no program of core_pattern, which would run as root of the
+/// machine (fs/coredump.c).
 fn no_core() -> io::Result<()> {
     let none = libc::rlimit {
         rlim_cur: 1,

@@ -25,7 +25,7 @@ const COVERED: [&str; 2] = ["/run", "/var/tmp"];
 pub struct RootTemplate {
     pub mount_ns: OwnedFd,
     pub root: OwnedFd,
-    /// Shared paths below private directories, in the order of `paths::staged`, which has their mounts.
+    /// Shared paths below private directories. Their mounts are at `paths::staged`, in the same order.
     pub staged: Vec<PathBuf>,
     /// Whether `paths::IMAGE` has the files of a container image, which replace the host's in the node.
     pub image: bool,
@@ -53,7 +53,7 @@ pub fn build(host: &HostFiles, mounts: &Mounts) -> Res<RootTemplate> {
         .collect();
     copies::check(mounts)?;
     let (mut mine, mut theirs) = UnixStream::pair().map_err(fail)?;
-    // SAFETY: the launcher is single threaded; the child leaves by _exit.
+    // SAFETY: the launcher is single threaded; the child ends by _exit.
     let pid = os::check(unsafe { libc::fork() }).map_err(fail)?;
     if pid == 0 {
         drop(mine);
@@ -64,7 +64,7 @@ pub fn build(host: &HostFiles, mounts: &Mounts) -> Res<RootTemplate> {
         let written = theirs.write_all(result.as_bytes());
         // The namespace must exist until the launcher has opened it, or has ended.
         let waited = theirs.read(&mut [0]);
-        // SAFETY: leaves without dropping the launcher's state.
+        // SAFETY: the child ends here, and does not drop the launcher's state.
         unsafe { libc::_exit(i32::from(written.is_err() || waited.is_err())) }
     }
     drop(theirs);
@@ -158,7 +158,8 @@ fn shared_by_name(path: &Path) -> bool {
 /// need, makes the rest read only, mounts /dev and /tmp, stages the directories that nodes copy, hides the
 /// host's secret paths, and attaches the container image, replaced files and shared paths.
 fn prepare(host: &HostFiles, mounts: &Mounts) -> Res<()> {
-    // SAFETY: a plain number. Modes must not depend on the launcher's umask.
+    // SAFETY: the argument is a plain number. The umask is set because modes must not depend on the
+    // launcher's.
     unsafe { libc::umask(0o022) };
     os::unshare(libc::CLONE_NEWNS).map_err(|e| format!("a mount namespace: {e}"))?;
     os::mount("", "/", "none", libc::MS_REC | libc::MS_PRIVATE).map_err(|e| format!("/: {e}"))?;

@@ -1,7 +1,7 @@
 //! Builds the seccomp filter that refuses system calls to a node's programs.
 //!
-//! The filter searches for the number of a call by a binary search. That halves the time that a new node
-//! needs: the kernel runs its filter once with each number, and caches the calls that are always allowed
+//! The filter finds the rule of a call by a binary search for its number. That halves the time to create a
+//! node: the kernel runs a new filter once for each number, and caches the calls that are always allowed
 //! (kernel/seccomp.c: seccomp_cache_prepare).
 
 use libc::{c_int, c_long, sock_filter};
@@ -91,9 +91,9 @@ const UNSHARED: c_int = NAMESPACES | CLONE_NEWTIME;
 /// include/uapi/linux/sched.h
 const CLONE_NEWTIME: c_int = 0x80;
 
-/// Refusals by the flags of an argument: the call, the number of the argument, flags of which none may be
-/// set, and the error. Huge pages are a stock of the whole machine (vm.nr_hugepages), which no group of
-/// processes limits; the errors are those of a machine without them.
+/// Refusals of calls with certain flags: the call, the number of the argument with the flags, the refused
+/// flags, and the error. Huge pages are refused since the whole machine shares them (vm.nr_hugepages), and no
+/// group of processes limits them; the errors are those of a machine without huge pages.
 const FLAGS: [(c_long, u32, c_int, c_int); 5] = [
     (libc::SYS_clone, 0, NAMESPACES, libc::EPERM),
     (libc::SYS_unshare, 0, UNSHARED, libc::EPERM),
@@ -174,9 +174,9 @@ fn refuse_flags(offset: u32, flags: c_int, errno: c_int) -> Vec<sock_filter> {
     ]
 }
 
-/// Returns instructions that fail `fcntl` with EPERM for a lease: on a file of the machine, which a node's
-/// root owns by its number, it holds up whoever opens the file for writing for 45 s
-/// (fs.lease-break-time).
+/// Returns instructions that fail `fcntl` with EPERM if it requests a lease. Root of a node has the same user
+/// number as the owner of the machine's files, and a lease on a file delays every program that opens the file
+/// for writing by 45 s (fs.lease-break-time).
 fn refuse_leases() -> Vec<sock_filter> {
     vec![
         load(argument(1)),

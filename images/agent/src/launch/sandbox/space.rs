@@ -6,7 +6,7 @@ use std::ffi::CString;
 /// A directory of the tmpfs that holds everything a node writes (see `private`).
 const PLACE: &str = "/tmp";
 
-/// The size of the file systems that a node may write, and what of it is free.
+/// The size of a node's writable file systems, and their free space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
     pub size_bytes: u64,
@@ -32,7 +32,8 @@ impl Space {
         })
     }
 
-    /// Sets the size to what the files take, at least one page: a tmpfs of size 0 has no limit.
+    /// Sets the size to the space that the files take, at least one page, since a tmpfs of size 0 has no
+    /// limit.
     pub fn shrink(&self) -> Res<()> {
         Self::resize((self.size_bytes - self.free_bytes).max(self.page_bytes))
     }
@@ -41,7 +42,7 @@ impl Space {
     pub fn resize(bytes: u64) -> Res<()> {
         let place = CString::new(PLACE).map_err(|e| format!("disk: {e}"))?;
         let options = CString::new(format!("size={bytes}")).map_err(|e| format!("disk: {e}"))?;
-        // SAFETY: valid C strings; source and type are not read when a mount changes.
+        // SAFETY: all are valid C strings; the kernel ignores source and type when a mount changes.
         os::check(unsafe {
             libc::mount(
                 std::ptr::null(),

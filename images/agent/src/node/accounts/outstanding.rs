@@ -99,8 +99,9 @@ impl Sent {
         }
     }
 
-    /// Returns None if the number of a message in a greedy flow leads the next expected number by less than
-    /// `MOST_AHEAD`, otherwise an error. Several threads of the program may write records out of order.
+    /// Returns None if a message's number in a greedy flow leads the next expected number by less than
+    /// `MOST_AHEAD`, otherwise an error. A lead is allowed because several threads of a program may write
+    /// records out of order.
     fn follows(&self, seq: u64) -> Result<Option<i64>, String> {
         let next = self.first + self.slots.len() as u64;
         if seq < next + MOST_AHEAD {
@@ -128,8 +129,8 @@ impl Sent {
         true
     }
 
-    /// Marks a due message whose record broke a rule and that has no valid record; the program will not
-    /// record it again. Does nothing for a greedy flow.
+    /// Marks a due message as refused if its record broke a rule and it has no valid record, since the
+    /// program will not record it again. Does nothing for a greedy flow.
     pub fn refuse(&mut self, seq: u64, now_ns: i64) {
         if matches!(self.due_ns(seq, now_ns), Ok(Some(_))) && self.state(seq) == State::Missing {
             self.set(seq, State::Refused);

@@ -17,8 +17,8 @@ const STEPS: [&str; 6] = [
 
 /// The most P records (spans) of one program.
 const MOST_SPANS: usize = 100_000;
-/// Tolerance for spans from tools with a resolution of 1 ms, such as the JVM: begin and length are each up to
-/// 1 ms off.
+/// Tolerance for spans from tools with a resolution of 1 ms, such as the JVM: their beginning and their
+/// length are each up to 1 ms wrong.
 const SPAN_EARLY_NS: i64 = 2_000_000;
 
 pub struct Rules {
@@ -53,7 +53,7 @@ impl Rules {
         self.window.t0_ns = t0_ns;
     }
 
-    /// Checks a line that was read at `now_ns`; the error names the broken rule. Notes the message of an S
+    /// Checks a line that was read at `now_ns`; the error names the broken rule. Marks the message of an S
     /// record as recorded or refused.
     pub fn check(&mut self, line: &str, now_ns: i64) -> Fault {
         self.window.now_ns = now_ns;
@@ -161,7 +161,8 @@ impl Rules {
     }
 
     /// Requires that `scheduled_ns` is the message's due time, so that the record shows how late the program
-    /// was; without one (`due` is None) requires only that it lies in the flow's time, stop excluded.
+    /// was. If `due` is None, requires only that it lies between the flow's start and its stop, stop
+    /// excluded.
     fn scheduled(&mut self, number: i64, scheduled: i64, due: Option<i64>) -> Fault {
         if let Some(due) = due
             && scheduled != due
@@ -312,7 +313,7 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// Returns whether the text is one field as RFC 4180 requires.
+/// Returns whether the text is one CSV field as RFC 4180 requires.
 fn is_field(text: &str) -> bool {
     match text.strip_prefix('"') {
         Some(inner) => inner

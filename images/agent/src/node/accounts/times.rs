@@ -2,8 +2,8 @@
 //! exactly as the outcome requires.
 
 pub const OUTCOMES: [&str; 5] = ["settled", "sent", "unsettled", "unsent", "dropped"];
-/// The time by which a timer may wake a program too early. Such a program records the due time as the time
-/// of sending, up to this much in the future.
+/// The longest time by which a timer may wake a program too early. Such a program records the due time as the
+/// time of sending, so that time may lie in the future by this much.
 pub const EARLY_NS: i64 = 100_000;
 
 /// The result of a check; the error names the broken rule.
@@ -11,16 +11,16 @@ pub type Fault = Result<(), String>;
 
 /// The times between which recorded events must lie.
 pub struct Window {
-    /// The time at which the program started; an event before it is invalid.
+    /// The time at which the program started; an event before this time is invalid.
     pub began_ns: i64,
-    /// The time at which the present line was read; an event after it is invalid.
+    /// The time at which the present line was read; an event after this time is invalid.
     pub now_ns: i64,
     pub t0_ns: Option<i64>,
 }
 
 impl Window {
-    /// Parses a time in Unix nanoseconds, and checks that it lies between t0 and `EARLY_NS` after now. This
-    /// also finds times in seconds or milliseconds. An error before t0 is known.
+    /// Parses a time in Unix nanoseconds, and checks that it lies between t0 and `EARLY_NS` after now. The
+    /// check also rejects times in seconds or milliseconds. An error before t0 is known.
     pub fn time(&self, name: &str, text: &str) -> Result<i64, String> {
         let at = whole(name, text)?;
         match self.t0_ns {
@@ -83,7 +83,7 @@ impl Times {
         Ok(())
     }
 
-    /// Checks that exactly those times are present that the outcome requires.
+    /// Checks that the times that the outcome requires are present, and no others.
     pub fn agree_with(&self, outcome: &str) -> Fault {
         let (left, settled) = match outcome {
             "settled" => (true, true),

@@ -22,7 +22,7 @@ pub fn by_mac(sock: &OwnedFd, interfaces: &[Interface]) -> Res<()> {
     }
     let names = wait_for(sock, interfaces);
     let moves = moves(interfaces, &names, |name| read_mac(sock, name).ok());
-    // Two devices may swap names, so go through unused ones.
+    // Two devices may swap names, so each device first gets an unused name.
     for (i, (from, _)) in moves.iter().enumerate() {
         rename(sock, from, &format!("vnet-tmp{i}"))?;
     }
@@ -32,8 +32,8 @@ pub fn by_mac(sock: &OwnedFd, interfaces: &[Interface]) -> Res<()> {
     Ok(())
 }
 
-/// Waits until each planned interface has a device with its MAC, at most `DRIVERS`; a device with its name
-/// does, too, if there are as many devices as interfaces. Returns the names of all devices.
+/// Waits until each planned interface has a device with its MAC, at most `DRIVERS`. If there are as many
+/// devices as interfaces, a device with the planned name suffices. Returns the names of all devices.
 fn wait_for(sock: &OwnedFd, interfaces: &[Interface]) -> Vec<String> {
     let deadline = Instant::now() + DRIVERS;
     loop {
@@ -65,7 +65,7 @@ fn moves(
     let holder = |i: &Interface| {
         let wanted = i.mac.to_lowercase();
         let mut of_mac = macs.iter().filter(|(_, m)| *m == wanted).map(|(n, _)| *n);
-        // A bridge or VLAN device shares the MAC of its port, so the right name decides.
+        // A bridge or VLAN device has the same MAC as its port, so the device with the right name is taken.
         if of_mac.clone().any(|n| *n == i.name) {
             return None;
         }

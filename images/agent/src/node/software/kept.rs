@@ -1,5 +1,5 @@
-//! Keeps beside a program's log, when it has ended, the times of its output and the keys of its TLS
-//! connections.
+//! Writes the times of a program's output and the keys of its TLS connections beside its log, when the
+//! program has ended.
 
 use super::{Supervised, files};
 use crate::launch::sandbox::Logs;
@@ -9,19 +9,20 @@ use std::io::{Read, Write};
 
 /// The environment variable that names the file of keys (OpenSSL, NSS, curl, Python and others).
 pub const VARIABLE: &str = "SSLKEYLOGFILE";
-/// The most times of one program; with more, every second one is dropped.
+/// The largest number of times that are kept for one program; above it, every second time is dropped.
 const MOST_TIMES: usize = 1 << 16;
 const FIRST_GAP_NS: i64 = 1_000_000;
 /// The most bytes of keys of one program.
 const MOST_KEYS: u64 = 16 << 20;
 
-/// The times at which parts of the output were read: each is that of the bytes of the log from an offset on.
+/// The times at which parts of the output were read. Each time holds for the bytes of the log from one offset
+/// on.
 pub struct Times {
     kept: Vec<(i64, u64)>,
     /// The offset of output that was read and has no time yet.
     pending: Option<u64>,
     last_ns: i64,
-    /// Output that follows the last time by less has the same time.
+    /// Output that arrives less than this time after the last noted time gets the same time.
     gap_ns: i64,
 }
 
@@ -62,7 +63,7 @@ impl Times {
         self.last_ns = now;
     }
 
-    /// Returns the times as lines `t_ns,offset`, and forgets them.
+    /// Returns the times as lines `t_ns,offset`, and drops them.
     fn take(&mut self) -> String {
         let lines = std::mem::take(&mut self.kept).into_iter();
         lines
@@ -78,8 +79,8 @@ impl Supervised {
         wanted.then(|| format!("{}/{}.keys", self.dir, self.name))
     }
 
-    /// Appends the times of the output, and the keys, to files beside the log, if there is one; called when
-    /// the program has ended.
+    /// Appends the times of the output, and the keys, to files beside the log, if there is a log. Call it
+    /// when the program has ended.
     pub fn keep_beside(&mut self, logs: Option<&Logs>) -> Res<()> {
         let Some(path) = self.log_path.clone() else {
             return Ok(());
@@ -96,7 +97,7 @@ impl Supervised {
         let mut keys = Vec::new();
         let read = File::open(&from).and_then(|file| file.take(MOST_KEYS).read_to_end(&mut keys));
         match read {
-            // Without a connection of TLS there is no file.
+            // If the program made no TLS connection, the file does not exist.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(e) => return Err(format!("software {}: {from}: {e}", self.name)),
             Ok(_) => {}

@@ -56,7 +56,8 @@ impl Supervised {
         false
     }
 
-    /// Ends a readiness command that still runs, so that it counts for no later start of the program.
+    /// Ends a readiness command that still runs, so that its result does not count for a later start of the
+    /// program.
     pub(super) fn end_probe(&mut self) {
         if let Some(pid) = self.probe_pid.take() {
             child::signal_group(pid, libc::SIGKILL);

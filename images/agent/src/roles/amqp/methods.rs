@@ -187,7 +187,7 @@ pub fn declare_queue(out: &mut Vec<u8>, consume: &Consume) {
     method(out, CHANNEL, (50, 10), |out| {
         out.extend_from_slice(&[0; 2]);
         put_short_text(out, &consume.queue);
-        // passive, durable, exclusive, auto-delete, no-wait
+        // The bits: passive, durable, exclusive, auto-delete, no-wait.
         out.push(u8::from(consume.durable && !own) << 1 | u8::from(own) << 2 | u8::from(own) << 3);
         put_long_bytes(out, &[]);
     });

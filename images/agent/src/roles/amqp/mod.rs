@@ -58,8 +58,8 @@ fn check(spec: &Spec) -> Res<()> {
     }
 }
 
-/// Returns the rules of delivery: messages that were unconfirmed when the connection was lost are resent, so
-/// with confirms duplicates are possible and losses are not.
+/// Returns the rules of delivery: messages that were unconfirmed when the connection was lost are sent again.
+/// So with confirms, messages can be duplicated but not lost.
 fn rules(publish: &Publish) -> Rules {
     Rules {
         acknowledged: publish.confirms,
@@ -169,7 +169,7 @@ impl Protocol for Amqp {
     }
 }
 
-/// Passes a broker's bytes, in two pieces, to a client that publishes and consumes.
+/// Passes a broker's bytes, in two pieces, to a client that both publishes and consumes.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let exchange = serde_json::json!({"name": "m", "type": "topic", "durable": true});

@@ -14,7 +14,8 @@ use std::time::Duration;
 #[derive(Clone, Copy)]
 enum Confirms {
     Each,
-    /// Once, after this many messages and for the first half of them; then the broker closes the connection.
+    /// The broker confirms once: after this many messages, it confirms the first half of them and closes the
+    /// connection.
     UpTo(u64),
     Never,
 }

@@ -7,7 +7,8 @@ pub const HEADER: u8 = 2;
 pub const BODY: u8 = 3;
 pub const HEARTBEAT: u8 = 8;
 const END: u8 = 0xce;
-/// Bytes of a frame before its payload: type, channel and size. One byte follows the payload, the end mark.
+/// The number of bytes of a frame before its payload: type, channel and size. One byte follows the payload,
+/// the end mark.
 const BEFORE: usize = 7;
 pub const AROUND: usize = BEFORE + 1;
 
@@ -60,8 +61,8 @@ pub fn put_frame(out: &mut Vec<u8>, kind: u8, channel: u16, write: impl FnOnce(&
     out.push(END);
 }
 
-/// Appends a text with its length in one byte; cuts it after 255 bytes, which the check of the settings
-/// excludes.
+/// Appends a text with its length in one byte. Cuts it after 255 bytes; the check of the settings refuses
+/// longer texts.
 pub fn put_short_text(out: &mut Vec<u8>, text: &str) {
     let bytes = &text.as_bytes()[..text.len().min(255)];
     out.push(bytes.len() as u8);
@@ -73,7 +74,8 @@ pub fn put_long_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// The unread rest of a method's arguments. Each reader returns None if the rest is too short.
+/// The unread rest of a method's arguments. Each of its functions that reads a field returns None if the rest
+/// is too short.
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {

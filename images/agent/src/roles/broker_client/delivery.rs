@@ -26,7 +26,7 @@ pub struct Rules {
     pub queue: usize,
     /// Whether the protocol makes the payloads itself.
     pub own_content: bool,
-    /// The number of clients whose replies settle a message; 0: it is no request.
+    /// The number of clients whose replies settle a message; 0: the message is not a request.
     pub replies: usize,
 }
 
@@ -49,7 +49,7 @@ pub struct Delivery {
     inflight: BTreeMap<u64, Message>,
     leaving: VecDeque<Leaving>,
     requests: Requests,
-    /// Open handshakes of messages that are not in the ledger.
+    /// The number of open handshakes of messages that are not in the ledger.
     others: usize,
     written: u64,
     counts: Totals,
@@ -77,8 +77,8 @@ impl Delivery {
         self.sends.as_ref().map(|s| s.flow.number)
     }
 
-    /// Returns when the next message falls due, as an offset from t0; None without a flow or a further
-    /// message.
+    /// Returns when the next message falls due, as an offset from t0; None without a flow, or if no further
+    /// message follows.
     pub fn next_tick(&self) -> Option<i64> {
         self.sends.as_ref().and_then(Sends::next_ns)
     }
@@ -119,7 +119,7 @@ impl Delivery {
         self.window = window;
     }
 
-    /// Returns the number of handshakes that may be open, without those of messages outside the ledger.
+    /// Returns the number of handshakes that may be open, less those of messages outside the ledger.
     fn room(&self) -> usize {
         self.window.saturating_sub(self.others)
     }
@@ -143,8 +143,8 @@ impl Delivery {
         }
     }
 
-    /// Records a message that has arrived at the broker as `outcome`; a request only if its replies are there,
-    /// else it waits for them.
+    /// Records a message that has arrived at the broker as `outcome`. A request is recorded only if its
+    /// replies have arrived; otherwise it waits for them.
     fn arrived(&mut self, message: Message, now: i64, outcome: Outcome, out: &mut Vec<u8>) {
         let message = if self.rules.replies == 0 {
             let settled = outcome == Outcome::Settled;
@@ -243,9 +243,9 @@ impl Delivery {
         }
     }
 
-    /// Handles the end of the connection: requeues the messages that await no acknowledgement and did not
-    /// leave completely, since they cannot have arrived. Also ends the handshakes, unless the session
-    /// outlasts the connection.
+    /// Handles the end of the connection: requeues the messages that need no acknowledgement and of which the
+    /// socket has not taken all bytes, since they cannot have arrived. Also ends the handshakes, unless the
+    /// session outlasts the connection.
     pub fn connection_lost(&mut self, out: &mut Vec<u8>) {
         let back: Vec<Message> = self.leaving.drain(..).filter_map(|l| l.message).collect();
         back.into_iter()
@@ -257,8 +257,8 @@ impl Delivery {
         }
     }
 
-    /// Handles the loss of the broker's handshakes: requeues the unacknowledged messages, but records those
-    /// that were sent as unsettled if duplicates are not allowed.
+    /// Handles the loss of the broker's handshakes: requeues the unacknowledged messages. If duplicates are
+    /// not allowed, records the messages that were sent as unsettled instead.
     pub fn session_lost(&mut self, out: &mut Vec<u8>) {
         let mut open: Vec<Message> = std::mem::take(&mut self.inflight).into_values().collect();
         open.sort_by_key(|m| m.seq);

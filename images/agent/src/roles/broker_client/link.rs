@@ -23,7 +23,7 @@ pub struct Broker {
     reconnect_ns: i64,
     #[serde(default)]
     backoff: Option<Backoff>,
-    /// Planned lengths of connections; None: each lasts to the session's end.
+    /// Planned lengths of connections; None: each connection lasts until the session's end.
     #[serde(default)]
     lives: Option<Lives>,
     #[serde(default)]
@@ -45,9 +45,9 @@ impl Broker {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Waits to connect until this time.
+    /// The client waits until this time before it connects.
     Waiting(i64),
-    /// Is connecting and not ready yet; the attempt fails at this time.
+    /// The client is connecting, and the broker has not accepted it yet; the attempt fails at this time.
     Connecting(i64),
     Up,
     Over,
@@ -69,7 +69,7 @@ pub struct Link {
     pub(super) state: State,
     pub(super) waits: Waits,
     churn: Option<Churn>,
-    /// The planned end of the present connection; None: the session's.
+    /// The planned end of the present connection; None: it ends with the session.
     pub(super) end: Option<End>,
     tls: Option<Tls>,
     address: IpAddr,
@@ -77,7 +77,7 @@ pub struct Link {
     received: u64,
     foreign: u64,
     pub delivery: Delivery,
-    /// A fault of the connection; if the connection ends, this becomes the recorded reason.
+    /// A fault of the connection; if the connection ends, this text is the recorded reason.
     pub error: Option<String>,
 }
 
@@ -106,7 +106,7 @@ impl Link {
     }
 
     pub(super) fn connect(&mut self) -> Res<()> {
-        // TCP_NODELAY, since latency is measured.
+        // The socket has TCP_NODELAY, since the latency of messages is measured.
         let socket = socket::connect(self.address, self.broker.port, true, self.broker.marks)
             .map_err(|e| e.to_string())?;
         self.error = None;
@@ -145,7 +145,7 @@ impl Link {
         let channel = connection.tls.as_mut()?;
         let mut plain = Vec::new();
         let done = channel.read(bytes, &mut plain);
-        // An answer of the handshake, or the alert with the reason for the connection's end.
+        // This sends an answer of the handshake, or the alert with the reason for the connection's end.
         channel.flush(connection.socket.as_raw_fd());
         if let Some(detail) = channel.take_handshake() {
             self.note("tls", now, &detail, out);
@@ -224,7 +224,7 @@ impl Link {
         self.note("connected", now, detail, out);
     }
 
-    /// Permits the client to publish from now on.
+    /// Lets the client publish from now on.
     pub fn ready(&mut self) {
         self.state = State::Up;
     }
@@ -246,8 +246,8 @@ impl Link {
         }
     }
 
-    /// Records the reply of the client `by` to a request of this client's flow, and settles the request with its
-    /// last missing reply; counts a reply to another flow as foreign.
+    /// Records a reply that the client `by` has sent to a request of this client's flow, and settles the
+    /// request with its last missing reply. Counts a reply to another flow as foreign.
     pub fn replied(&mut self, again: bool, who: &Identity, by: &str, now: i64, out: &mut Vec<u8>) {
         if self.delivery.flow() != Some(who.flow) {
             self.foreign += 1;
@@ -275,7 +275,8 @@ impl Link {
                     self.delivery.written(n, now, out);
                     wrote = true;
                 }
-                // The buffer is full, or the connection is broken: then the next read returns the reason.
+                // The buffer is full, or the connection is broken; in the second case the next read returns
+                // the reason.
                 Err(_) => return wrote,
             }
         }
@@ -283,8 +284,8 @@ impl Link {
         wrote
     }
 
-    /// Writes as `write` does, by TLS. A message counts as written when the socket has accepted the last
-    /// record with a part of it.
+    /// Writes as `write` does, through TLS. A message counts as written once the socket has accepted the last
+    /// TLS record with a part of it.
     fn write_encrypted(
         &mut self,
         fd: RawFd,

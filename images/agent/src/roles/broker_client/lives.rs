@@ -1,4 +1,4 @@
-//! Draws how long connections last: clients that come and go, each by its own seeded times.
+//! Draws how long connections last, for clients that come and go at times drawn by a seed of their own.
 
 use crate::schedule::uniform;
 use serde::Deserialize;
@@ -10,11 +10,11 @@ const STREAM: u64 = 6; // stream of the seed's random numbers; waits have 5
 pub struct Lives {
     /// The mean time from an accepted login to the planned end of the connection.
     mean_ns: i64,
-    /// Whether the times are exponential; false: each is the mean.
+    /// True if the times are exponentially distributed; false if each is the mean.
     drawn: bool,
     /// The time from a planned end to the next attempt to connect.
     away_ns: i64,
-    /// The share of connections that end without the protocol's farewell (DISCONNECT).
+    /// The share of connections that end without the protocol's last message (DISCONNECT).
     abrupt: f64,
     seed: u64,
 }

@@ -1,7 +1,7 @@
-//! Implements the role of a broker's client, common to all protocols: it connects its session, its link and
-//! its delivery ledger with a protocol.
+//! Implements the role of a broker's client, common to all protocols: it joins a session, a link and a
+//! delivery ledger with a protocol.
 //!
-//! The protocol is a state machine without I/O, to which the caller passes bytes and the time. All times are
+//! The protocol is a state machine without I/O; the caller passes bytes and the time to it. All times are
 //! Unix nanoseconds of the lab's clock.
 
 mod delivery;
@@ -37,9 +37,9 @@ pub trait Protocol {
 
     /// Sets t0, from which the offsets of the settings count.
     fn go(&mut self, _t0_ns: i64) {}
-    /// Called when a new connection has been started.
+    /// Begins the protocol on a new connection, which is not established yet.
     fn begin(&mut self, now: i64);
-    /// Called when TCP's handshake is complete.
+    /// Handles the end of TCP's handshake: the connection is established.
     fn established(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()>;
     fn receive(&mut self, bytes: &[u8], link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()>;
     /// Returns when to call `on_time` next; None if nothing is planned.
@@ -50,13 +50,14 @@ pub trait Protocol {
     fn pump(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()>;
     /// Returns whether output waits for space in the socket's buffer.
     fn has_output(&self) -> bool;
-    /// Called when the socket is writable, before reading from it.
+    /// Handles a writable socket, before the client reads from it.
     fn on_room(&mut self, _line: &mut Link, _now: i64, _out: &mut Vec<u8>) {}
     /// Disconnects from a broker that has accepted the login.
     fn leave(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>);
-    /// Sends a last message, if any, before a connection or an attempt that failed is closed.
+    /// Sends a last message, if the protocol has one, before the client closes a connection or a failed
+    /// attempt.
     fn last_words(&mut self, _line: &mut Link, _now: i64, _out: &mut Vec<u8>) {}
-    /// Called when the connection has ended; the state of the session continues in the next connection.
+    /// Handles the end of the connection; the state of the session stays for the next connection.
     fn end(&mut self);
 }
 
@@ -108,8 +109,8 @@ impl<P: Protocol> Client<P> {
         }
     }
 
-    /// Handles the end of a connection or an attempt: records `link.error`, or without one `why`, and
-    /// reconnects later if the settings require it.
+    /// Handles the end of a connection or an attempt: records `link.error`, or `why` if there is no error,
+    /// and reconnects later if the settings require it.
     fn lost(&mut self, why: &str, now: i64, out: &mut Vec<u8>) {
         let what = if self.link.is_welcome() {
             "disconnected"
@@ -132,7 +133,7 @@ impl<P: Protocol> Client<P> {
         self.link.delivery.connection_lost(out);
     }
 
-    /// Ends a connection whose life is over; the client connects again later.
+    /// Ends a connection at its planned end; the client connects again later.
     fn pause(&mut self, end: End, now: i64, out: &mut Vec<u8>) {
         self.link.state = State::Waiting(now + end.away_ns);
         let how = if end.abrupt {
@@ -147,7 +148,7 @@ impl<P: Protocol> Client<P> {
 
     /// Disconnects as planned, without reconnecting later.
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
-        // The broker's close that follows is expected.
+        // The broker closes the connection next, which is expected.
         self.link.state = State::Over;
         if self.link.is_welcome() {
             self.protocol.leave(&mut self.link, now, out);
@@ -183,7 +184,7 @@ impl<P: Protocol> Client<P> {
         match os::read(fd, &mut chunk) {
             Ok(0) => self.lost("closed by the broker", now, out),
             Ok(n) => {
-                // The process may have waited for a CPU before the read, so read the clock again.
+                // The process may have waited for a CPU before the read, so the clock is read again.
                 let now = clock::lab_ns().max(now);
                 let done = match self.link.decrypt(&chunk[..n], now, out) {
                     None => self.protocol.receive(&chunk[..n], &mut self.link, now, out),

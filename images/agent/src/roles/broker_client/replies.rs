@@ -26,15 +26,15 @@ impl Requests {
         self.waiting.len()
     }
 
-    /// Takes a request that has arrived at the broker; returns it at once if all its replies are there.
+    /// Takes a request that has arrived at the broker; returns it at once if all its replies have arrived.
     pub fn sent(&mut self, message: Message) -> Option<Message> {
         let seq = message.seq;
         self.waiting.insert(seq, message);
         self.settled(seq)
     }
 
-    /// Takes a reply; `open`: its request has not arrived at the broker yet, as far as the sender can tell.
-    /// Returns the request if this was its last missing reply. Ignores a reply to another request.
+    /// Takes a reply; `open` is true while the broker has not acknowledged the request. Returns the request
+    /// if this was its last missing reply. Ignores a reply to another request.
     pub fn replied(&mut self, seq: u64, by: &str, open: bool) -> Option<Message> {
         if !open && !self.waiting.contains_key(&seq) {
             return None;

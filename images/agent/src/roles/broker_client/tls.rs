@@ -1,5 +1,5 @@
-//! Encrypts and decrypts the bytes of a connection by TLS, at either side. rustls is a state machine without
-//! I/O, between the socket and the protocol.
+//! Encrypts and decrypts the bytes of a connection with TLS, as client or as server. rustls is a state
+//! machine without I/O between the socket and the protocol.
 
 use crate::os::{self, Res};
 use rustls::client::ClientConnection;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub struct Settings {
     /// The certificates that the client trusts.
     ca: String,
-    /// The client's own certificate chain; None, or None for `key`: the client presents no certificate.
+    /// The client's own certificate chain; the client presents no certificate if this or `key` is None.
     cert: Option<String>,
     key: Option<String>,
     /// The name in the broker's certificate, also sent as SNI.
@@ -197,7 +197,8 @@ impl Channel {
     /// Writes encrypted bytes to the socket; returns whether all have left.
     pub fn flush(&mut self, fd: RawFd) -> bool {
         while self.conn.wants_write() {
-            // The buffer is full, or the connection is broken: then the next read returns the reason.
+            // The buffer is full, or the connection is broken; in the second case the next read returns the
+            // reason.
             if self.conn.write_tls(&mut Socket(fd)).is_err() {
                 return false;
             }
@@ -205,8 +206,8 @@ impl Channel {
         true
     }
 
-    /// Returns how many bytes of the protocol's output the last `encrypt` took, once. They have left if
-    /// `flush` has returned true since.
+    /// Returns, once, how many bytes of the protocol's output the last `encrypt` took. The socket has
+    /// accepted them if `flush` has returned true since.
     pub fn take_left(&mut self) -> usize {
         std::mem::take(&mut self.encrypted)
     }

@@ -9,7 +9,7 @@ const PACE_NS: u64 = 1_000_000;
 
 pub struct Pace {
     pub protocol: Protocol,
-    /// Payload rate; 0: as fast as possible.
+    /// The payload rate in bits per second; 0: as fast as possible.
     pub rate_bps: u64,
     pub size: usize,
     /// Bytes to send; 0: no limit until the flow's end.

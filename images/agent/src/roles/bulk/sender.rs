@@ -30,7 +30,7 @@ pub struct Sender {
     offsets_ns: (i64, i64),
     connect_ns: Option<i64>,
     streams: Vec<Stream>,
-    /// Index of the stream to serve first.
+    /// Index of the stream that sends first in the next round.
     turn: usize,
     udp: Option<UdpSocket>,
     full: bool,
@@ -39,7 +39,7 @@ pub struct Sender {
     chunk: Vec<u8>,
     over: bool,
     recorded: u64,
-    /// Steps of the session that the role has yet to record.
+    /// Steps of the session that the role must still record.
     pub changes: Vec<(&'static str, String)>,
 }
 
@@ -63,7 +63,7 @@ impl Sender {
                 return Err("rate_bps: 0; UDP has no rate control; write a rate".to_owned());
             }
         } else if let Some(congestion) = &spec.congestion {
-            // Any TCP socket serves to check the name.
+            // Any TCP socket can test the name of the congestion control.
             let socket = TcpListener::bind((socket::any(false), 0))
                 .map_err(|e| format!("congestion: {e}"))?;
             tcp_info::choose(&socket, congestion)?;
@@ -128,7 +128,7 @@ impl Sender {
             return self.connect_ns;
         }
         let begin = self.connected() && self.sent == 0 && self.pace.rate_bps == 0;
-        // A stream with space in its buffer sends due data.
+        // A stream with space in its buffer sends the data that is due.
         let waits = match self.protocol {
             Protocol::Udp => self.full,
             Protocol::Tcp => self.streams.iter().all(|s| s.full),
@@ -165,7 +165,8 @@ impl Sender {
         if ends {
             self.over = true;
             for stream in &self.streams {
-                // The kernel sends the rest; a peer that has closed needs no end of stream.
+                // The kernel sends the rest. A peer that has closed the connection needs no end of the
+                // stream.
                 if stream.socket.shutdown(Shutdown::Write).is_err() {
                     continue;
                 }
@@ -194,7 +195,7 @@ impl Sender {
         }
         self.changes.push(("connecting", self.to.endpoint.clone()));
         for _ in 0..self.count {
-            // The kernel starts counting once the connection is established.
+            // The timeout of the kernel starts only once the connection is established.
             let opened = socket::connect(self.to.address, self.to.port, false, self.marks)
                 .map_err(|e| e.to_string())
                 .and_then(|socket| match &self.congestion {
@@ -210,7 +211,8 @@ impl Sender {
 
     pub fn on_ready(&mut self, fd: RawFd, now: i64) {
         if let Some(udp) = self.udp.as_ref().filter(|udp| udp.as_raw_fd() == fd) {
-            // An ICMP message refused a datagram: count it as lost. A pending error would keep the socket ready.
+            // An ICMP message refused a datagram, so it counts as lost. The pending error is taken since it
+            // would keep the socket ready.
             drop(udp.take_error());
             self.full = false;
             return self.send(now);
@@ -228,7 +230,7 @@ impl Sender {
                 };
                 self.changes.push((what, text));
             } else if self.streams.is_empty() {
-                // The receiver has acknowledged everything.
+                // The receiver has acknowledged all data.
                 self.changes.push(("disconnected", "as planned".to_owned()));
             }
             return;
@@ -280,7 +282,8 @@ impl Sender {
             let identity = self.identity(i as u64, self.pace.start_ns);
             self.sent += self.streams[i].write(&identity, &self.chunk[..left]) as u64;
         }
-        // More could be sent: poll for writability, so that others get their turn first.
+        // More could be sent, but the stream waits for writability, so that other streams and roles get their
+        // turn first.
         self.streams.iter_mut().for_each(|s| s.full = true);
     }
 
@@ -310,7 +313,8 @@ impl Sender {
                     self.full = true;
                     break;
                 }
-                // Refused by ICMP or unreachable: count it as lost.
+                // The datagram was refused by ICMP, or the receiver is unreachable: the datagram counts as
+                // lost.
                 _ => {
                     self.sent += size;
                     self.datagrams += 1;
@@ -320,8 +324,8 @@ impl Sender {
         self.chunk = datagram;
     }
 
-    /// Returns the congestion window of each connection with the connection's index; leaves out connections
-    /// of which the kernel reports none.
+    /// Returns the congestion window of each connection with the connection's index; omits connections for
+    /// which the kernel reports none.
     pub fn windows(&self) -> Vec<(usize, Window)> {
         let read = |(place, stream): (usize, &Stream)| {
             let info = tcp_info::read(&stream.socket).ok()?;

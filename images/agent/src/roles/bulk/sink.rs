@@ -1,4 +1,4 @@
-//! Implements the receiver of bulk transfers: it takes TCP connections and UDP datagrams on one port, and
+//! Implements the receiver of bulk transfers: it accepts TCP connections and UDP datagrams on one port, and
 //! counts bytes by flow.
 
 use super::Progress;
@@ -21,7 +21,7 @@ struct Connection {
     /// The beginning of the header that identifies the flow, while it is incomplete.
     head: Vec<u8>,
     flow: Option<u32>,
-    /// Bytes received before the header was complete.
+    /// The number of bytes received before the header was complete.
     unassigned: u64,
 }
 
@@ -121,7 +121,7 @@ impl Sink {
             Err(e) if e.kind() == ErrorKind::WouldBlock => false,
             Err(e) if e.kind() == ErrorKind::ConnectionAborted => true,
             Err(e) => {
-                // A retry would fail again at once, in a busy loop.
+                // Another attempt would fail at once, in a busy loop.
                 self.open = false;
                 self.error = Some(format!("accepts no further connection: {e}"));
                 false
@@ -168,7 +168,7 @@ impl Sink {
                 let progress = Progress {
                     bytes: count.bytes,
                     packets: count.datagrams.map(|(got, _)| got),
-                    // A duplicate hides a loss.
+                    // A duplicate raises the count and so hides one loss.
                     lost: count.datagrams.map(|(got, end)| end.saturating_sub(got)),
                     ..Progress::default()
                 };
@@ -185,8 +185,8 @@ fn ours(bytes: &[u8]) -> Option<Identity> {
 }
 
 impl Connection {
-    /// Reads from the connection and counts its bytes for its flow; returns false when it has ended, or does
-    /// not begin with a flow's header and so counts as foreign.
+    /// Reads from the connection and counts its bytes for its flow; returns false if the connection has
+    /// ended. Also returns false if it does not begin with a flow's header; it then counts as foreign.
     fn read(
         &mut self,
         chunk: &mut [u8],

@@ -11,8 +11,8 @@ pub struct Stream {
     pub socket: TcpStream,
     pub up: bool,
     written: u64,
-    /// Whether the next write waits until the socket is writable, since its buffer is full or others have
-    /// their turn.
+    /// True if the next write waits until the socket is writable, because the socket's buffer is full or
+    /// other streams have their turn.
     pub full: bool,
 }
 
@@ -33,7 +33,7 @@ impl Stream {
             Ok(None) => {}
             Ok(Some(e)) | Err(e) => return Err(e.to_string()),
         }
-        // The receiver sends nothing, so anything readable is the end.
+        // The receiver sends nothing, so readable data can only be the end of the stream.
         match os::read(self.socket.as_raw_fd(), &mut [0; 16]) {
             Ok(0) if self.up => Err("closed by the peer".to_owned()),
             Err(e) if e.kind() != ErrorKind::WouldBlock && self.up => Err(e.to_string()),

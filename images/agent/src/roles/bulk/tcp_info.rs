@@ -7,7 +7,8 @@ use std::os::fd::AsRawFd;
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// Indices of 32-bit words in struct tcp_info: this and the next five (include/uapi/linux/tcp.h).
+/// Indices of 32-bit words in struct tcp_info, for this constant and the next five
+/// (include/uapi/linux/tcp.h).
 const SND_MSS: usize = 4;
 const RTT_US: usize = 17;
 const SND_SSTHRESH: usize = 19;
@@ -27,7 +28,7 @@ pub struct TcpInfo {
 pub fn read(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
     let mut words = [0u32; DATA_SEGS_OUT + 1];
     let mut length = size_of_val(&words) as libc::socklen_t;
-    // SAFETY: room for `length` bytes.
+    // SAFETY: the buffer has room for `length` bytes.
     os::check(unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -53,7 +54,7 @@ pub fn read(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
 
 /// Sets the congestion control of a socket; an error if the kernel does not have it.
 pub fn choose(socket: &impl AsRawFd, congestion: &str) -> Res<()> {
-    // SAFETY: pointer and length belong together.
+    // SAFETY: the pointer and the length describe the same text.
     let outcome = os::check(unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

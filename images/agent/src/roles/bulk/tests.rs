@@ -103,7 +103,7 @@ fn a_volume_arrives_whole_over_several_streams() {
 #[test]
 fn greed_is_faster_than_a_pace_and_a_pace_is_kept() {
     let [paced, got] = ends(&transfer(json!({"rate_bps": 80_000_000})));
-    // 80 Mbit/s for 0.45 s; a slow machine catches up until the end.
+    // The sender may send 80 Mbit/s for 0.45 s; a slow machine catches up until the end.
     assert!((4_000_000..=4_500_000).contains(&paced), "{paced}");
     assert_eq!(paced, got);
     let [greedy, got] = ends(&transfer(json!({})));
@@ -130,7 +130,8 @@ fn datagrams_keep_their_rate_and_are_counted_on_both_sides() {
     );
     let records = b_records(&text);
     let [sent, got] = ends(&records);
-    // 1 MB/s for 0.45 s; a sender that wakes after the end, on a slow machine, sends no more.
+    // The sender may send 1 MB/s for 0.45 s. On a slow machine it may wake after the end, and then sends no
+    // more.
     assert!(
         (400_000..=450_000).contains(&sent) && sent == got,
         "{sent} and {got}"
@@ -162,7 +163,7 @@ fn reports_datagrams_lost_in_the_socket() {
     let (mut sink, to) = sink();
     let to = ("127.0.0.1", to["port"].as_u64().unwrap() as u16);
     let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    // 13 MB, more than the socket holds.
+    // The datagrams have 13 MB in total, more than the socket's buffer holds.
     for _ in 0..200 {
         stranger.send_to(&[0; 65_000], to).unwrap();
     }
@@ -209,7 +210,7 @@ fn a_resumed_sender_does_not_catch_up() {
     sender.on_time(t0 + 10 * SECOND_NS + SECOND_NS / 100, &mut out);
     sender.finish(t0 + 10 * SECOND_NS + SECOND_NS / 100, &mut out);
     let records = b_records(&String::from_utf8(out).unwrap());
-    // A hundredth of a second at 1 MB/s.
+    // The sender may send for 10 ms at 1 MB/s.
     assert_eq!(ends(&records), [10_000, 0]);
 }
 
@@ -265,7 +266,7 @@ fn data_is_pending_until_acknowledged() {
     assert_eq!(role.totals().pending, 1, "nobody has read a byte");
     let mut reader = listener.accept().unwrap().0;
     std::io::copy(&mut reader, &mut std::io::sink()).unwrap();
-    // The end itself is acknowledged, at the latest after the kernel's delay.
+    // The receiver acknowledges the end of the stream, too, after the kernel's delay at the latest.
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(role.totals().pending, 0);
 }
@@ -294,7 +295,8 @@ fn a_failing_accept_is_reported_without_a_busy_loop() {
 fn an_unestablished_stream_is_not_connected() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // SAFETY: plain numbers. The backlog holds one connection; further ones get no answer.
+    // SAFETY: the arguments are plain numbers. The backlog holds one connection; further connections get no
+    // answer.
     os::check(unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 0) }).unwrap();
     let _first = std::net::TcpStream::connect(address).unwrap();
     let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": address.port()});

@@ -1,5 +1,5 @@
-//! Implements a client of CoAP: requests and pushes in its servers' turns, blocks both ways (RFC 7959), and
-//! the observation of resources (RFC 7641).
+//! Implements a CoAP client: requests and messages without replies, which each server gets one after the
+//! other, blocks in both directions (RFC 7959), and the observation of resources (RFC 7641).
 
 use super::layer::{Event, Way};
 use super::message::{
@@ -21,7 +21,7 @@ const REFRESH_NS: i64 = 60_000_000_000;
 const WAITING: usize = 1000;
 const STREAM: u64 = 9; // stream of the seed's random numbers; the message layer has 8
 
-/// One server: how many transfers to it wait for answers, and the messages that wait for their turn.
+/// One server: how many transfers to the server wait for answers, and the messages that wait for their turn.
 struct Lane {
     peer: Peer,
     open: usize,
@@ -38,12 +38,12 @@ impl Lane {
     }
 }
 
-/// An exchange of a client, with one token for all its blocks; `quiet`: the server does not answer.
+/// An exchange of a client, with one token for all its blocks; `quiet`: the server does not answer it.
 #[derive(Default)]
 struct Transfer {
     /// The index of the server.
     lane: usize,
-    /// The message of the accounts; None for an observation or the rest of a notification.
+    /// The message in the delivery ledger; None for an observation and for the rest of a notification.
     key: Option<Key>,
     observes: bool,
     body: Vec<u8>,
@@ -58,7 +58,7 @@ struct Transfer {
 }
 
 impl Transfer {
-    /// Returns the message of the present block: of the body, or, behind it, of the answer.
+    /// Returns the message of the present block: one of the request's body or, after it, of the answer.
     fn message(&self, token: u32, settings: &Settings) -> Message {
         let mut message = Message::of(if self.key.is_some() { POST } else { GET });
         if !settings.confirmable && self.key.is_some() {
@@ -159,7 +159,7 @@ impl Client {
         true
     }
 
-    /// Removes a transfer, and begins the next one of its lane.
+    /// Removes a transfer, and begins the next transfer to its server.
     fn end(&mut self, token: u32, cx: &mut Context) {
         if let Some(transfer) = self.transfers.remove(&token)
             && transfer.key.is_some()
@@ -169,7 +169,7 @@ impl Client {
         }
     }
 
-    /// Records why a transfer fails, and ends it; an observation is tried again later.
+    /// Records why a transfer fails, and ends it; the client registers a failed observation again later.
     fn fail(&mut self, token: u32, text: String, cx: &mut Context) {
         cx.core.error(text, cx.now, cx.out);
         if self.transfers.get(&token).is_some_and(|one| !one.observes) {
@@ -253,7 +253,7 @@ impl Client {
             let (session, server) = (&cx.core.session, &of.peer.endpoint);
             session.record("subscribed", cx.now, server, cx.out);
         }
-        // The answer to a further registration carries a representation that may have come before.
+        // The answer to a repeated registration carries a representation that may have arrived before.
         let again = registered && of.version == answer.number(ETAG);
         if again || answer.payload.is_empty() {
             return;
@@ -272,8 +272,8 @@ impl Client {
         self.begin_transfer(rest, cx);
     }
 
-    /// Records an answer that comes after its request has expired; counts any other message that answers none
-    /// of this side's as foreign, and resets it.
+    /// Records an answer that arrives after its request has expired. Any other message that answers none of
+    /// this side's requests counts as foreign, and is answered with a reset.
     fn on_stranger(&mut self, message: &Message, way: Way, cx: &mut Context) {
         let reply = payload::read(&message.payload).filter(|one| one.purpose == Purpose::Reply);
         let lane = self.lanes.iter().position(|lane| lane.address() == way.to);
@@ -288,7 +288,7 @@ impl Client {
     }
 }
 
-/// Returns whether the servers answer an open message.
+/// Returns whether the servers answer this open message.
 fn is_answered(key: &Key, core: &Core) -> bool {
     core.settings.confirmable || core.ledger.waits_for_answers(key)
 }

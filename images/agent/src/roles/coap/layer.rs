@@ -48,11 +48,11 @@ impl Timing {
 pub struct Datagram {
     pub way: Way,
     pub bytes: Vec<u8>,
-    /// The message that this datagram is the first of, and its receiver's index.
+    /// The message whose first datagram this is, with the index of its receiver; None for other datagrams.
     pub key: Option<(Key, usize)>,
 }
 
-/// The two ends of a message's way. `from` is the local address that it must leave from; None: any.
+/// The two ends of a message's path. The message must leave from the local address `from`; None: from any.
 #[derive(Debug, Clone, Copy)]
 pub struct Way {
     pub to: SocketAddr,
@@ -73,11 +73,11 @@ struct Pending {
     tries: u32,
     wait_ns: i64,
     at_ns: i64,
-    /// Whether it is no longer sent again: the receiver has it, or its sender has given it up.
+    /// True if the message is not sent again, since the receiver has it or its sender has given it up.
     quiet: bool,
 }
 
-/// A message that this side has sent: its receiver, identifier and token, and what it is in the accounts.
+/// A message that this side has sent: its receiver, identifier and token, and its key in the delivery ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Own {
     pub peer: SocketAddr,
@@ -89,22 +89,22 @@ pub struct Own {
 /// A step of a message that this side has sent.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It was sent once more.
+    /// The message was sent once more.
     Again(Key),
-    /// No answer has come in time, or the other side has reset it.
+    /// No answer has arrived in time, or the other side has reset the message.
     Lost { own: Own, reset: bool },
-    /// The other side has it; an answer may follow.
+    /// The other side has received the message; an answer may follow.
     Acknowledged(Own),
 }
 
 #[derive(Default)]
 pub struct Layer {
     pub timing: Timing,
-    /// The last identifier for each peer, and when each of those in use is free again.
+    /// For each peer: the last identifier, and the times at which the identifiers in use become free again.
     identifiers: BTreeMap<SocketAddr, (u16, VecDeque<i64>)>,
     pending: BTreeMap<(SocketAddr, u16), Pending>,
     timers: BTreeSet<(i64, SocketAddr, u16)>,
-    /// The answer to each message of the others, which its repetition gets again; None before an answer.
+    /// The answer to each received message, kept for repetitions of the message; None before there is one.
     seen: BTreeMap<(SocketAddr, u16), Option<Vec<u8>>>,
     seen_until: VecDeque<(i64, (SocketAddr, u16))>,
     drawn: u64,
@@ -124,7 +124,7 @@ impl Layer {
         uniform(self.timing.seed, STREAM, self.drawn - 1)
     }
 
-    /// Returns an identifier that no message to this peer has; None if all are in use.
+    /// Returns an identifier that no other message to this peer uses; None if all are in use.
     fn identifier(&mut self, peer: SocketAddr, now: i64) -> Option<u16> {
         let (lifetime, first) = (self.timing.lifetime_ns(), self.draw());
         let begun = || ((first * 65536.0) as u16, VecDeque::new());
@@ -141,8 +141,8 @@ impl Layer {
     }
 
     /// Sends a confirmable or non-confirmable message and returns its identifier; None if no identifier is
-    /// free. `key`: it is of this message of the accounts, for the receiver of this index, and begins it if
-    /// `first`.
+    /// free. `key` is the message's key in the delivery ledger and the index of its receiver; `first`: this
+    /// is the first CoAP message of that message.
     pub fn send(
         &mut self,
         mut message: Message,
@@ -183,7 +183,7 @@ impl Layer {
         self.outbox.push_back(datagram);
     }
 
-    /// Sends the answer to a message of another; its bytes are kept for the message's repetitions.
+    /// Sends the answer to a received message, and keeps its bytes for repetitions of the message.
     pub fn answer(&mut self, request: &Message, mut answer: Message, way: Way, now: i64) {
         answer.token = request.token;
         if request.kind == Kind::Confirmable {
@@ -197,7 +197,7 @@ impl Layer {
         self.reply(request.id, answer, way);
     }
 
-    /// Acknowledges or resets message `id` of another.
+    /// Acknowledges or resets the received message `id`.
     pub fn signal(&mut self, kind: Kind, id: u16, way: Way) {
         self.reply(id, Message::empty(kind, id), way);
     }
@@ -210,8 +210,8 @@ impl Layer {
         self.put(way, bytes, None);
     }
 
-    /// Takes a message. Returns it if it is new and has a code; answers a repetition as the first time, and
-    /// passes acknowledgements and resets of own messages to `events`.
+    /// Takes a message. Returns it if it is new and has a code; answers a repetition as it answered the first
+    /// one, and passes acknowledgements and resets of own messages to `events`.
     pub fn receive(
         &mut self,
         message: Message,
@@ -262,14 +262,14 @@ impl Layer {
         }
     }
 
-    /// Ends the retransmission of a message whose answer is there.
+    /// Ends the retransmission of a message whose answer has arrived.
     pub fn settle(&mut self, peer: SocketAddr, id: u16) {
         if let Some(pending) = self.pending.remove(&(peer, id)) {
             self.timers.remove(&(pending.at_ns, peer, id));
         }
     }
 
-    /// Ends the retransmission of a message, whose answer may still come for a while.
+    /// Ends the retransmission of a message, and keeps it for a while, since its answer may still arrive.
     pub fn quieten(&mut self, peer: SocketAddr, id: u16, now: i64) {
         let wait_ns = self.timing.wait_ns();
         if let Some(pending) = self.pending.get_mut(&(peer, id)).filter(|p| !p.quiet) {
@@ -279,7 +279,7 @@ impl Layer {
         }
     }
 
-    /// Gives up the message of a datagram that the kernel has refused, if it is confirmable.
+    /// Gives up a message whose datagram the kernel has refused, if the message is confirmable.
     pub fn refused(&mut self, datagram: &Datagram) -> Option<Event> {
         let id = u16::from_be_bytes([datagram.bytes[2], datagram.bytes[3]]);
         let own = self.pending.get(&(datagram.way.to, id))?.own;
@@ -291,8 +291,8 @@ impl Layer {
         self.timers.first().map(|(at, ..)| *at)
     }
 
-    /// Sends again what is due, each time after twice the wait, and gives up what was sent
-    /// `max_retransmit` times more.
+    /// Sends due messages again, each time after twice the wait before, and gives up messages that were sent
+    /// again `max_retransmit` times.
     pub fn on_time(&mut self, now: i64, events: &mut Vec<Event>) {
         while let Some((at, peer, id)) = self.timers.first().copied()
             && at <= now

@@ -32,10 +32,10 @@ pub const BLOCK2: u32 = 23;
 pub const BLOCK1: u32 = 27;
 pub const NO_RESPONSE: u32 = 258;
 pub const TAG: u32 = 292;
-/// The critical options that a server has or may ignore, since each of its paths has the same resource:
-/// Uri-Host, Uri-Port, Uri-Path, Uri-Query, Accept, Block2, Block1.
+/// The critical options that a server accepts. It may ignore most of them, since each of its paths has the
+/// same resource: Uri-Host, Uri-Port, Uri-Path, Uri-Query, Accept, Block2, Block1.
 const KNOWN: [u32; 7] = [3, 7, PATH, 15, 17, BLOCK2, BLOCK1];
-/// The value of No-Response by which a client wants no answer of any class.
+/// The value of No-Response with which a client requests that the server send no answer of any class.
 pub const NO_ANSWER: u32 = 26;
 const VERSION: u8 = 1;
 const MARKER: u8 = 0xff;
@@ -91,8 +91,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// Returns the block that begins at `from` of `length` bytes, with the range of its bytes; None beyond the
-    /// end.
+    /// Returns the block that begins at offset `from` of a body of `length` bytes, and the range of its
+    /// bytes; None beyond the body's end.
     pub fn at(from: usize, length: usize, exponent: u8) -> Option<(Self, std::ops::Range<usize>)> {
         let size = size(exponent);
         let to = (from + size).min(length);
@@ -136,7 +136,7 @@ pub struct Message {
     pub code: u8,
     pub id: u16,
     pub token: Token,
-    /// Numbers and values, in the order of their numbers.
+    /// The options as number and value, sorted by number.
     pub options: Vec<(u32, Vec<u8>)>,
     pub payload: Vec<u8>,
 }
@@ -163,18 +163,18 @@ impl Message {
         (1..32).contains(&self.code)
     }
 
-    /// Returns whether it is an answer with one of the codes of success.
+    /// Returns whether the message is an answer with one of the codes of success.
     pub fn is_success(&self) -> bool {
         self.code >> 5 == 2
     }
 
-    /// Adds an option behind those with the same number.
+    /// Adds an option after those with the same number.
     pub fn put(&mut self, option: u32, value: &[u8]) {
         let place = self.options.partition_point(|(known, _)| *known <= option);
         self.options.insert(place, (option, value.to_vec()));
     }
 
-    /// Adds an option whose value is a number, in as few bytes as it needs.
+    /// Adds an option whose value is a number, encoded in as few bytes as possible.
     pub fn put_number(&mut self, option: u32, value: u32) {
         let bytes = value.to_be_bytes();
         self.put(option, &bytes[(value.leading_zeros() / 8) as usize..]);
@@ -184,7 +184,8 @@ impl Message {
         self.put_number(option, block.value());
     }
 
-    /// Adds the block of a body that begins at `from`, if it has one there, as payload and Block1.
+    /// Adds the block of `body` that begins at offset `from` as payload, with the option Block1; adds nothing
+    /// if there is no such block.
     pub fn put_part(&mut self, body: &[u8], from: usize, exponent: u8) {
         if let Some((block, range)) = Block::at(from, body.len(), exponent) {
             self.payload = body[range].to_vec();
@@ -194,7 +195,7 @@ impl Message {
         }
     }
 
-    /// Asks for the block of the answer that begins at `from`.
+    /// Requests the block of the answer that begins at `from`.
     pub fn put_wish(&mut self, from: usize, exponent: u8) {
         let number = (from / size(exponent)) as u32;
         let more = false;
@@ -208,7 +209,8 @@ impl Message {
         );
     }
 
-    /// Returns the number in the first such option; None without one, or if it has more than four bytes.
+    /// Returns the number in the first option of this kind; None if there is no such option, or if it has
+    /// more than four bytes.
     pub fn number(&self, option: u32) -> Option<u32> {
         let (_, value) = self.options.iter().find(|(known, _)| *known == option)?;
         let sum = |sum, byte: &u8| sum << 8 | u32::from(*byte);
@@ -219,7 +221,8 @@ impl Message {
         self.number(option).and_then(Block::read)
     }
 
-    /// Returns whether a critical option is one that the role does not have, or has no valid value.
+    /// Returns whether the message has a critical option that the role does not support, or one with an
+    /// invalid value.
     pub fn has_bad_option(&self) -> bool {
         self.options.iter().any(|(option, _)| {
             let block = [BLOCK1, BLOCK2].contains(option);
@@ -345,7 +348,7 @@ mod tests {
             assert_eq!(Message::decode(wrong), None, "{wrong:02x?}");
         }
         for bad in [&b"\x40\x01\0\x01\x91a"[..], b"\x40\x01\0\x01\xd1\x0a\x07"] {
-            // An option that nobody has, and a block of the reserved size.
+            // The cases are an option that does not exist, and a block of the reserved size.
             assert!(Message::decode(bad).unwrap().has_bad_option(), "{bad:02x?}");
         }
     }

@@ -1,8 +1,8 @@
-//! Implements CoAP (RFC 7252): a client that sends requests and pushes, or observes resources (RFC 7641), and
-//! a server that answers, or notifies its observers. Long bodies go in blocks (RFC 7959).
+//! Implements CoAP (RFC 7252): a client that sends messages or observes resources (RFC 7641), and a server
+//! that answers or notifies its observers. Long bodies are sent in blocks (RFC 7959).
 //!
-//! The protocol does no I/O: `client` and `server` take messages and the time, and `layer` repeats what is
-//! not acknowledged. This module connects them with a socket and with the accounts of messages.
+//! The protocol does no I/O: `client` and `server` take messages and the time, and `layer` repeats messages
+//! that are not acknowledged. This module connects them with a socket and with the delivery ledger.
 
 mod client;
 mod layer;
@@ -27,7 +27,7 @@ use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// The longest body in bytes, whole; blocks carry it.
+/// The longest body in bytes, all its blocks together.
 const LONGEST: usize = 1 << 20;
 /// The longest datagram in bytes; the longest block with all options needs less.
 const DATAGRAM: usize = 65_507;
@@ -48,7 +48,7 @@ struct Spec {
     settings: Settings,
 }
 
-/// The settings of either side.
+/// The settings, which client and server share.
 #[derive(Debug, Clone, Deserialize)]
 struct Settings {
     /// Whether messages are confirmable.
@@ -64,13 +64,13 @@ struct Settings {
     timeout_ns: i64,
     /// Whether the client observes its servers.
     observe: bool,
-    /// The number of clients that observe the server as planned.
+    /// The number of clients that observe the server according to the plan.
     observers: usize,
     #[serde(flatten)]
     timing: Timing,
 }
 
-/// The state that both sides share: message layer, accounts of sent messages, settings and counts.
+/// The state that client and server share: message layer, delivery ledger, settings and counts.
 struct Core {
     session: Session,
     settings: Settings,
@@ -78,7 +78,7 @@ struct Core {
     ledger: Ledger,
     received: u64,
     foreign: u64,
-    /// The errors recorded so far, since each is recorded once.
+    /// The errors recorded so far; each is recorded only once.
     errors: BTreeSet<String>,
 }
 
@@ -96,7 +96,8 @@ impl Core {
     }
 }
 
-/// The shared state, the present time and the place of records, for the functions of a side.
+/// The arguments that all functions of a client or server need: the shared state, the present time, and the
+/// buffer for records.
 struct Context<'a> {
     core: &'a mut Core,
     now: i64,
@@ -105,14 +106,14 @@ struct Context<'a> {
 
 /// A client or a server, without I/O.
 trait Side {
-    /// Called when the socket is open.
+    /// Begins the session; the socket is open.
     fn begin(&mut self, cx: &mut Context);
     /// Sends a due message to its receivers.
     fn due(&mut self, key: Key, body: Vec<u8>, cx: &mut Context);
-    /// Takes a new message of another.
+    /// Handles a new message that has been received.
     fn receive(&mut self, message: Message, way: Way, cx: &mut Context);
     fn event(&mut self, event: Event, cx: &mut Context);
-    /// Called when requests have expired.
+    /// Handles requests that have expired.
     fn expired(&mut self, _cx: &mut Context) {}
     fn deadline(&self) -> Option<i64> {
         None

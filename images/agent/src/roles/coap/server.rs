@@ -15,7 +15,7 @@ use crate::roles::peers;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// The most bodies that are incomplete, and the most answers whose further blocks clients may want.
+/// The most incomplete bodies, and the most answers of which clients may request further blocks.
 const MOST_TRANSFERS: usize = 4096;
 const MOST_OBSERVERS: usize = 65_536;
 /// Numbers of notifications have 24 bits (RFC 7641, 4.4).
@@ -32,7 +32,7 @@ struct Observer {
     way: Way,
     /// Whether a confirmable notification waits for its acknowledgement.
     open: bool,
-    /// The newest notification, which waits until then.
+    /// The newest notification, which waits for that acknowledgement.
     waiting: Option<(Key, usize)>,
 }
 
@@ -42,12 +42,12 @@ pub struct Server {
     uploads: BTreeMap<(SocketAddr, u32), Upload>,
     answers: BTreeMap<(SocketAddr, u32), (Identity, i64)>,
     observers: BTreeMap<(SocketAddr, Token), Observer>,
-    /// The version of the resource, and its representation; None before the first.
+    /// The version of the resource, and its representation; None before the first one.
     resource: Option<(u32, Vec<u8>)>,
     sequence: u32,
 }
 
-/// Puts the block of `body` that begins at `from` into an answer; returns false beyond the end.
+/// Puts the block of `body` that begins at offset `from` into an answer; returns false beyond the body's end.
 fn put_block(answer: &mut Message, body: &[u8], from: usize, exponent: u8) -> bool {
     let Some((block, range)) = Block::at(from, body.len(), exponent) else {
         return body.is_empty() && from == 0;
@@ -86,7 +86,7 @@ impl Server {
         answer
     }
 
-    /// Returns the answer to a POST; None if the client wants none.
+    /// Returns the answer to a POST; None if the client requests no answer.
     fn post(&mut self, request: &Message, way: Way, cx: &mut Context) -> Option<Message> {
         let block1 = request.block(BLOCK1);
         let which = (way.to, request.number(TAG).unwrap_or(0));
@@ -153,7 +153,7 @@ impl Server {
         (request.number(NO_RESPONSE).unwrap_or(0) & 2 == 0).then_some(answer)
     }
 
-    /// Adds a block to a body; returns the body with its last block, or the code of a refusal.
+    /// Adds a block to a body; returns the whole body after its last block, or the code of a refusal.
     fn add(
         &mut self,
         which: (SocketAddr, u32),
@@ -190,7 +190,7 @@ impl Server {
         Ok(self.uploads.remove(&which).map(|upload| upload.body))
     }
 
-    /// Sends the present representation to an observer, as message `key` of the accounts.
+    /// Sends the present representation to an observer, as message `key` of the delivery ledger.
     fn notify(
         &mut self,
         which: (SocketAddr, Token),
@@ -221,7 +221,7 @@ impl Server {
             .is_some()
     }
 
-    /// Sends the notification that has waited for an observer, if any.
+    /// Sends the notification that waits for an observer, if there is one.
     fn next_turn(&mut self, which: (SocketAddr, Token), cx: &mut Context) {
         let Some(observer) = self.observers.get_mut(&which) else {
             return;
@@ -237,7 +237,7 @@ impl Server {
     }
 }
 
-/// Returns the offset and the size's exponent of the block that a request wants.
+/// Returns the offset of the block that a request names, and the exponent of its size.
 fn wanted(request: &Message, cx: &Context) -> (usize, u8) {
     let own = cx.core.settings.block;
     request

@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Curve {
-    /// The intervals after a change, in order: T1, T1, T2, T3 ...
+    /// The intervals after a change, in order. The standard names them T1, T1, T2, T3 ...
     pub retransmit_ns: Vec<i64>,
-    /// The interval between messages after the last of `retransmit_ns`: T0.
+    /// The interval between messages after the last of `retransmit_ns`. The standard names it T0.
     pub stable_ns: i64,
     /// The field timeAllowedToLive of messages; 0: twice the interval to the next message.
     pub time_allowed_to_live_ms: u32,

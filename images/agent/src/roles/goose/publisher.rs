@@ -90,7 +90,7 @@ impl Events {
                     message.sent_ns = at;
                 }
             }
-            // The best outcome of all copies counts.
+            // The event gets the best outcome of all copies of its message.
             *known = (*known).min(outcome);
         }
         if let Some(text) = error {
@@ -137,7 +137,7 @@ impl publisher::Stream for Events {
         }
     }
 
-    /// Records the outcome of the last event, unless it is recorded.
+    /// Records the outcome of the last event, unless it was recorded before.
     fn close(&mut self, outlet: &mut Outlet, out: &mut Vec<u8>) {
         if let Some((message, outcome)) = self.state.open.take() {
             outlet.record(&message, outcome, out);

@@ -1,5 +1,5 @@
 //! Implements the GOOSE subscriber: records a message with sqNum 0 as an arrival and retransmissions as its
-//! copies, and detects streams that have fallen silent.
+//! copies, and detects streams whose messages have stopped.
 
 use super::frame::{self, ETHERTYPE, Seen, Stream};
 use super::publisher::BEGINNING;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
 pub struct Spec {
-    /// The flow's number in records.
+    /// The number of the flow in records.
     flow: u32,
     /// The publisher's name in records.
     publisher: String,
@@ -23,8 +23,8 @@ pub struct Spec {
     stream: Stream,
 }
 
-/// One stream. `lives_ns`: the end of its last message's validity; None before the first message and after a
-/// silence.
+/// One stream. `lives_ns` is the time until which its last message is valid; None before the first message,
+/// and once the stream has been silent for longer.
 struct Watched {
     spec: Spec,
     lives_ns: Option<i64>,
@@ -42,8 +42,9 @@ impl Watched {
             && u64::from(*conf_rev) == seen.conf_rev
     }
 
-    /// Records the message of a frame, and after a silence also that the stream is connected. Returns true;
-    /// false for the initial state, which is no message; None if the frame's time to live is out of range.
+    /// Records the message of a frame, and after a silence also that the stream is connected. Returns true
+    /// for a message, false for the initial state, which is no message, and None if the frame's time to live
+    /// is out of range.
     fn take(&mut self, seen: &Seen, endpoint: &str, now: i64, out: &mut Vec<u8>) -> Option<bool> {
         let lives_ns = i64::try_from(seen.time_allowed_to_live)
             .ok()?

@@ -113,7 +113,7 @@ fn events_their_copies_and_the_end_of_a_stream_are_noticed() {
         arm(item("ied", json!({"publish": publish}), &[flow], 200 * MS)).unwrap(),
     ];
     let (sent, got, sessions) = by_kind(play_for(&mut roles, 400 * MS));
-    // Two events, at 50 and 100 ms, each three times in its curve.
+    // There are two events, at 50 and 100 ms; the curve of each has three messages.
     assert_eq!(sent.len(), 2, "{sent:?}");
     assert!(
         sent.iter().all(|line| line.ends_with(",0,3,sent")),

@@ -38,7 +38,7 @@ pub fn take<'a>(from: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     Some((tag, value))
 }
 
-/// Decodes an unsigned number of at most eight bytes, after an optional zero for the sign; None if it is
+/// Decodes an unsigned number of at most eight bytes, after an optional zero byte for the sign; None if it is
 /// longer.
 pub fn unsigned(bytes: &[u8]) -> Option<u64> {
     let bytes = bytes.strip_prefix(&[0]).unwrap_or(bytes);

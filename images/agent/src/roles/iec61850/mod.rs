@@ -19,7 +19,7 @@ const HEAD: usize = 8;
 /// Tag protocol identifier of 802.1Q.
 const TAGGED: u16 = 0x8100;
 
-/// The destination of frames: multicast group, application identifier, and 802.1Q tag if any.
+/// The destination of frames: multicast group, application identifier, and 802.1Q tag if they have one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Destination {
     pub group: [u8; 6],

@@ -12,10 +12,10 @@ use std::os::fd::RawFd;
 
 /// Sends the messages of one protocol; a publisher calls these functions.
 pub trait Stream {
-    /// Whether `finish` still sends the messages that are due by then.
+    /// True if `finish` still sends the messages that are due by then.
     const SENDS_AT_THE_END: bool;
 
-    /// Called when the publisher has connected.
+    /// Handles the start of the session: the publisher has connected.
     fn begin(&mut self, _outlet: &mut Outlet, _now: i64, _out: &mut Vec<u8>) {}
     /// Returns when to send something other than a new message, in Unix nanoseconds; None if nothing is
     /// planned.

@@ -17,7 +17,7 @@ const AT_ONCE: usize = 64;
 pub struct Sender {
     socket: OwnedFd,
     own: [u8; 6],
-    /// The errors reported so far, since each is reported once and not for every frame.
+    /// The errors reported so far; each is reported once, and not for every frame.
     errors: BTreeSet<String>,
 }
 
@@ -126,7 +126,7 @@ fn drops(socket: &OwnedFd) -> u32 {
     // SAFETY: all zero is valid.
     let mut seen: libc::tpacket_stats = unsafe { std::mem::zeroed() };
     let mut length = size_of_val(&seen) as libc::socklen_t;
-    // SAFETY: room for `length` bytes.
+    // SAFETY: the structure has room for `length` bytes.
     let answer = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -1,5 +1,5 @@
-//! Makes payloads of any content and length, and carries the message's identity in a user property of MQTT 5,
-//! as the header of the payload `bytes` in base64.
+//! Fills payloads with any content and length. The message's identity is in a user property of MQTT 5: the
+//! header of the payload `bytes` in base64.
 
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload};
@@ -13,14 +13,13 @@ const PROPERTY: &str = "vnet";
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
     Zeros,
-    /// A text in which `{flow}`, `{seq}` and `{time_ns}` are filled in for each message.
+    /// A text whose parts `{flow}`, `{seq}` and `{time_ns}` are replaced in each message.
     Template(String),
     Text(String),
 }
 
 impl Content {
-    /// Returns a payload of exactly `bytes` bytes; spaces follow a text that is shorter, and a longer text is
-    /// cut.
+    /// Returns a payload of exactly `bytes` bytes: pads a shorter text with spaces, and cuts a longer one.
     pub fn fill(&self, who: &Identity, bytes: usize) -> Vec<u8> {
         let (text, padding) = match self {
             Self::Zeros => (String::new(), 0),

@@ -79,7 +79,7 @@ impl Mqtt {
         Ok(())
     }
 
-    /// Appends a packet to the output, in a WebSocket as one frame, and notes a PUBLISH in the ledger.
+    /// Appends a packet to the output, in a WebSocket as one frame, and records a PUBLISH in the ledger.
     pub(super) fn emit(&mut self, packet: &Packet, link: &mut Link) -> Res<()> {
         let bytes = packet.to_continuous_buffer();
         if self.websocket.is_some() {

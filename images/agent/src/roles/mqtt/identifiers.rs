@@ -5,8 +5,9 @@ use super::spec::Subscribe;
 
 const SHARED: &str = "$share/";
 
-/// Returns what is wrong with the identifiers of a message: one of no subscription to its topic, or none although
-/// all subscriptions to it have one; None if nothing is, and if no subscription has one.
+/// Returns the fault in the identifiers of a message; None if there is none. A fault is an identifier that no
+/// subscription to the topic has. It is also a fault if the message has no identifier although all
+/// subscriptions to the topic have one.
 pub fn fault(subscriptions: &[Subscribe], topic: &str, found: &[u32]) -> Option<String> {
     if subscriptions.iter().all(|one| one.identifier.is_none()) && found.is_empty() {
         return None;

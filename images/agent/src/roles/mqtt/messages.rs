@@ -81,7 +81,7 @@ impl Mqtt {
                     link.delivery.settled(id.into(), taken, now, out);
                 }
             }
-            // The state machine accepts no more input, so end the connection now.
+            // The state machine accepts no more input, so the connection ends now.
             Meaning::Closing(why) => return Err(why),
             Meaning::Nothing => {}
         }
@@ -120,8 +120,8 @@ impl Mqtt {
         self.subscribe(link, now, out)
     }
 
-    /// Unsubscribes a client that is subscribed and is not to be, and the reverse. Does nothing without planned
-    /// times or a connection; the answer to an open request calls it again.
+    /// Subscribes or unsubscribes the client if its subscription differs from the plan. Does nothing without
+    /// planned times or a connection; the answer to an open request calls it again.
     pub(super) fn change_subscription(
         &mut self,
         link: &mut Link,
@@ -150,7 +150,7 @@ impl Mqtt {
         Ok(())
     }
 
-    /// Subscribes to all topics, and to the replies of the client's own requests: with one packet for each
+    /// Subscribes to all topics, and to the replies to the client's own requests, with one packet for each
     /// subscription identifier.
     fn subscribe(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
         let mut made = Vec::new();

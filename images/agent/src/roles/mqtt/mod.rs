@@ -38,7 +38,7 @@ struct Mqtt {
     output: Vec<u8>,
     timers: Vec<(TimerKind, i64)>,
     subscribed: bool,
-    /// SUBSCRIBE packets of this connection without an answer.
+    /// The number of SUBSCRIBE packets of this connection that have no answer yet.
     subscribing: usize,
     pauses: Pauses,
     replies: Replies,
@@ -49,7 +49,7 @@ struct Mqtt {
     accepted_once: bool,
 }
 
-/// Creates a client for an item of `workload`; its client id is that of the settings, or without one the
+/// Creates a client for an item of `workload`; its client id is that of the settings, or else the name of the
 /// session's endpoint. An error if the settings are invalid.
 pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
     let spec: Spec = proto::parse("spec", item.software.spec.take())?;
@@ -119,8 +119,8 @@ pub fn fuzz(bytes: &[u8]) {
     }
 }
 
-/// Returns the rules of delivery: after a lost session a message of QoS 1 is resent, since duplicates are
-/// allowed; one of QoS 2 is not.
+/// Returns the rules of delivery: after a lost session the client sends a message of QoS 1 again, since
+/// duplicates are allowed, and a message of QoS 2 not.
 fn rules(publish: &Publish, keeps_session: bool) -> Rules {
     Rules {
         acknowledged: publish.qos > 0,
@@ -134,9 +134,10 @@ fn rules(publish: &Publish, keeps_session: bool) -> Rules {
 }
 
 impl Mqtt {
-    /// Sends CONNECT: with a clean session if the settings require it, except for a session that continues.
+    /// Sends CONNECT. It has the flag for a clean session if the settings require it, except for a session
+    /// that continues.
     fn log_in(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
-        // A session that outlives connections begins clean once, then continues.
+        // A session that outlives connections begins with a clean session, and then continues.
         let continues = self.accepted_once && self.spec.keeps_session();
         let clean = self.spec.clean_session && !continues;
         let id = self.spec.client_id.as_deref().unwrap_or(link.endpoint());
@@ -146,7 +147,7 @@ impl Mqtt {
         self.send(packet, link, now, out)
     }
 
-    /// Makes the state machine send aliases in the place of topics, if the settings require it.
+    /// Makes the state machine replace topics by aliases, if the settings require it.
     fn choose_aliases(&mut self) {
         self.conn
             .set_auto_map_topic_alias_send(self.spec.uses_aliases());

@@ -30,10 +30,10 @@ pub enum Meaning {
     UnsubscribeRefused(String),
     Message {
         dup: bool,
-        /// Whether the broker had kept the message before the subscription (RETAIN, 3.3.1.3).
+        /// True if the broker stored the message before the subscription (RETAIN, 3.3.1.3).
         retained: bool,
         topic: String,
-        /// The identity that a user property carries; None without one, and in MQTT 3.1.1.
+        /// The identity that a user property carries; None without such a property, and in MQTT 3.1.1.
         identity: Option<Identity>,
         /// The subscription identifiers (MQTT 5, 3.3.2.3.8).
         identifiers: Vec<u32>,
@@ -41,8 +41,8 @@ pub enum Meaning {
         exchange: Exchange,
         payload: Vec<u8>,
     },
-    /// The handshake of this packet id has ended; `taken`: the broker has accepted the message, not refused
-    /// it.
+    /// The handshake of this packet id has ended; `taken`: true if the broker has accepted the message, false
+    /// if it has refused it.
     Settled {
         id: u16,
         taken: bool,
@@ -74,7 +74,7 @@ fn retain_handling(value: u8) -> Res<RetainHandling> {
     }
 }
 
-/// Builds a SUBSCRIBE packet of subscriptions that have one identifier, or none.
+/// Builds a SUBSCRIBE packet for subscriptions that have the same identifier, or none.
 pub fn subscribe(version: Version, id: u16, wanted: &[&Subscribe]) -> Res<Packet> {
     let mut entries = Vec::new();
     for s in wanted {
@@ -212,7 +212,7 @@ pub fn disconnect(version: Version) -> Res<Packet> {
         .into())
 }
 
-/// Returns the packet id of an outgoing PUBLISH (None inside at QoS 0); None for other packets.
+/// Returns the packet id of an outgoing PUBLISH, which is None at QoS 0; returns None for any other packet.
 pub fn outgoing_publish(packet: &Packet) -> Option<Option<u16>> {
     match packet {
         Packet::V3_1_1Publish(p) => Some(p.packet_id()),

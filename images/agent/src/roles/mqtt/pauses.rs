@@ -1,4 +1,4 @@
-//! Tells when a client is to be subscribed, by the planned times without its subscription.
+//! Decides when a client must be subscribed, from the planned times without a subscription.
 
 /// The planned times without the subscription, as Unix nanoseconds once `go` has set t0.
 #[derive(Default)]
@@ -7,7 +7,7 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// Creates the plan from (begin, end) as offsets from t0, in order and apart.
+    /// Creates the plan from pairs (begin, end), offsets from t0 that are sorted and do not overlap.
     pub fn new(spans: Vec<(i64, i64)>) -> Self {
         Self { spans }
     }
@@ -23,7 +23,7 @@ impl Pauses {
         self.spans.is_empty()
     }
 
-    /// Returns whether the client is to be subscribed at `now`.
+    /// Returns whether the plan wants the client to be subscribed at `now`.
     pub fn wants(&self, now: i64) -> bool {
         !self
             .spans
@@ -31,7 +31,7 @@ impl Pauses {
             .any(|(begin, end)| (*begin..*end).contains(&now))
     }
 
-    /// Returns the first planned change after `now`; None if no more comes.
+    /// Returns the first planned change after `now`; None if no change follows.
     pub fn next(&self, now: i64) -> Option<i64> {
         let all = self.spans.iter().flat_map(|(begin, end)| [*begin, *end]);
         all.filter(|at| *at > now).min()

@@ -14,7 +14,7 @@ use mqtt_protocol_core::mqtt::packet::{
 };
 use std::collections::{BTreeSet, VecDeque};
 
-/// The user property of a reply with the name of the client that replies.
+/// The user property of a reply that holds the name of the replying client.
 const BY: &str = "vnet-by";
 
 /// The properties of a message that belongs to a request.
@@ -26,7 +26,7 @@ pub struct Exchange {
     pub qos: u8,
 }
 
-/// Returns the properties of a request or reply in a message that came with this QoS.
+/// Returns the properties of a request or reply, from a message that was received with this QoS.
 pub fn exchange(properties: &[Property], qos: u8) -> Exchange {
     let mut found = Exchange {
         qos,
@@ -56,8 +56,8 @@ pub fn properties(request: &Request, who: &Identity) -> Res<[Property; 2]> {
     ])
 }
 
-/// Returns the identity of the request that a message replies to, and the name of the client that replies; None
-/// if the message is no reply.
+/// Returns the identity of the request that a message replies to, and the name of the client that replies;
+/// None if the message is not a reply.
 pub fn replied(exchange: &Exchange) -> Option<(Identity, &str)> {
     let (data, by) = (exchange.correlation.as_ref()?, exchange.by.as_ref()?);
     Some((Bytes.read(data)?, by.as_str()))
@@ -78,7 +78,7 @@ struct Reply {
 }
 
 impl Replies {
-    /// Ends the handshake with this packet id; returns whether it is that of a reply.
+    /// Ends the handshake with this packet id; returns whether it belonged to a reply.
     pub fn settled(&mut self, id: u16) -> bool {
         self.open.remove(&id)
     }
@@ -90,7 +90,8 @@ impl Replies {
 }
 
 impl Mqtt {
-    /// Returns the request that a message on the client's response topic replies to, and who replies.
+    /// Returns the request that a message on the client's response topic replies to, and the name of the
+    /// client that replies.
     pub(super) fn own_reply<'a>(
         &self,
         topic: &str,
@@ -99,9 +100,9 @@ impl Mqtt {
         replied(exchange).filter(|_| self.spec.response_topic() == Some(topic))
     }
 
-    /// Queues the reply to a received request, at the QoS with which the request came, and sends it if the
-    /// broker permits. A message without a response topic, or without the correlation data of a request of
-    /// this agent, gets none.
+    /// Queues the reply to a received request, at the QoS with which the request was received, and sends it
+    /// if the broker permits. A message gets no reply if it has no response topic, or no correlation data of
+    /// a vNET request.
     pub(super) fn reply(
         &mut self,
         exchange: Exchange,

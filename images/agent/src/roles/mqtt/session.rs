@@ -13,14 +13,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub fn begin(version: Version, keepalive_s: u16) -> Connection<ClientRole> {
     let mut conn = Connection::new(version);
     conn.set_auto_pub_response(true);
-    // A broker that does not answer a PINGREQ within the keep-alive time is lost.
+    // The connection counts as lost if the broker does not answer a PINGREQ within the keep-alive time.
     conn.set_pingresp_recv_timeout(u64::from(keepalive_s) * 1000);
     conn
 }
 
-/// Passes received bytes from the cursor's position on to the state machine and returns its events, which
-/// also report most violations of the protocol. An error at a violation at which the library panics (0.7.9: a
-/// PUBLISH at QoS 1 or 2 with packet id 0), after which the state machine is unusable.
+/// Passes the bytes from the cursor's position on to the state machine and returns its events, which also
+/// report most violations of the protocol. Returns an error if the library panics at a violation (0.7.9: a
+/// PUBLISH at QoS 1 or 2 with packet id 0); the state machine is then unusable.
 pub fn receive(conn: &mut Connection<ClientRole>, bytes: &mut Cursor<&[u8]>) -> Res<Vec<Event>> {
     catch_unwind(AssertUnwindSafe(|| conn.recv(bytes)))
         .map_err(|_| "the broker sent an invalid MQTT packet".to_owned())

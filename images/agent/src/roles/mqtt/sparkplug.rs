@@ -15,7 +15,7 @@ pub struct EdgeNode {
     pub metrics: usize,
 }
 
-/// The numbers of a connection: that of its birth and death, and that of the last message.
+/// The numbers of a connection: that of its NBIRTH and NDEATH, and that of the last message.
 #[derive(Default)]
 pub struct Numbers {
     logins: u64,
@@ -23,19 +23,21 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Returns the number of this connection's birth and death: 0 at the first, and 0 again after 255.
+    /// Returns the number of this connection's NBIRTH and NDEATH: 0 at the first connection, and 0 again
+    /// after 255.
     fn birth_and_death(&self) -> u8 {
         self.logins.saturating_sub(1) as u8
     }
 
-    /// Writes the next sequence number into a payload of data.
+    /// Writes the next sequence number into a payload of NDATA.
     pub fn stamp(&mut self, payload: &mut [u8]) {
         self.seq = self.seq.wrapping_add(1);
         sparkplug::number(payload, self.seq);
     }
 }
 
-/// Returns the record that a certificate is at its receiver, by its topic; None for another topic.
+/// Returns the name of the record for a received certificate, from its topic; None if the topic is not that
+/// of a certificate.
 pub fn certificate(topic: &str) -> Option<&'static str> {
     let mut levels = topic.split('/');
     if levels.next() != Some("spBv1.0") {
@@ -53,14 +55,15 @@ impl Mqtt {
         self.spec.publish.as_ref()?.sparkplug.as_ref()
     }
 
-    /// Returns topic and payload of the will of the connection that begins now; None without Sparkplug.
+    /// Returns topic and payload of the will of the connection that begins now; None if the client is no
+    /// Sparkplug edge node.
     pub(super) fn death_of_next(&mut self, now: i64) -> Option<(String, Vec<u8>)> {
         let topic = self.edge_node()?.death.clone();
         self.numbers.logins += 1;
         Some((topic, death(self.numbers.birth_and_death(), now)))
     }
 
-    /// Sends NBIRTH, with which the sequence numbers begin again.
+    /// Sends NBIRTH, with which the sequence numbers start again.
     pub(super) fn be_born(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
         let Some(node) = self.edge_node() else {
             return Ok(());
@@ -71,7 +74,7 @@ impl Mqtt {
         self.send(packet, link, now, out)
     }
 
-    /// Sends NDEATH: a broker discards the will of a client that disconnects.
+    /// Sends NDEATH, since a broker discards the will of a client that disconnects.
     pub(super) fn die(&mut self, link: &mut Link, now: i64, out: &mut Vec<u8>) -> Res<()> {
         let Some(node) = self.edge_node() else {
             return Ok(());

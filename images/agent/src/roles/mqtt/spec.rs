@@ -16,8 +16,8 @@ pub struct Spec {
     pub version: String,
     pub keepalive_s: u16,
     pub clean_session: bool,
-    /// The time for which the broker keeps the session after a lost connection (MQTT 5); None: for ever
-    /// without `clean_session`, else not at all.
+    /// The time for which the broker keeps the session after a lost connection (MQTT 5). None: for ever, or
+    /// not at all with `clean_session`.
     #[serde(default)]
     session_expiry_s: Option<u32>,
     /// The client identifier; None: the session's endpoint.
@@ -38,8 +38,8 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Returns the session expiry interval in seconds (MQTT 5, 3.1.2.11.2); `u32::MAX` means for ever, as a
-    /// session without `clean_session` lives in 3.1.1.
+    /// Returns the session expiry interval in seconds (MQTT 5, 3.1.2.11.2). `u32::MAX` means for ever, which
+    /// is also the life of a session without `clean_session` in 3.1.1.
     pub fn expiry_s(&self) -> u32 {
         let otherwise = if self.clean_session { 0 } else { u32::MAX };
         self.session_expiry_s.unwrap_or(otherwise)
@@ -49,7 +49,8 @@ impl Spec {
         self.publish.as_ref().is_some_and(|one| one.topic_alias)
     }
 
-    /// Returns the subscriptions of each SUBSCRIBE packet: those with one identifier, or without any.
+    /// Returns the subscriptions of each SUBSCRIBE packet: all in one packet have the same identifier, or
+    /// none.
     pub fn packets_of_subscriptions(&self) -> Vec<Vec<&Subscribe>> {
         let mut packets: Vec<Vec<&Subscribe>> = Vec::new();
         for one in &self.subscribe {
@@ -110,14 +111,15 @@ pub struct Publish {
     /// the broker permits aliases.
     #[serde(default)]
     topic_alias: bool,
-    /// Settings of messages that are requests (MQTT 5, 4.10); None: nobody replies.
+    /// Settings of messages that are requests (MQTT 5, 4.10); None: the messages are not requests.
     pub request: Option<Request>,
     #[serde(default)]
     pub user_properties: Vec<(String, String)>,
     /// The content of payloads that do not carry the message's identity, which is then a user property (MQTT
     /// 5). None: the flow's kind of payload, which carries it.
     pub content: Option<Content>,
-    /// The certificates of an edge node of Sparkplug B, whose data the flow's messages are; None: other messages.
+    /// The certificates of a Sparkplug B edge node, whose data are the flow's messages; None: the messages
+    /// have another payload.
     pub sparkplug: Option<EdgeNode>,
     /// The most unacknowledged messages at QoS 1 and 2.
     #[serde(default = "default_inflight")]
@@ -149,7 +151,7 @@ fn default_queue() -> usize {
 pub struct Subscribe {
     pub topic: String,
     pub qos: u8,
-    /// Whether the client's own messages do not come back to it (MQTT 5).
+    /// True if the broker does not send the client's own messages back to it (MQTT 5).
     #[serde(default)]
     pub no_local: bool,
     /// Selects when the broker sends retained messages (MQTT 5, 3.8.3.1): 0 at each subscription, 1 at a new
@@ -159,12 +161,12 @@ pub struct Subscribe {
     /// The number that messages of this subscription carry (MQTT 5, 3.8.2.1.2).
     #[serde(default)]
     pub identifier: Option<u32>,
-    /// The times without this subscription: begin and end as offsets from t0, in order and apart.
+    /// The times without this subscription: begin and end as offsets from t0, sorted, without overlaps.
     #[serde(default)]
     pub unsubscribed_ns: Vec<(i64, i64)>,
 }
 
-/// Returns the quality of service of this number; an error for another than 0, 1 or 2.
+/// Returns the quality of service of this number; an error unless the number is 0, 1 or 2.
 pub fn qos(value: u8) -> Res<Qos> {
     Qos::try_from(value).map_err(|_| format!("qos: {value} does not exist; write 0, 1 or 2"))
 }

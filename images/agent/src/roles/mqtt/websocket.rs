@@ -1,5 +1,6 @@
-//! MQTT over WebSocket (RFC 6455; MQTT 5, 6): the request for the upgrade, the check of the answer, and the frames
-//! of both directions. The bytes go through the same socket or TLS as without it.
+//! Carries MQTT over WebSocket (RFC 6455; MQTT 5, 6): the request for the upgrade, the check of the answer,
+//! and the frames of both directions. The bytes use the same socket, or the same TLS connection, as without
+//! WebSocket.
 
 use crate::os::Res;
 use base64::Engine;
@@ -67,7 +68,7 @@ impl WebSocket {
         }
     }
 
-    /// Begins a connection: appends the request for the upgrade, with a new key, to `output`.
+    /// Begins a connection: appends the request for the upgrade to `output`, with a new key.
     pub fn begin(&mut self, output: &mut Vec<u8>) -> Res<()> {
         self.key = STANDARD.encode(random::<16>()?);
         (self.state, self.input) = (State::Asking, Vec::new());
@@ -171,7 +172,8 @@ impl WebSocket {
         Ok(())
     }
 
-    /// Handles the beginning of a frame in `input`, if it is complete; of a control frame, the whole frame.
+    /// Handles the beginning of a frame in `input`, if it is complete; a control frame must be there as a
+    /// whole.
     fn head(&mut self, output: &mut Vec<u8>) -> Res<()> {
         let Some((length, at)) = length(&self.input)? else {
             return Ok(());
@@ -205,8 +207,8 @@ impl WebSocket {
     }
 }
 
-/// Returns the length of a frame's payload, and that of its head; None if the head is incomplete, an error if
-/// the frame is masked.
+/// Returns the length of a frame's payload and the length of its head; None if the head is incomplete, an
+/// error if the frame is masked.
 fn length(head: &[u8]) -> Res<Option<(u64, usize)>> {
     let Some(second) = head.get(1) else {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! Implements a client of NATS, which publishes in an open loop, subscribes, or does both. The native protocol
-//! delivers at most once: nothing is acknowledged or sent again.
+//! Implements a client of NATS that publishes in an open loop, subscribes, or does both. The native protocol
+//! delivers at most once: no message is acknowledged or sent again.
 
 mod wire;
 
@@ -12,7 +12,7 @@ use crate::proto::{self, Item};
 use serde::Deserialize;
 use wire::{Operation, Parser};
 
-/// The longest payload in bytes, as the server's own `max_payload`.
+/// The longest payload in bytes, the server's default of `max_payload`.
 const LONGEST: usize = 1 << 20;
 /// The most PINGs without an answer.
 const PINGS: u32 = 2;
@@ -71,7 +71,8 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
 }
 
 impl Nats {
-    /// Appends the login, the subscriptions and a PING, whose answer says that the server has taken them.
+    /// Appends the login, the subscriptions and a PING; the answer to the PING shows that the server has
+    /// accepted them.
     fn log_in(&mut self) {
         let mut options = serde_json::json!({
             "verbose": false, "pedantic": false, "tls_required": false, "lang": "vnet", "version": "1",
@@ -116,7 +117,7 @@ impl Nats {
                     link.ready();
                 }
             }
-            // The server then closes the connection, except for what it says of a subject.
+            // The server closes the connection after an error, unless the error is about a subject.
             Operation::Error(text) if link.is_up() => {
                 link.note("failed", now, &text, out);
                 link.error = Some(text);

@@ -17,15 +17,15 @@ pub enum Operation {
     Error(String),
 }
 
-/// The bytes of a connection that are no whole operation yet.
+/// The received bytes of a connection that are not yet a whole operation.
 #[derive(Default)]
 pub struct Parser {
     partial: Vec<u8>,
 }
 
 impl Parser {
-    /// Takes bytes and appends the operations that they complete. An error for what is no operation, for a
-    /// line that is too long, and for a payload of more than `most` bytes.
+    /// Takes bytes and appends the operations that they complete. An error for bytes that are no operation,
+    /// for a line that is too long, and for a payload of more than `most` bytes.
     pub fn feed(&mut self, bytes: &[u8], most: usize, found: &mut Vec<Operation>) -> Res<()> {
         self.partial.extend_from_slice(bytes);
         let mut from = 0;

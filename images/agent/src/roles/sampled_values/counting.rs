@@ -1,9 +1,9 @@
 //! Determines a frame's number in its stream: smpCnt alone gives only the frame's place within a second.
 
-/// After a silence of this length or more the clock determines the second of a frame; otherwise the
+/// After a silence of at least this length, the clock determines the second of a frame; otherwise the
 /// previous frames do.
 const SILENCE_NS: i64 = 500_000_000;
-/// The time by which a frame may seem to arrive before it was sent, since clocks differ.
+/// The longest time by which a frame may seem to arrive before it was sent, since clocks differ.
 const AHEAD_NS: i64 = 100_000_000;
 /// The lowest rate, in frames a second, at which the previous frames determine the second of a frame. At a
 /// lower rate a frame's place in its second does not distinguish the next frame from a copy of the last
@@ -24,12 +24,11 @@ impl Counting {
         }
     }
 
-    /// Returns the number in the stream of a frame that arrived `at_ns` after the stream's start and is
-    /// number `place` of its second; None if the stream cannot have sent the frame yet.
-    ///
-    /// Without a silence before the frame, its number is the one nearest to that of the newest frame, so
-    /// that delays may grow beyond a second. After a silence it is the latest number that could have been
-    /// sent, so that numbers stay right after an outage of any length.
+    /// Returns a frame's number in its stream. `at_ns` is its arrival after the stream's start, and `place`
+    /// its number within its second. Returns None if the stream cannot have sent the frame yet. Without a
+    /// silence before the frame, the number is the one nearest to the newest frame's, so delays may exceed a
+    /// second. After a silence it is the highest number that can have been sent, so numbers stay right after
+    /// an outage of any length.
     pub fn number(&mut self, place: u64, at_ns: i64) -> Option<u64> {
         let fps = self.frames_per_s;
         let flowing = self
@@ -63,7 +62,7 @@ mod tests {
 
     const SECOND: i64 = 1_000_000_000;
 
-    /// Checks that frames get their numbers; each frame has its delay.
+    /// Checks that frames get their numbers if each frame has a delay of its own.
     fn counted(
         fps: u64,
         frames: impl Iterator<Item = (u64, i64)>,

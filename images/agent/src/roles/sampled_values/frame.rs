@@ -150,7 +150,7 @@ fn waves(rate: u32, content: &Content) -> Vec<Vec<u8>> {
             Dataset::Phsmeas => (0..8u32)
                 .flat_map(|n| {
                     let peak = if n < 4 { PEAK_A } else { PEAK_V };
-                    // The fourth is neutral: zero in a balanced system.
+                    // The fourth value is neutral: zero in a balanced system.
                     let value = if n % 4 == 3 { 0.0 } else { peak * sine(n % 4) };
                     let quality = [0; 4];
                     [(value.round() as i32).to_be_bytes(), quality].concat()
@@ -174,7 +174,7 @@ pub struct Seen<'a> {
     pub appid: u16,
     pub sv_id: &'a [u8],
     pub conf_rev: u64,
-    /// smpCnt of the first ASDU; the others follow consecutively.
+    /// The smpCnt of the first ASDU; those of the others follow without a gap.
     pub first: u32,
     pub asdus: u32,
 }

@@ -40,7 +40,7 @@ fn the_frame_is_that_of_the_guideline() {
     ];
     assert_eq!(bytes[22..52], head);
     assert_eq!(bytes.len(), 52 + 64);
-    // The second of 80 samples a cycle: sin(2 pi / 80) of the peak.
+    // The second of 80 samples of a cycle has sin(2 pi / 80) of the peak.
     let expected = (141_421.0 * (std::f64::consts::TAU / 80.0).sin()).round() as i32;
     assert_eq!(bytes[52..56], expected.to_be_bytes());
 }
@@ -54,7 +54,7 @@ fn ten_signals_take_the_bytes_that_reserve_printed() {
         signals: 10,
         frequency: 50,
     };
-    // Deliverable D4.6, table 5: 14 of Ethernet, 44 of SV, 40 of payload.
+    // Deliverable D4.6, table 5: 14 bytes of Ethernet, 44 of SV, and 40 of payload.
     assert_eq!(Template::new([2; 6], &stream, &content).fill(0).len(), 98);
 }
 

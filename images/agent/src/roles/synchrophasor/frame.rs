@@ -10,7 +10,7 @@ const SYNC: u8 = 0xaa;
 const VERSION: u8 = 2;
 pub const COMMON: usize = 14;
 const CHECKSUM: usize = 2;
-/// Units of the field FRACSEC per second.
+/// The number of units of the field FRACSEC in a second.
 const TIME_BASE: u32 = 1_000_000;
 const NAME: usize = 16;
 /// The field FORMAT: phasors are polar; phasors, analogs and frequency are floating-point.
@@ -79,8 +79,8 @@ fn crc(bytes: &[u8]) -> u16 {
     })
 }
 
-/// Appends a frame whose content `content` appends. `at_ns` is Unix time in nanoseconds; the frame has it in
-/// whole microseconds.
+/// Appends a frame; the function `content` appends its content. `at_ns` is Unix time in nanoseconds, which
+/// the frame holds in whole microseconds.
 fn frame(
     kind: Kind,
     idcode: u16,
@@ -109,7 +109,7 @@ impl Station {
     }
 
     /// Appends a data frame with number `seq` (32 bits) and one measurement at `at_ns`: phasors of three
-    /// phases with a constant magnitude, whose angles swing with the frequency in four seconds.
+    /// phases with a constant magnitude. Their angles and the frequency swing with a period of four seconds.
     pub fn data(&self, seq: u64, at_ns: i64, out: &mut Vec<u8>) {
         let seconds = (at_ns % 4_000_000_000) as f64 / 1e9; // one swing
         let swing = (seconds * std::f64::consts::FRAC_PI_2).sin();
@@ -197,8 +197,8 @@ fn named(name: &str, out: &mut Vec<u8>) {
     out.resize(start + NAME, b' ');
 }
 
-/// Returns the size of the frame that begins with `bytes`, None while too few bytes have arrived; an error if
-/// no frame begins so.
+/// Returns the size of the frame that begins with `bytes`; None while too few bytes have arrived. An error if
+/// the bytes do not begin a frame.
 pub fn size(bytes: &[u8]) -> Res<Option<usize>> {
     let Some(&[sync, kind, high, low]) = bytes.first_chunk::<4>() else {
         return Ok(None);
@@ -280,7 +280,8 @@ pub mod tests {
     fn the_command_is_the_published_one() {
         let mut out = Vec::new();
         command(7734, Command::On, 1_149_591_600_770_000_000, &mut out);
-        // Annex D has time quality 15 (0x0F) in FRACSEC, ours is 0 (locked); the rest up to the checksum is equal.
+        // Annex D has time quality 15 (0x0F) in FRACSEC; this code writes 0 (locked). The rest up to the
+        // checksum is equal.
         assert_eq!(out[..4], [0xaa, 0x42, 0, 18][..]);
         assert_eq!(out[4..10], [0x1e, 0x36, 0x44, 0x85, 0x60, 0x30][..]);
         assert_eq!(out[10..16], [0, 0x0b, 0xbf, 0xd0, 0, 2][..]);

@@ -30,11 +30,11 @@ enum Channel {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Waits to connect until this time.
+    /// The concentrator waits until this time before it connects.
     Waiting(i64),
-    /// Is connecting; the attempt fails at this time.
+    /// The concentrator is connecting; the attempt fails at this time.
     Connecting(i64),
-    /// Waits for the configuration; the request is repeated at this time.
+    /// The concentrator waits for the configuration; it repeats the request at this time.
     Requesting(i64),
     /// The configuration is known, and the station sends data.
     Configured,
@@ -58,7 +58,7 @@ pub struct Pdc {
     t0_ns: Option<i64>,
     began: bool,
     over: bool,
-    /// Whether all stations have sent their configuration, so that the step `subscribed` is recorded.
+    /// True once all stations have sent their configuration, and the step `subscribed` is recorded.
     subscribed: bool,
     counts: Totals,
     input: Vec<u8>,
@@ -130,7 +130,7 @@ impl Pdc {
         match &mut link.channel {
             Some(Channel::Tcp(stream)) => stream.send(&bytes).map(drop),
             Some(Channel::Udp(socket)) => match socket.send(&bytes) {
-                // The station does not listen yet, or the queue is full: the request is repeated later.
+                // The station does not listen yet, or the queue is full, so the request is repeated later.
                 Err(e)
                     if e.kind() != ErrorKind::ConnectionRefused
                         && e.kind() != ErrorKind::WouldBlock =>

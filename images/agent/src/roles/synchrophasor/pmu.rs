@@ -186,7 +186,7 @@ impl Pmu {
     }
 
     /// Returns the present rate of the schedule in data frames a second; a negative number means seconds per
-    /// frame, 0 that there is no rate.
+    /// frame, and 0 means no rate.
     fn rate(&self, now: i64) -> i16 {
         let at = now - self.t0_ns.unwrap_or(now);
         let step = self.rates.iter().rev().find(|(from, _)| *from <= at);
@@ -197,8 +197,8 @@ impl Pmu {
         }
     }
 
-    /// Reads and executes commands from a connection, and sends waiting output if it is writable; returns
-    /// false when the connection has ended.
+    /// Reads and executes commands from a connection, and sends waiting output if the connection is writable;
+    /// returns false when the connection has ended.
     fn serve(&mut self, place: usize, revents: i16, now: i64) -> bool {
         let mut commands = Vec::new();
         let Channel::Tcp(stream) = &mut self.consumers[place].channel else {
@@ -227,7 +227,8 @@ impl Pmu {
     }
 
     /// Sends a measurement to all concentrators that have turned data on; returns the outcome: `Sent` if at
-    /// least one socket has accepted it, `Dropped` if none has, `Unsent` without such concentrators.
+    /// least one socket has accepted it, `Dropped` if no socket has, `Unsent` if there are no such
+    /// concentrators.
     fn measure(&mut self, message: &mut Message) -> Outcome {
         let mut wanted = false;
         self.output.clear();

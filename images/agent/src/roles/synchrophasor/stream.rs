@@ -58,7 +58,7 @@ impl Stream {
     }
 
     /// Reads once from the socket and passes completed frames to `take`; an error if the connection has ended
-    /// or the peer sends bytes that begin no frame.
+    /// or the peer has sent bytes that do not begin a frame.
     pub fn receive(&mut self, mut take: impl FnMut(&[u8])) -> Res<()> {
         let mut chunk = [0; 16_384];
         match os::read(self.raw(), &mut chunk) {

@@ -127,7 +127,7 @@ fn invalid_bytes_end_their_connection_only() {
 }
 
 /// Starts a relay that forwards datagrams between a station and a concentrator and corrupts the checksum of
-/// each tenth data frame; returns its port.
+/// every tenth data frame; returns its port.
 fn spoiling(station: u16) -> u16 {
     let relay = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = relay.local_addr().unwrap().port();

@@ -1,11 +1,12 @@
-//! Frames messages in a byte stream: each message follows its length, a big-endian u32.
+//! Frames messages in a byte stream: before each message stands its length, a big-endian u32.
 
 use crate::os::Res;
 
-/// The longest message in bytes; longer ones are refused, since the receiver would have to buffer them.
+/// The longest message in bytes. Longer messages are refused, since the receiver would have to buffer them.
 pub const LONGEST: usize = 16 << 20;
 
-/// Appends a message that `write` writes, after its length; appends nothing if `write` writes nothing.
+/// Appends the message that `write` writes, with its length before it; appends nothing if `write` writes
+/// nothing.
 pub fn append(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -46,7 +47,7 @@ impl Frames {
         self.partial.extend_from_slice(bytes);
         let left = pass_on(&self.partial, take)?.len();
         if left == 0 {
-            // A new vector frees the memory of a long message.
+            // A new vector replaces the old one, which frees the memory of a long message.
             self.partial = Vec::new();
         } else {
             self.partial.drain(..self.partial.len() - left);
@@ -103,7 +104,7 @@ mod tests {
             frames.feed(piece, |message| got += message.len()).unwrap();
         }
         assert_eq!((got, frames.partial.capacity()), (LONGEST, 0));
-        // A parser that copied the rest at every call would move some 270 GB.
+        // The test fails for a parser that copies the rest at every call: it would move some 270 GB.
         assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
     }
 

@@ -1,5 +1,5 @@
-//! Frames messages as requests and answers of HTTP/1.1 (RFC 9112): a request is a POST with the message as
-//! its body, its answer has the status 200 and the reply as its body.
+//! Frames messages as requests and answers of HTTP/1.1 (RFC 9112). A request is a POST whose body is the
+//! message; its answer has the status 200, and its body is the reply.
 
 use crate::os::Res;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ pub const ALPN: &[u8] = b"http/1.1";
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 const REFUSAL: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
 
-/// The settings of HTTP in a specification.
+/// The settings of HTTP in the `spec` of a role.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Settings {
     pub path: String,
@@ -53,13 +53,13 @@ pub fn answer(body: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(body);
 }
 
-/// Appends the answer to a request that is none of ours.
+/// Appends the answer to a request that does not come from vNET.
 pub fn refuse(out: &mut Vec<u8>) {
     out.extend_from_slice(REFUSAL);
 }
 
-/// The head of a message: the bytes up to its body, the body's length, whether the connection ends with it,
-/// and whether it is one of ours: a POST, or an answer with the status 200.
+/// The head of a message: the number of bytes before the body, the body's length, whether the connection ends
+/// with the message, and whether it can be vNET's: a POST, or an answer with the status 200.
 struct Head {
     bytes: usize,
     body: usize,
@@ -71,16 +71,17 @@ struct Head {
 #[derive(Default)]
 pub struct Messages {
     partial: Vec<u8>,
-    /// The number of bytes that the next message is known to need; fewer are not looked at again.
+    /// The number of bytes that the next message needs, as far as that is known; with fewer bytes the parser
+    /// does not look at them again.
     needed: usize,
-    /// Whether the other side ends the connection with the message that came last.
+    /// True if the other side ends the connection after the last message.
     pub closes: bool,
 }
 
 impl Messages {
-    /// Passes the bodies of completed messages to `take` until it returns false, an empty one for a message
-    /// that is none of ours; keeps the rest for the next call. Returns an error for bytes that are no
-    /// HTTP/1.1, for a body without a stated length, and for one that is too long.
+    /// Passes the bodies of completed messages to `take` until it returns false, and an empty body for a
+    /// message that cannot be vNET's; keeps the rest for the next call. Returns an error for bytes that are
+    /// not HTTP/1.1, for a body without a stated length, and for a body that is too long.
     pub fn feed_while(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> Res<()> {
         self.partial.extend_from_slice(bytes);
         let mut from = 0;
@@ -109,7 +110,7 @@ impl Messages {
     }
 }
 
-/// Parses the head with which `bytes` begin; None if it is not complete.
+/// Parses the head at the beginning of `bytes`; None if the head is incomplete.
 fn head(bytes: &[u8]) -> Res<Option<Head>> {
     let searched = &bytes[..bytes.len().min(LONGEST_HEAD)];
     let end = searched
@@ -154,7 +155,7 @@ fn head(bytes: &[u8]) -> Res<Option<Head>> {
     }))
 }
 
-/// Returns whether a start line is one of ours, and whether it is of HTTP/1.0; None if it is none.
+/// Returns whether a start line can be vNET's, and whether it is of HTTP/1.0; None if it is not a start line.
 fn start(line: &str) -> Option<(bool, bool)> {
     let mut words = line.splitn(3, ' ');
     let (first, second, third) = (words.next()?, words.next()?, words.next().unwrap_or(""));

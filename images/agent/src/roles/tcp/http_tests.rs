@@ -1,4 +1,4 @@
-//! Tests clients and servers of HTTP on loopback with each other, and clients with scripted servers.
+//! Tests HTTP clients and servers with each other on loopback, and clients with scripted servers.
 
 use super::*;
 use crate::roles::testing::{SECOND, by_kind, flow, turn};

@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// The interval in ns between two checks of which bytes the peer's kernel has acknowledged.
+/// The interval in ns at which the link checks which bytes the peer's kernel has acknowledged.
 const CONFIRM_NS: i64 = 100_000_000;
 
 /// The settings that all links of a role share.
@@ -28,7 +28,7 @@ pub struct Settings {
     /// The most messages of one link that are in its output or, as requests, unanswered; `usize::MAX`: no
     /// limit.
     pub inflight: usize,
-    /// The settings of HTTP; None: messages follow their lengths.
+    /// The settings of HTTP; None: each message follows its length.
     pub http: Option<http::Settings>,
     pub tls: Option<Tls>,
 }
@@ -36,10 +36,10 @@ pub struct Settings {
 /// A change of the connection's state, for the records of the session.
 pub enum Change {
     Connecting,
-    /// The kind of the handshake of TLS.
+    /// The handshake of TLS has ended; the text is its kind.
     Tls(String),
     Connected,
-    /// True if the connection had been established; and the reason why it or the attempt ended.
+    /// The connection or the attempt has ended: true if the connection had been established, and the reason.
     Ended(bool, String),
 }
 
@@ -48,7 +48,7 @@ enum State {
     Waiting(i64),
     Connecting(i64),
     Up,
-    /// Without a connection until a message is to be sent.
+    /// The link has no connection until it has a message to send.
     Idle,
     Over,
 }
@@ -72,7 +72,7 @@ pub struct Link {
     tls: Option<Channel>,
     /// Whether TCP's handshake is complete.
     established: bool,
-    /// Whether the connection began after an idle time, which is no change of the session.
+    /// True if the connection began after an idle time; the session's records do not show such a connection.
     quiet: bool,
     queue: VecDeque<Key>,
     output: Vec<u8>,
@@ -115,7 +115,7 @@ impl Link {
         self.state = State::Waiting(at_ns);
     }
 
-    /// Makes the link connect with its first message.
+    /// Makes the link connect only when it has a first message.
     pub fn rest(&mut self) {
         self.state = State::Idle;
     }
@@ -129,8 +129,8 @@ impl Link {
         matches!(self.state, State::Up | State::Idle)
     }
 
-    /// Returns whether the link is closed for good, and the number of messages that wait here for the
-    /// connection or for their answers: a new message takes the link with the least.
+    /// Returns whether the link is closed for good, and the number of messages that wait on it for the
+    /// connection or for their answers. A new message goes to the link with the smallest value.
     pub fn load(&self) -> (bool, usize) {
         let waiting = self.queue.len() + self.leaving.len() + self.unanswered.len();
         (self.state == State::Over, waiting)
@@ -228,7 +228,7 @@ impl Link {
     }
 
     /// Ends the connection as planned, and waits for the next message. Requeues messages that the socket has
-    /// not accepted whole.
+    /// not accepted completely.
     fn hang_up(&mut self, ledger: &mut Ledger) {
         self.requeue(ledger);
         self.close();
@@ -279,7 +279,8 @@ impl Link {
         true
     }
 
-    /// Notes that the connection is complete; the role records it if it was not connected before.
+    /// Records that the connection is complete; the role writes a record if the link was not connected
+    /// before.
     fn arrive(&mut self) {
         self.state = State::Up;
         self.quiet = false;
@@ -287,9 +288,9 @@ impl Link {
     }
 
     /// Handles the end of a connection or an attempt, and waits for the reconnection. Requeues messages that
-    /// the socket has not accepted, or only in part, since they cannot have arrived; does not resend the
-    /// others, since that could duplicate them, and no longer waits for their acknowledgement. Without
-    /// reconnection, records queued messages as unsent.
+    /// the socket has not accepted, or only in part, since they cannot have arrived. Does not send the others
+    /// again, since that could duplicate them, and no longer waits for their acknowledgement. If the link
+    /// does not reconnect, records queued messages as unsent.
     fn lost(
         &mut self,
         why: &str,

@@ -1,8 +1,9 @@
 //! Implements messages over TCP: a client sends requests and pushes, a server receives them and replies. With
 //! settings of HTTP each message is a request of HTTP/1.1 or HTTP/2; with those of TLS its bytes are encrypted.
 //!
-//! TCP does not report what the peer's application has read. So a push is `sent`, with the time at which the
-//! socket accepted it, once the peer's kernel has acknowledged it or the connection has ended.
+//! TCP does not report what the peer's application has read. So a message without a reply is `sent`, with the
+//! time at which the socket accepted it, once the peer's kernel has acknowledged it or the connection has
+//! ended.
 
 mod frames;
 mod http;
@@ -77,7 +78,7 @@ pub struct Tcp {
     settings: Settings,
     server: Option<Server>,
     bound_ns: i64,
-    /// The links to the first peer, then those to the next: `connections` each.
+    /// The links to the first peer, then those to the second, and so on: `connections` for each peer.
     links: Vec<Link>,
     connections: usize,
     ledger: Ledger,
@@ -192,8 +193,8 @@ impl Tcp {
         }
     }
 
-    /// Records the changes of all connections: each attempt and end, and `connected` when all of them are
-    /// up; also the error of a server that accepts no further connection.
+    /// Records the changes of all connections: each attempt and each end, and `connected` when all are
+    /// established. Also records the error of a server that accepts no further connection.
     fn note(&mut self, now: i64, out: &mut Vec<u8>) {
         for i in 0..self.links.len() {
             for change in std::mem::take(&mut self.links[i].changes) {
@@ -303,8 +304,8 @@ impl Role for Tcp {
     }
 }
 
-/// Passes a stream of bytes in two pieces to the parser of frames and its messages to that of payloads, for
-/// fuzzing.
+/// Passes a stream of bytes, in two pieces, to the parser of frames, and the messages in it to that of
+/// payloads, for fuzzing.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let mut frames = frames::Frames::default();

@@ -46,7 +46,7 @@ struct Connection {
     tls: Option<Channel>,
     spoken: Spoken,
     output: Vec<u8>,
-    /// Whether `wire` may hold messages that wait for space in the output.
+    /// True if `wire` may hold messages that wait for space in the output.
     held: bool,
     interest: i32,
 }
@@ -68,7 +68,7 @@ impl Server {
         let listener = TcpListener::bind((socket::any(ipv6), port)).map_err(fail)?;
         listener.set_nonblocking(true).map_err(fail)?;
         socket::mark(&listener, marks).map_err(fail)?; // connections inherit the marks
-        // SAFETY: plain numbers. A second listen() changes the backlog.
+        // SAFETY: the arguments are plain numbers. A second call of listen() changes the backlog.
         os::check(unsafe { libc::listen(listener.as_raw_fd(), WAITING_CONNECTIONS) })
             .map_err(fail)?;
         // SAFETY: plain numbers.
@@ -119,7 +119,7 @@ impl Server {
 
     pub fn on_ready(&mut self, endpoint: &str, out: &mut Vec<u8>) {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
-        // SAFETY: room for 64 events; the call does not wait.
+        // SAFETY: the array has room for 64 events, and the call does not wait.
         let n = unsafe { libc::epoll_wait(self.raw(), events.as_mut_ptr(), 64, 0) };
         for event in &events[..n.max(0) as usize] {
             let fd = event.u64 as RawFd;
@@ -143,7 +143,7 @@ impl Server {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
                 Err(e) if e.kind() == ErrorKind::ConnectionAborted => {}
                 Err(e) => {
-                    // A retry would fail again at once, in a busy loop.
+                    // Another attempt would fail at once, in a busy loop.
                     let listener = self.listener.as_raw_fd();
                     self.error = Some(format!("accepts no further connection: {e}"));
                     return self.watch(libc::EPOLL_CTL_DEL, listener, 0).unwrap_or(());
@@ -353,7 +353,8 @@ impl Connection {
 
     fn wanted(&self) -> i32 {
         match self.output.len() {
-            // Writable at once, so held messages continue after others had their turn.
+            // The socket is writable at once, so the server handles the held messages after the other
+            // connections.
             _ if self.held => libc::EPOLLOUT,
             0 if !self.all_left() => libc::EPOLLIN | libc::EPOLLOUT,
             0 => libc::EPOLLIN,

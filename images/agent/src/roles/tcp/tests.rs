@@ -65,7 +65,7 @@ fn all_scheduled_and_none_pending(role: &Tcp) -> bool {
     role.totals().scheduled == 20 && role.totals().pending == 0
 }
 
-/// Reads the next message of a stream; None if there is none.
+/// Reads the next message of a stream; None at the stream's end.
 fn message(stream: &mut TcpStream) -> Option<Identity> {
     let mut head = [0; 4];
     stream.read_exact(&mut head).ok()?;
@@ -106,12 +106,13 @@ fn every_request_is_answered_by_every_server() {
 
 #[test]
 fn resends_what_the_socket_did_not_accept_and_nothing_twice() {
-    // 20 MB in all, more than the sockets hold: a message is cut by the end of the first connection.
+    // The messages have 20 MB in all, more than the sockets hold, so the end of the first connection cuts a
+    // message.
     let (listener, to) = scripted();
     let peer = spawn(move || {
         let (mut first, _) = listener.accept().unwrap();
         let seen = message(&mut first).unwrap();
-        // Until the sockets hold all that they can, which ends within a message.
+        // The peer waits until the sockets are full; they are then full in the middle of a message.
         std::thread::sleep(Duration::from_millis(300));
         drop(first);
         let (mut second, _) = listener.accept().unwrap();
@@ -151,7 +152,7 @@ fn unacknowledged_bytes_at_the_end_leave_messages_unsettled() {
     let (listener, to) = scripted();
     let mut pusher = role("c", spec(&[&to]), Some(flow("push", 100_000, None))).unwrap();
     let (sent, _, _) = drive(&mut [&mut pusher], |roles| roles[0].totals().sent == 20);
-    // Nothing is read: the listener's kernel acknowledges some, the sender's holds the rest.
+    // The peer reads nothing: its kernel acknowledges some messages, and the sender's kernel holds the rest.
     let of = |outcome: &str| sent.iter().filter(|l| l.ends_with(outcome)).count();
     assert_eq!(of(",1,sent") + of(",1,unsettled"), 20, "{sent:?}");
     assert!(of(",1,unsettled") > 0, "{sent:?}");
@@ -239,7 +240,8 @@ fn without_a_further_attempt_nothing_is_waited_for() {
 #[test]
 fn an_unestablished_link_is_not_up() {
     let (listener, to) = scripted();
-    // SAFETY: plain numbers. The backlog holds one connection; further ones get no answer.
+    // SAFETY: the arguments are plain numbers. The backlog holds one connection; further connections get no
+    // answer.
     os::check(unsafe { libc::listen(listener.as_raw_fd(), 0) }).unwrap();
     let _first = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let mut late = role("c", spec(&[&to]), None).unwrap();

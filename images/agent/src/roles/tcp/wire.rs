@@ -45,7 +45,7 @@ impl Wire {
         }
     }
 
-    /// Returns whether the other side ends the connection with the message that came last.
+    /// Returns whether the other side ends the connection after the last message.
     pub fn closes(&self) -> bool {
         match self {
             Self::Lengths(_) => false,

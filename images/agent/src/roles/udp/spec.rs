@@ -18,8 +18,8 @@ pub struct Spec {
     /// Whether the node has IPv6 addresses.
     #[serde(default)]
     pub ipv6: bool,
-    /// The port where rate limits for this sender arrive; None: nobody limits it.
+    /// The port where rate limits for this sender arrive; None: no gateway limits it.
     pub rate_limits_from: Option<RateLimitSource>,
-    /// The rates at which the receiver wants a flow; None: it takes what comes.
+    /// The rates at which the receiver wants a flow; None: it requests no rate.
     pub wants: Option<rates_wanted::Settings>,
 }

@@ -100,7 +100,8 @@ fn messages_that_go_round_reach_one_server_each() {
 
 #[test]
 fn a_reply_comes_from_the_address_that_was_asked() {
-    // As of a server with several: of itself the kernel would answer from 127.0.0.1.
+    // The server uses an address of a server with several addresses: the kernel alone would answer from
+    // 127.0.0.1.
     let (mut a, mut to_a) = server("a");
     to_a["address"] = json!("127.0.0.2");
     let mut asker = client(&[&to_a], flow("request", 100, Some(40)));
@@ -139,7 +140,7 @@ fn an_unanswered_request_expires() {
 
 #[test]
 fn refused_datagrams_are_unsent_and_reported_once_per_receiver() {
-    // Broadcasts, which the socket was not opened for.
+    // The address is a broadcast address, which the socket may not send to.
     let to = |name: &str| json!({"endpoint": name, "address": "255.255.255.255", "port": 9});
     let mut pusher = client(&[&to("a"), &to("b")], flow("push", 100, None));
     let (sent, _, sessions) = drive(&mut [&mut pusher], 0.2);

@@ -1,4 +1,4 @@
-//! Loads the installed libzmq at run time, so that agents without ZeroMQ do not load it.
+//! Loads the installed libzmq at run time, so that an agent that does not use ZeroMQ need not load it.
 //!
 //! Names and constants are those of `zmq.h`; zmq(7) and the manual page of each function describe them.
 
@@ -90,7 +90,7 @@ impl Library {
     /// Returns whether the library was built with a capability, such as "pgm" or "curve" (zmq_has(3)).
     pub fn has(&self, what: &str) -> bool {
         let what = text(what);
-        // SAFETY: `what` lives through the call.
+        // SAFETY: `what` is valid until the call returns.
         unsafe { (self.has)(what.as_ptr()) == 1 }
     }
 
@@ -127,7 +127,7 @@ pub struct Context {
 
 impl Context {
     pub fn new(library: Library) -> Res<Self> {
-        // SAFETY: no argument; null means that memory or descriptors are exhausted.
+        // SAFETY: the call has no argument. A null result means that memory or descriptors are exhausted.
         let handle = unsafe { (library.ctx_new)() };
         if handle.is_null() {
             return Err(format!("no ZeroMQ context: {}", library.error().text));
@@ -160,7 +160,8 @@ impl Socket {
             context: context.clone(),
             handle,
         };
-        // Do not linger over unsent messages at the end: the run's drain phase has waited for them.
+        // The socket does not linger over unsent messages when it is closed, since the run's drain phase has
+        // waited for them.
         socket.set(LINGER, 0)?;
         Ok(socket)
     }
@@ -195,7 +196,7 @@ impl Socket {
     pub fn get(&self, option: c_int) -> c_int {
         let (mut value, mut size): (c_int, usize) = (0, size_of::<c_int>());
         let library = self.library();
-        // SAFETY: both pointers are to locals of the given sizes.
+        // SAFETY: both pointers point to local variables of the given sizes.
         let status = unsafe {
             (library.getsockopt)(self.handle, option, (&raw mut value).cast(), &raw mut size)
         };
@@ -204,7 +205,7 @@ impl Socket {
 
     pub fn bind(&self, address: &str) -> Res<()> {
         let wanted = text(address);
-        // SAFETY: `wanted` lives through the call.
+        // SAFETY: `wanted` is valid until the call returns.
         let status = unsafe { (self.library().bind)(self.handle, wanted.as_ptr()) };
         self.done(status)
             .map_err(|e| format!("{address}: {}", e.text))
@@ -212,7 +213,7 @@ impl Socket {
 
     pub fn connect(&self, address: &str) -> Res<()> {
         let wanted = text(address);
-        // SAFETY: `wanted` lives through the call.
+        // SAFETY: `wanted` is valid until the call returns.
         let status = unsafe { (self.library().connect)(self.handle, wanted.as_ptr()) };
         self.done(status)
             .map_err(|e| format!("{address}: {}", e.text))
@@ -223,7 +224,7 @@ impl Socket {
     pub fn monitored(&self, name: &str) -> Res<Socket> {
         let address = format!("inproc://{name}");
         let wanted = text(&address);
-        // SAFETY: `wanted` lives through the call.
+        // SAFETY: `wanted` is valid until the call returns.
         let status = unsafe {
             (self.library().monitor)(self.handle, wanted.as_ptr(), HANDSHAKEN | DISCONNECTED)
         };
@@ -234,13 +235,13 @@ impl Socket {
         Ok(monitor)
     }
 
-    /// Sends a message of these parts without waiting, either all of them or none; an error if libzmq
-    /// accepts none.
+    /// Sends a message of these parts without waiting, either all parts or none; an error if libzmq does not
+    /// accept it.
     pub fn send(&self, parts: &[&[u8]]) -> Result<(), ZmqError> {
         for (i, part) in parts.iter().enumerate() {
             let more = if i + 1 < parts.len() { SNDMORE } else { 0 };
             let library = self.library();
-            // SAFETY: the pointer and length are those of `part`, which is copied.
+            // SAFETY: the pointer and length are those of `part`, which the call copies.
             let status = unsafe {
                 (library.send)(
                     self.handle,
@@ -254,7 +255,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Returns whether a message can be received. The query also resets the descriptor's edge
+    /// Returns whether a message can be received. Reading this state also resets the descriptor's edge
     /// (zmq_getsockopt(3)).
     pub fn can_receive(&self) -> bool {
         self.get(EVENTS) & POLLIN != 0

@@ -22,13 +22,13 @@ use spec::Spec;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
 
-/// The most messages to receive before the role checks the clock again.
+/// The most messages that the role receives before it checks the clock again.
 const AT_ONCE: usize = 64;
 /// The time in ns before its first message at which a multicast publisher begins to announce itself.
 const ANNOUNCE_NS: i64 = 10_000_000_000;
 /// The interval between two announcements of a multicast publisher.
 const ANNOUNCE_EVERY_NS: i64 = 500_000_000;
-/// The most replies that wait for earlier ones to be accepted; more are dropped.
+/// The most replies that wait until libzmq accepts them; further ones are dropped.
 const WAITING: usize = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,8 +49,8 @@ pub struct Zeromq {
     ledger: Ledger,
     /// Replies that libzmq has not accepted yet.
     answers: VecDeque<Identity>,
-    /// Whether the role must run again at once: it stopped after `AT_ONCE` messages, or sent a reply, which
-    /// may have consumed an event.
+    /// True if the role must run again at once: it stopped after `AT_ONCE` messages, or it sent a reply,
+    /// which may have consumed an event.
     more: bool,
     /// The time of the publisher's next announcement, as an offset from t0; None from its first message on.
     announce_ns: Option<i64>,
@@ -108,7 +108,7 @@ impl Zeromq {
                 return self.session.record("failed", now, &text, out);
             }
         }
-        // Multicast has no connections: a group member is connected.
+        // Multicast has no connections, so a group member counts as connected.
         if self.spec.is_multicast() {
             self.record_connected(now, out);
         }
@@ -130,10 +130,10 @@ impl Zeromq {
         self.sockets = None;
     }
 
-    /// Announces a multicast publisher by empty messages before its first message. A receiver that has no
-    /// SPM packet (source path message) of a source drops losses at once, and both sides check their
-    /// timers only when a packet arrives: the first empty message makes receivers need an SPM, a later one
-    /// makes them request it, and lossy links need some more.
+    /// Announces a multicast publisher by empty messages before its first message. A receiver without an SPM
+    /// packet (source path message) of a source does not repair losses, and both sides check their timers
+    /// only when a packet arrives. The first empty message makes receivers need an SPM, a later one makes
+    /// them request it, and lossy links need some more.
     fn announce(&mut self, t0: i64, now: i64) {
         if let Some(offset) = self.announce_ns.filter(|offset| t0 + offset <= now) {
             self.announce_ns =
@@ -233,8 +233,8 @@ impl Zeromq {
     }
 }
 
-/// Records in the ledger that libzmq has accepted a message for one receiver, or its failure with the
-/// outcome.
+/// Records in the ledger that libzmq has accepted a message for one receiver or, with the outcome, that it
+/// has not.
 fn note(
     ledger: &mut Ledger,
     key: &Key,

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 /// The longest message in bytes that is received whole; longer ones are truncated.
 const LONGEST: usize = 1 << 20;
-/// Milliseconds between attempts to connect.
+/// The interval between attempts to connect, in milliseconds.
 const RECONNECT_MS: i32 = 100;
 
 /// A received message or event.
@@ -30,14 +30,14 @@ pub struct Sockets {
     /// connection.
     answers: Option<Socket>,
     monitor: Option<Socket>,
-    /// Whether the REQ waits for the confirmation of its last message.
+    /// True if the REQ waits for the confirmation of its last message.
     unconfirmed: bool,
     room: Vec<u8>,
 }
 
 impl Sockets {
     /// Opens all sockets of this side and binds or connects them; an error if libzmq is missing or, with
-    /// multicast, lacks PGM. name: the routing id of this side.
+    /// multicast, lacks PGM. `name` is the routing id of this side.
     pub fn open(spec: &Spec, name: &str) -> Res<Self> {
         let library = Library::load()?;
         if spec.is_multicast() && !library.has("pgm") {
@@ -87,7 +87,7 @@ impl Sockets {
     }
 
     /// Sends a reply; returns false if libzmq does not accept it yet, or if the REQ waits for the
-    /// confirmation of the last one, so that the role retries after the next event.
+    /// confirmation of its last reply. The role then tries again after the next event.
     pub fn answer(&mut self, name: &str, body: &[u8]) -> bool {
         match &self.answers {
             Some(_) if self.unconfirmed => false,
@@ -133,7 +133,7 @@ impl Sockets {
                 continue;
             }
             let (body, name) = (parts.pop()?, parts.pop()?);
-            // The REP must confirm, since a REQ sends no further message before.
+            // The REP must confirm the reply, since the REQ sends no further message before that.
             let _confirmed = answers.send(&[b""]);
             return Some(Incoming::Answer(name, body));
         }
@@ -206,8 +206,8 @@ fn answering(spec: &Spec, context: &Rc<Context>) -> Res<Option<Socket>> {
     Ok(Some(socket))
 }
 
-/// Parses an event of zmq_socket_monitor(3): a u16 and a u32 in native byte order, then the address. Each
-/// event but a successful handshake is `Lost`.
+/// Parses an event of zmq_socket_monitor(3): a u16 and a u32 in native byte order, then the address. Any
+/// event other than a successful handshake is `Lost`.
 fn connection(parts: &[Vec<u8>]) -> Incoming {
     let event = parts.first().and_then(|p| p.first_chunk::<2>());
     let number = event.map_or(0, |bytes| i32::from(u16::from_ne_bytes(*bytes)));
@@ -221,7 +221,7 @@ fn connection(parts: &[Vec<u8>]) -> Incoming {
 fn outcome(error: &zmq::ZmqError) -> Outcome {
     match error.number {
         libc::EAGAIN => Outcome::Dropped,
-        // EHOSTUNREACH: a ROUTER has no peer of that name.
+        // The error is EHOSTUNREACH: a ROUTER has no peer of that name.
         _ => Outcome::Unsent,
     }
 }

@@ -43,11 +43,11 @@ pub struct Spec {
     pub answers: Option<u16>,
     pub send_queue: Option<i32>,
     pub receive_queue: Option<i32>,
-    /// For multicast: the rate limit in bits per second.
+    /// The rate limit of multicast in bits per second.
     pub rate_bps: Option<i64>,
-    /// For multicast: the interval in which losses can be repaired.
+    /// The interval in which multicast can repair losses.
     pub recovery_ns: Option<i64>,
-    /// For multicast: the longest packet after the IP header, in bytes.
+    /// The longest multicast packet after the IP header, in bytes.
     pub tpdu_bytes: Option<i32>,
     /// The time from a request's due time after which the request expires.
     pub timeout_ns: i64,

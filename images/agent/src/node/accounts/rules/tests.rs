@@ -88,7 +88,7 @@ fn each_other_line_breaks_a_rule_of_its_own() {
             "S,3,0,100,@999,@1001,0,1,sent",
             "scheduled_ns is before t0_ns, 1000000000",
         ),
-        // Coordinated omission: due when it was sent.
+        // The line hides lateness (coordinated omission): it gives the time of sending as the due time.
         (
             "S,3,0,100,@1001,@1001,0,1,sent",
             "not when the message was due, 1000000000",

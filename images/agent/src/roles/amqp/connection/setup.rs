@@ -4,7 +4,8 @@ use crate::roles::amqp::methods;
 use crate::roles::amqp::spec::Spec;
 use std::collections::VecDeque;
 
-/// A step of the setup; the broker begins the steps of the login, the client all others.
+/// A step of the setup. The broker sends the first method of the login's steps, the client that of all
+/// others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Login,

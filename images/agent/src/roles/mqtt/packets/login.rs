@@ -9,8 +9,8 @@ use mqtt_protocol_core::mqtt::packet::{
 use std::borrow::Cow;
 
 /// Builds a CONNECT packet with the will, the login and the session expiry of the settings; `clean`: the
-/// broker discards the state of an earlier connection; `death`: topic and payload of the will, in place of the
-/// settings'. An error if a setting is not possible in MQTT.
+/// broker discards the state of an earlier connection; `death`: topic and payload of a will that replaces the
+/// settings' will. An error if a setting is not possible in MQTT.
 pub fn connect(
     version: Version,
     client_id: &str,
@@ -67,7 +67,7 @@ pub fn connect(
     Ok(b.build().map_err(bad(fail))?.into())
 }
 
-/// A will as packets have it.
+/// A will in the form that packets need.
 struct Will<'a> {
     topic: Cow<'a, str>,
     payload: Vec<u8>,
@@ -76,7 +76,7 @@ struct Will<'a> {
     delay_s: u32,
 }
 
-/// Returns the will of the settings, or in its place `death`, at QoS 1 and not retained.
+/// Returns the will: `death` at QoS 1 and not retained, or without it the will of the settings.
 fn will(death: Option<(String, Vec<u8>)>, spec: &Spec) -> Res<Option<Will<'_>>> {
     if let Some((topic, payload)) = death {
         return Ok(Some(Will {

@@ -18,7 +18,7 @@ fn spec(version: &str, more: serde_json::Value) -> Spec {
 #[test]
 fn a_login_of_3_1_1_has_will_user_and_password_in_this_order() {
     let packet = connect(Version::V3_1_1, "c", true, None, &spec("3.1.1", json!({}))).unwrap();
-    // Section 3.1: flags are user, password, will retain, will QoS 1, will, clean session.
+    // Section 3.1: the flags are user, password, will retain, will QoS 1, will, clean session.
     let mut expected = b"\x10\x19\x00\x04MQTT\x04\xee\x00\x1e".to_vec();
     expected.extend_from_slice(b"\x00\x01c\x00\x01w\x00\x01x\x00\x01u\x00\x01p");
     assert_eq!(packet_bytes(&packet), expected);

@@ -37,7 +37,7 @@ fn client_again(
     client_of(spec, publish, resume)
 }
 
-/// Creates a client with these settings, and default ones.
+/// Creates a client with these settings and the default ones.
 fn client_of(settings: Value, publish: bool, resume: Value) -> Box<dyn Role> {
     try_client_of(settings, publish, resume).unwrap()
 }
@@ -125,7 +125,8 @@ fn acknowledge(stream: &mut (impl Read + Write)) -> Vec<u16> {
 }
 
 /// Starts a broker that closes its port while the client's window is full, listens again 150 ms later, and
-/// answers the new connection with `second`. The handle returns the packet ids of that connection.
+/// answers the new connection with the CONNACK `second`. The handle returns the packet ids of that
+/// connection.
 fn restarting(
     listener: TcpListener,
     window: usize,

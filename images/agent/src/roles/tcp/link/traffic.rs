@@ -1,4 +1,4 @@
-//! Moves messages between a link and its socket: writes those that wait, and takes the answers.
+//! Moves messages between a link and its socket: writes queued messages, and takes the answers.
 
 use super::{CONFIRM_NS, Change, Leaving, Link, Settings, State, UNKNOWN, Wire};
 use crate::clock;
@@ -24,7 +24,7 @@ impl Link {
         };
         let mut chunk = [0u8; 16_384];
         match os::read(fd, &mut chunk) {
-            // A server of HTTP may end a connection that carries no request.
+            // A server of HTTP may end a connection on which no request is open.
             Ok(0) if settings.http.is_some() && self.up() && self.has_no_request() => {
                 self.hang_up(ledger);
             }
@@ -46,7 +46,7 @@ impl Link {
         self.unanswered.is_empty() && self.leaving.is_empty()
     }
 
-    /// Returns whether the answer to the only request of the connection has come.
+    /// Returns whether the answer to the only request of the connection has arrived.
     fn ends_with_answer(&self, settings: &Settings) -> bool {
         let single = settings.http.as_ref().is_some_and(|http| !http.keep_alive);
         single && self.up() && self.written > 0 && self.has_no_request()
@@ -65,7 +65,7 @@ impl Link {
         };
         let mut plain = Vec::new();
         let done = channel.read(bytes, &mut plain);
-        // An answer of the handshake, or the alert with the reason for the connection's end.
+        // This sends an answer of the handshake, or the alert with the reason for the connection's end.
         channel.flush(fd);
         if let Some(detail) = channel.take_handshake() {
             if matches!(self.wire, Wire::Http2(_)) && !channel.speaks(http2::ALPN) {
@@ -184,7 +184,7 @@ impl Link {
         else {
             return;
         };
-        // Without an answer of the kernel nothing counts as acknowledged.
+        // If the kernel does not report the number, no byte counts as acknowledged.
         let outstanding = socket::outstanding(socket).unwrap_or(self.written);
         let acknowledged = self.written.saturating_sub(outstanding);
         while let Some((_, key)) = self.unconfirmed.pop_front_if(|(to, _)| *to <= acknowledged) {

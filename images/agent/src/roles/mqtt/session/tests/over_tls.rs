@@ -22,7 +22,7 @@ const SERVER: (&str, &str) = (
 
 type Stream = StreamOwned<ServerConnection, TcpStream>;
 
-/// Returns the settings of a broker that demands a certificate.
+/// Returns the settings of a broker that requires a client certificate.
 fn mutual() -> Arc<ServerConfig> {
     let mut roots = RootCertStore::empty();
     let pem = |text: &str| CertificateDer::from_pem_slice(text.as_bytes()).unwrap();
