@@ -116,7 +116,9 @@ run: {hold: 2 s, on_node_failure: continue}
 
 def test_a_service_that_never_listens_is_told_with_its_line_and_other_figures_stay(place: Place) -> None:
     (place.cwd / "deaf.yaml").write_text(DEAF)
-    told = "deaf.yaml:10: nodes.server.service: software service: not ready within 3 s (nothing listens on TCP"
+    told = (
+        "deaf.yaml:10: nodes.server.service: software service: not ready within 3 s (nothing listens on TCP"
+    )
     done = place.vnet("run", "deaf.yaml", "--time", "virtual", "--out", "out")
     assert done.returncode == 0 and told in done.stderr, done.stderr
     assert "suspect: look at the warnings" in done.stderr
