@@ -115,7 +115,7 @@ def test_mtu_refused() -> None:
 def test_tunnels_of_ipv6_hosts_take_more_and_are_not_sent_in_two(said: str) -> None:
     hosts = HOSTS.replace("local,", said)
     refused = _refused(f"{hosts}underlay: {{mtu: 1550}}\n")
-    assert "underlay's 1550 leave 1480 inside a tunnel, whose packets IPv6 does not let be sent" in refused
+    assert "underlay's 1550 leave 1480 inside a tunnel; IPv6 does not fragment its packets" in refused
     assert "write `mtu: 1480`, or `underlay: {oversize: lower}`" in refused
     assert {t.mtu for t in _plan(f"{hosts}underlay: {{mtu: 1570}}\n").tunnels} == {1500}
     assert {t.mtu for t in _plan(f"{hosts}underlay: {{oversize: lower}}\n").tunnels} == {1430}
