@@ -25,7 +25,7 @@ EVENT_NS = 1_000_000_000  # time after an event in which nodes and connections r
 DEMAND = 0.5  # share of the slowest link's rate; a sender with less does not wait for the path
 FLOOD_BYTES = 64 * 1024  # bytes sent in the second before the gap; fewer fit into any socket's buffer
 FULL = 0.9  # share of a gap that the modelled core must have worked to be the gap's cause
-TURN_NS = 10_000_000  # longest time for which a fair scheduler lets one node run while others wait: a tick
+TURN_NS = 10_000_000  # more than a fair scheduler lets one node run while others wait (some ticks of 1 ms)
 FAIR = 0.5  # see _fair
 MOST = 200  # largest number of gaps that are examined, the longest first
 
@@ -157,7 +157,7 @@ def by_core(found: list[Gap], plan: Plan, nodes: pl.DataFrame | None) -> tuple[l
 
 def _fair(used: dict[str, int], own: str, gap_ns: int, between_ns: int) -> bool:
     """Returns True if the sender's node `own` worked itself, at least half as much as each other node, or if
-    it can have waited for all others in turn: at most a tick for each, and none of them had more than half of
+    it can have waited for all others in turn: at most 10 ms for each, and none of them had more than half of
     the gap.
 
     used: CPU time of each node, in ns, between the samples around the gap, which lie `between_ns` apart.
