@@ -134,7 +134,7 @@ def _failure(file: str, failure: BaseException, text: str) -> dict[str, Any]:
         trace = trace.tb_next
     if isinstance(failure, SyntaxError) and failure.filename == file:
         line = failure.lineno or 0
-    return {"line": line, "text": " ".join(text.split())[:300], "python2": _of_python_2(failure)}
+    return {"line": line, "text": said.stable(" ".join(text.split()))[:300], "python2": _of_python_2(failure)}
 
 
 def _of_python_2(failure: BaseException) -> bool:
