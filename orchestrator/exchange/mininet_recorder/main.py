@@ -81,7 +81,10 @@ def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:
     outside.watch()
     waiting.keep_time()
     unknown.watch_patterns()
+    if "asyncio" in Path(file).read_text("utf-8", "replace"):
+        waiting.keep_asyncio()
     error, scope = _run(file)
+    outside.unseeded(file)
     waiting.ended(error is not None)
     topos = scope.get("topos")
     if not net.NETS and isinstance(topos, dict) and topos and error is None:
