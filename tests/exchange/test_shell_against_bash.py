@@ -34,6 +34,15 @@ set -- a b; for x in "$*"; do note "$x"; done
 f() { for x in "$@"; do note "$x"; done; }; f "1 2" 3
 f() { note "$@"; }; f "1 2" 3
 f() { shift; note "$1" $#; }; f 1 2 3
+IFS=,; set -- 1,2; note ${1%,*} ${1#*,} a,b $1 "$1"
+IFS=.; for i in 1.2 3; do note $i "$i" a.b; done
+set -- a b; note p$1q $2st "x$1y" ${2}z
+set -- 1 2; note $10 "$20" $(($10 + 1)) $((1$2))
+set - a b; note $1 $2
+set -- a; set -; note $# $1
+note $(expr 2 + 3) $(expr 7 % 4) $(expr 2 \* 3)
+expr 1 / 0; note $?
+expr 1 - 1; note $?
 IFS=,; l=a,b,c; for x in $l; do note $x; done
 IFS=. read -r a b c d <<< 10.0.1.2; note $a $b $c $d
 l=a:b; IFS=: read x y <<< "$l"; note $x-$y

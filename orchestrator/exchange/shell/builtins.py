@@ -43,6 +43,7 @@ def _set(shell: Interpreter, words: list[str], line: int, _stdin: str) -> Answer
             shell.doubt(line, words)
         elif "e" in word[1:] or named == "errexit":
             shell.stops_at_errors = word[0] == "-"
+    rest = rest[1:] if rest[:1] == ["-"] else rest  # a single - ends the options, too
     if rest or "--" in words[1:]:
         shell.words.arguments[1:] = rest
     return Answer()
@@ -125,6 +126,8 @@ def _expr(_shell: Interpreter, words: list[str], line: int, _stdin: str) -> Answ
     numbers = all(re.fullmatch(r"-?\d+", word) for word in words[1::2])
     if len(words) != 4 or not numbers or words[2] not in ("+", "-", "*", "/", "%"):
         return None
+    if words[2] in ("/", "%") and not int(words[3]):
+        return Answer(2)
     value = arithmetic(" ".join(words[1:]), {}, line)
     return Answer(int(value == "0"), f"{value}\n") if known(value) else None
 

@@ -19,9 +19,13 @@ _GLOB = re.compile(r"[*?]|\[[^\]]+\]")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*|-?\d+\.\.-?\d+(?:\.\.-?\d+)?)\}")
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
-_PARAMETER = re.compile(r"\$\{?(\d+|[?#])\}?")
+_PARAMETER = re.compile(r"\$(?:\{(\d+|[?#])\}|([\d?#]))")
 _QUOTED = re.compile(r'\\([$`"\\\n])')
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
+
+
+class _Literal(str):
+    """Text of the script itself, which is no result of an expansion."""
 
 
 class Expansion:
@@ -43,7 +47,10 @@ class Expansion:
             {0} if any(quoted and text != BREAK for text, quoted in pieces) else set(),
         )
         for text, quoted in pieces:
-            first, *others = text.split(BREAK) if quoted else self._split(_GLOB.sub(UNKNOWN, text))
+            if isinstance(text, _Literal):
+                first, *others = [_GLOB.sub(UNKNOWN, text)]  # only what is expanded is split
+            else:
+                first, *others = text.split(BREAK) if quoted else self._split(_GLOB.sub(UNKNOWN, text))
             found[-1] += first
             found += others
             quoted_fields |= set(range(len(found) - len(others), len(found))) if quoted else set()
@@ -99,7 +106,7 @@ class Expansion:
                 for child in node.children:
                     yield from self._pieces(child)
             case "brace_expression":
-                yield text_of(node), False
+                yield _Literal(text_of(node)), False
             case "simple_expansion" | "expansion":
                 yield self._variable(node), False
             case "command_substitution":
@@ -110,7 +117,9 @@ class Expansion:
                 yield UNKNOWN, True
             case _:
                 text = _ESCAPE.sub(lambda found: "" if found[1] == "\n" else found[1], text_of(node))
-                yield ("~" + UNKNOWN if text.startswith("~") else text), "\\" in text_of(node)
+                quoted = "\\" in text_of(node)
+                text = "~" + UNKNOWN if text.startswith("~") else text
+                yield (text if quoted else _Literal(text)), quoted
 
     def _string(self, node: Node) -> str:
         """Returns the expansion of a string in double quotes; keeps the blanks that the grammar omits
@@ -137,7 +146,7 @@ class Expansion:
 
     def _arithmetic(self, node: Node) -> str:
         source = re.sub(r"^\$\(\(|\)\)$|^\$\[|\]$", "", text_of(node))
-        source = _PARAMETER.sub(lambda found: f" {self.value(found[1])} ", source)
+        source = _PARAMETER.sub(lambda found: f" {self.value(found[1] or found[2])}", source)
         return arithmetic(source, self.variables, line_of(node))
 
     def _variable(self, node: Node) -> str:
@@ -145,6 +154,8 @@ class Expansion:
         name = text[1:].strip("{}")
         if text.startswith("${"):
             return self._operated(node, text[2:-1])
+        if name[:1].isdigit():  # $10 is $1, and a 0
+            return self.value(name[0]) + name[1:]
         return self.value(name)
 
     def value(self, name: str) -> str:
