@@ -319,7 +319,23 @@ def by_interpreter(script: str) -> tuple[list[tuple[str, ...]], list[str]]:
     return sorted(notes), said
 
 
-@pytest.mark.parametrize("script", scripts())
+# Scripts whose commands stand in the line of a here-document, or read what is piped into a group.
+BLOCKS = (
+    "cat <<'E' | while read l; do note \"$l\"; done\na $x\nE\n",
+    "cat <<E | tr a b | while read l; do note $l; done\na\nE\n",
+    "cat <<E && note yes\nq\nE\nnote z\n", "cat <<E || note no\nq\nE\nnote z\n",
+    "false <<E || note or\nq\nE\n", "echo v | sh -c 'read x; note $x'\n", "echo v | eval 'read x; note $x'\n",
+    "cat <<E > f && note f\nq\nE\nwhile read l; do note $l; done < f\n",
+    "echo a:b | (IFS=: read x y; note $x $y)\n", "printf '1\\n2\\n' | { read a; read b; note $a $b; }\n",
+    "echo q | { cat | while read l; do note $l; done; }\n", "f() { read x; note $x; }; echo v | f\n",
+    "echo 'note in' | { sh; }\n", "echo a | if read x; then note $x; fi\n",
+    "for i in {1..2} {a..c} {c..a}; do note $i; done\n", "for i in {01..03} {8..010}; do note $i; done\n",
+    "x=aXbXc; note ${x/#a/Z} ${x/%c/Z} ${x/#q/Z} ${x/%q/Z}\n",
+    "note $(basename /a/b.c .c) $(basename /a/b/) $(basename c c)\n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("script", [*scripts(), *BLOCKS])
 def test_bash_calls_the_same(script: str, programs: Path, tmp_path: Path) -> None:
     notes, said = by_interpreter(script)
     assert said or notes == by_bash(script, programs, tmp_path)

@@ -93,6 +93,9 @@ def _read(shell: Interpreter, words: list[str], _line: int, stdin: str) -> Answe
             array = rest.pop(0)
         elif word[-1] in _READ_WORDS and rest:
             rest.pop(0)
+    if not stdin and shell.fed is not None:
+        stdin, mark, shell.fed = shell.fed.partition("\n")
+        stdin += mark
     text = stdin.partition("\n")[0]
     text = text if raw else text.replace("\\", "")
     if array:
@@ -100,7 +103,7 @@ def _read(shell: Interpreter, words: list[str], _line: int, stdin: str) -> Answe
     parts = shell.words.split(text, len(names)) if names else []
     for number, one in enumerate(names or ([] if array else ["REPLY"])):
         shell.variables[one] = UNKNOWN if not known(stdin) else text if not names else parts[number]
-    return Answer(0 if known(stdin) and stdin else None)
+    return Answer(0 if known(stdin) and stdin else 1 if shell.fed is not None and not stdin else None)
 
 
 def _printf(shell: Interpreter, words: list[str], _line: int, stdin: str) -> Answer | None:

@@ -17,7 +17,8 @@ MOST_FIELDS = 10_000  # largest number of fields of one word, so that {1..999999
 BREAK, NOTHING = "\ufdd1", "\ufdd2"  # noncharacters: the end of a field within quotes, and no field at all
 _GLOB = re.compile(r"[*?]|\[[^\]]+\]")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*|-?\d+\.\.-?\d+(?:\.\.-?\d+)?)\}")
+_LETTERS = re.compile(r"([a-zA-Z])\.\.([a-zA-Z])")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*|-?\d+\.\.-?\d+(?:\.\.-?\d+)?|[a-zA-Z]\.\.[a-zA-Z])\}")
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
 _PARAMETER = re.compile(r"\$(?:\{(\d+|[?#])\}|([\d?#]))")
 _QUOTED = re.compile(r'\\([$`"\\\n])')
@@ -234,6 +235,11 @@ def _changed(value: str, operator: str, right: str) -> str:
             old, _, new = right.partition("/")
             if set(old) & set("*?["):
                 return UNKNOWN
+            if old[:1] in ("#", "%") and operator == "/":  # only at the beginning, or at the end
+                at_start, bare = old[0] == "#", old[1:]
+                if not (value.startswith(bare) if at_start else value.endswith(bare)):
+                    return value
+                return new + value[len(bare) :] if at_start else value[: len(value) - len(bare)] + new
             return value.replace(old, new, -1 if operator == "//" else 1)
         case "^":
             return value.upper() if operator == "^^" else value[:1].upper() + value[1:]
@@ -265,8 +271,14 @@ def _braces(word: str, node: Node) -> list[str]:
 
 
 def _alternatives(inside: str) -> Iterator[str]:
+    if letters := _LETTERS.fullmatch(inside):
+        first, last = map(ord, letters.groups())
+        yield from map(chr, range(first, last + 1) if first <= last else range(first, last - 1, -1))
+        return
     if (found := _RANGE.fullmatch(inside)) is None:
         yield from inside.split(",")
         return
+    width = max(map(len, found.groups()[:2])) if re.match(r"-?0\d|.*\.\.-?0\d", inside) else 0
     first, last, step = int(found[1]), int(found[2]), abs(int(found[3] or 1)) or 1
-    yield from map(str, range(first, last + 1, step) if first <= last else range(first, last - 1, -step))
+    for number in range(first, last + 1, step) if first <= last else range(first, last - 1, -step):
+        yield f"{number:0{width}d}" if width else str(number)

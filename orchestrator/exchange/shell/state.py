@@ -53,6 +53,7 @@ class Interpreter:
         self.variables.setdefault("?", "0")
         self._steps = self._depth = 0
         self.doubtful = False
+        self.fed: str | None = None  # what is left of the input of the group that runs; None: it has none
         self.paused = False  # whether a `sleep` ran since the last change that was reported as late
         self.outer: int | None = None  # line of `sh -c` while its text is followed
         self.exported = set(self.variables)  # names of the variables that other shells inherit
