@@ -330,6 +330,8 @@ BLOCKS = (
     "echo q | { cat | while read l; do note $l; done; }\n", "f() { read x; note $x; }; echo v | f\n",
     "echo 'note in' | { sh; }\n", "echo a | if read x; then note $x; fi\n",
     "for i in {1..2} {a..c} {c..a}; do note $i; done\n", "for i in {01..03} {8..010}; do note $i; done\n",
+    "f() { note $FUNCNAME; }; f\n", 'set -- ""; note $# "$1" "$@"\n', 'set --; note $# "$@" a\n',
+    "note $EUID $LINENO $SHLVL\n", "[[ ab =~ a(b) ]] && note ${BASH_REMATCH[1]}\n",
     "x=aXbXc; note ${x/#a/Z} ${x/%c/Z} ${x/#q/Z} ${x/%q/Z}\n",
     "note $(basename /a/b.c .c) $(basename /a/b/) $(basename c c)\n",
 )  # fmt: skip

@@ -25,6 +25,16 @@ _QUOTED = re.compile(r'\\([$`"\\\n])')
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 
 
+# Variables that each shell, or bash, has by itself.
+_OF_SHELLS = frozenset((
+    "?", "$", "!", "-", "_", "RANDOM", "SRANDOM", "SECONDS", "PWD", "OLDPWD", "HOME", "USER", "LOGNAME",
+    "PATH", "UID", "EUID", "PPID", "GROUPS", "FUNCNAME", "LINENO", "SHLVL", "SHELL", "TERM", "LANG",
+    "BASH", "BASHPID", "BASHOPTS", "BASH_VERSION", "BASH_SOURCE", "BASH_LINENO", "BASH_COMMAND",
+    "BASH_SUBSHELL", "OSTYPE", "HOSTTYPE", "MACHTYPE", "EPOCHSECONDS", "EPOCHREALTIME", "DIRSTACK",
+    "PIPESTATUS", "BASH_REMATCH", "SHELLOPTS", "OPTIND", "TMPDIR",
+))  # fmt: skip
+
+
 class _Literal(str):
     """Text of the script itself, which is no result of an expansion."""
 
@@ -137,7 +147,7 @@ class Expansion:
             ):
                 found += _unquoted(content[at : child.start_byte - start])
                 if text_of(child) in ("$@", "${@}"):
-                    found += BREAK.join(self.arguments[1:]) or NOTHING
+                    found += BREAK.join(self.arguments[1:]) if self.arguments[1:] else NOTHING
                 elif text_of(child) in ("$*", "${*}"):
                     found += self.variables.get("IFS", " ")[:1].join(self.arguments[1:])
                 else:
@@ -172,7 +182,7 @@ class Expansion:
             return str(len(self.arguments) - 1)
         if name == "IFS":
             return self.variables.get(name, " \t\n")
-        if name in ("?", "$", "!", "-", "_", "RANDOM", "SECONDS", "PWD", "HOME", "USER", "PATH", "UID"):
+        if name in _OF_SHELLS:
             return self.variables.get(name, UNKNOWN)
         return self.variables.get(name, UNKNOWN if self.open_ended else "")
 
