@@ -332,6 +332,11 @@ BLOCKS = (
     "for i in {1..2} {a..c} {c..a}; do note $i; done\n", "for i in {01..03} {8..010}; do note $i; done\n",
     "f() { note $FUNCNAME; }; f\n", 'set -- ""; note $# "$1" "$@"\n', 'set --; note $# "$@" a\n',
     "note $EUID $LINENO $SHLVL\n", "[[ ab =~ a(b) ]] && note ${BASH_REMATCH[1]}\n",
+    "case '*' in '*') note star;; esac; case ab in 'a*') note no;; a*) note yes;; esac\n",
+    'for l in "a b" "c d"; do set -- $l; note $1/$2 10.$1.$2.0; done\n', "note `echo \\`echo deep\\``\n",
+    "note \"${x:-'q w'}\" ${x:-'q w'} ${x:-\"q w\"}\n", "note a{1,2}b c{d,e{f,g}}h $y{5,6} a=~\n",
+    "set -o pipefail; false | true; note $?; set +o pipefail; false | true; note $?\n",
+    "trap 'note t$?' EXIT; (exit 3); false; exit 7\n", "x='*'; case ab in $x) note glob;; esac\n",
     "x=aXbXc; note ${x/#a/Z} ${x/%c/Z} ${x/#q/Z} ${x/%q/Z}\n",
     "note $(basename /a/b.c .c) $(basename /a/b/) $(basename c c)\n",
 )  # fmt: skip

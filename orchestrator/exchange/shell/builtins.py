@@ -39,6 +39,8 @@ def _set(shell: Interpreter, words: list[str], line: int, _stdin: str) -> Answer
         if word == "--":
             break
         named = rest.pop(0) if word[1:].endswith("o") and rest else ""
+        if named == "pipefail":
+            shell.pipefail = word[0] == "-"
         if ("e" in word[1:] or named == "errexit") and shell.doubtful:
             shell.doubt(line, words)
         elif "e" in word[1:] or named == "errexit":

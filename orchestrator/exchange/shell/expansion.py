@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import glob
 import itertools
 import re
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ MOST_FIELDS = 10_000  # largest number of fields of one word, so that {1..999999
 BREAK, NOTHING = "\ufdd1", "\ufdd2"  # noncharacters: the end of a field within quotes, and no field at all
 _GLOB = re.compile(r"[*?]|\[[^\]]+\]")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
+_WORD = re.compile(r"""\$\{(\w+):?[-+=](['"]).*\2\}""", re.DOTALL)
 _LETTERS = re.compile(r"([a-zA-Z])\.\.([a-zA-Z])")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*|-?\d+\.\.-?\d+(?:\.\.-?\d+)?|[a-zA-Z]\.\.[a-zA-Z])\}")
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
@@ -44,6 +46,7 @@ class Expansion:
 
     def __init__(self, variables: dict[str, str], run: Callable[[Node], str]) -> None:
         self.variables, self.arguments, self._run = variables, [""], run
+        self._in_string = False  # whether an expansion stands in double quotes
         self.open_ended = False  # whether an unknown file may have set any variable
         self.plain: Callable[[], bool] = lambda: False  # returns whether the shell is one other than bash
 
@@ -67,7 +70,9 @@ class Expansion:
             quoted_fields |= set(range(len(found) - len(others), len(found))) if quoted else set()
         kept = [one for number, one in enumerate(found) if one or number in quoted_fields]
         source = text_of(node)
-        if any(text for text, quoted in pieces if not quoted) and _BRACES.search(source):
+        if re.search(r"\{[^{}]*\{[^{}]*,|\$\w+\{[^{}]*(,|\.\.)", source):
+            kept = [UNKNOWN]  # braces within braces, and braces that are expanded before a variable
+        elif any(text for text, quoted in pieces if not quoted) and _BRACES.search(source):
             kept = [UNKNOWN] if self.plain() else [word for one in kept for word in _braces(one, node)]
         return kept
 
@@ -100,6 +105,11 @@ class Expansion:
         """Returns the expansion of a word as one text, as in an assignment."""
         return "".join(text for text, _ in self._pieces(node)).replace(BREAK, " ")
 
+    def pattern(self, node: Node) -> str:
+        """Returns the expansion of a pattern, in which quoted signs stand for themselves."""
+        pieces = ((text.replace(BREAK, " "), quoted) for text, quoted in self._pieces(node))
+        return "".join(glob.escape(text) if quoted else text for text, quoted in pieces)
+
     def _pieces(self, node: Node) -> Iterator[tuple[str, bool]]:
         """Yields the parts of a word, each with whether it is quoted and so not split."""
         match node.type:
@@ -119,7 +129,11 @@ class Expansion:
             case "brace_expression":
                 yield _Literal(text_of(node)), False
             case "simple_expansion" | "expansion":
-                yield self._variable(node), False
+                text = self._variable(node)
+                given = _WORD.fullmatch(text_of(node))  # a quoted word in place of a variable is not split
+                yield text, given is not None and text != self.value(given[1])
+            case "command_substitution" if "\\`" in text_of(node):
+                yield UNKNOWN, True  # a substitution within one, both in backquotes
             case "command_substitution":
                 yield self._run(node).rstrip("\n"), False
             case "arithmetic_expansion":
@@ -129,7 +143,7 @@ class Expansion:
             case _:
                 text = _ESCAPE.sub(lambda found: "" if found[1] == "\n" else found[1], text_of(node))
                 quoted = "\\" in text_of(node)
-                text = "~" + UNKNOWN if text.startswith("~") else text
+                text = "~" + UNKNOWN if text.startswith("~") or re.search(r"[=:]~", text) else text
                 yield (text if quoted else _Literal(text)), quoted
 
     def _string(self, node: Node) -> str:
@@ -151,7 +165,9 @@ class Expansion:
                 elif text_of(child) in ("$*", "${*}"):
                     found += self.variables.get("IFS", " ")[:1].join(self.arguments[1:])
                 else:
+                    outer, self._in_string = self._in_string, child.type == "expansion"
                     found += "".join(text for text, _ in self._pieces(child)).replace(BREAK, " ")
+                    self._in_string = outer
                 at = child.end_byte - start
         return found + _unquoted(content[at:-1])
 
@@ -217,7 +233,7 @@ class Expansion:
         several parts.
         """
         if "$" not in rest and "`" not in rest:
-            return rest.strip("\"'")
+            return rest.strip('"' if self._in_string else "\"'")
         named = [child for child in node.named_children[1:] if child.type != "variable_name"]
         return "".join(self.text(child) for child in named) if len(named) == 1 else UNKNOWN
 

@@ -122,7 +122,7 @@ def pipeline(shell: Interpreter, node: Node) -> Answer:
     """Follows a pipeline: each command gets the output of the one before as its input, and the variables that
     they set are restored at the end. Returns the last command's answer.
     """
-    answer = Answer()
+    answer, statuses = Answer(), list[int | None]()
     with shell.own_variables():
         for number, child in enumerate(node.named_children):
             try:
@@ -131,4 +131,6 @@ def pipeline(shell: Interpreter, node: Node) -> Answer:
                     answer = _fed(shell, child, answer.output) if fed else shell.statement(child)
             except LeaveError as left:
                 answer = left.answer  # each command of a pipeline runs in a subshell
-    return answer
+            statuses.append(answer.status)
+    failed = [one for one in statuses if one != 0]
+    return Answer(failed[-1], answer.output) if shell.pipefail and failed else answer
