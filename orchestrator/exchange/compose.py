@@ -20,11 +20,15 @@ from .compose_forms import (
     interpolated,
     listed,
     mapping,
+    networks_of,
     pairs,
+    port_text,
     seconds,
     size,
     sorted_services,
     split,
+    unmapped,
+    wrong_forms,
 )
 from .files import bounded, readable, script
 from .linux.addresses import is_a
@@ -73,6 +77,8 @@ class _Reader:
 
     def network(self) -> Network:
         data = mapping(readable(self._document.data))
+        for place, value in unmapped(data):
+            self._refuse(place, "is no mapping", "mend it: docker compose config", f"{value!s:.60}")
         services = mapping(data.get("services"))
         for key in sorted(data.keys() - {"services", "networks", "name", "version"}):
             if not key.startswith("x-"):
@@ -109,7 +115,7 @@ class _Reader:
         others. A service that names no network is on the network `default`. Refuses another network that the
         file does not define.
         """
-        used = [name for keys in services.values() for name in _networks_of(keys)]
+        used = [name for keys in services.values() for name in networks_of(keys)]
         taken = {name_of(name, set()) for name in services}
         for name in dict.fromkeys([*given, *used]):
             if name not in used:
@@ -158,6 +164,10 @@ class _Reader:
 
     def _service(self, theirs: str, keys: dict[str, Any]) -> None:
         path: Place = ("services", theirs)
+        for key, forms in wrong_forms(keys):
+            self._refuse(
+                (*path, key), f"is no {forms}", "mend it: docker compose config", f"{keys[key]!s:.60}"
+            )
         for key in sorted(keys.keys() - READ):
             if key in ("extends", "<<"):
                 rule = "keys of another service or mapping cannot be taken over"
@@ -170,7 +180,7 @@ class _Reader:
         for port in listed(keys.get("ports")):
             self._leave(
                 (*path, "ports"),
-                f"{theirs}: port {_port(port)}: a lab has no outside; nodes reach the service's own",
+                f"{theirs}: port {port_text(port)}: a lab has no outside; nodes reach the service's own",
             )
         mode = str(keys.get("network_mode", "bridge"))
         if mode == "none":
@@ -205,7 +215,7 @@ class _Reader:
         """Puts the machine on its service's networks, with its fixed address (ipv4_address) if it has one,
         and applies the service's sysctls. Refuses an address on a network without a subnet.
         """
-        for name in _networks_of(keys):
+        for name in networks_of(keys):
             lan = self._network.lans[self._lans[name]]
             own = (
                 mapping(mapping(keys.get("networks")).get(name))
@@ -380,18 +390,6 @@ class _Reader:
         if found is None:
             self._refuse(path, "is no duration", f"write {path[-1]}: 30s", str(text))
         return found or 0
-
-
-def _networks_of(keys: Any) -> list[str]:
-    given = mapping(keys).get("networks")
-    if mapping(keys).get("network_mode") not in (None, "bridge"):
-        return []
-    return [str(one) for one in given] if given else ["default"]
-
-
-def _port(port: Any) -> str:
-    one = mapping(port)
-    return f"{one.get('published', '')}:{one.get('target', '')}" if one else str(port)
 
 
 def _literal(text: str) -> str:

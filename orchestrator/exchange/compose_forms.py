@@ -40,6 +40,68 @@ class Refusals:
         return self._document.problem(path, "", "", "").line
 
 
+# Keys of a service that are read, each with the forms of its value: text (also numbers), list of texts, list,
+# mapping of texts, mapping (compose-spec, schema/compose-spec.json).
+_TEXTS, _LIST, _MAP, _NAMES, _TEXT = "list of texts", "list", "mapping", "mapping of texts", "text"
+FORMS = {
+    "image": (_TEXT,), "command": (_TEXT, _TEXTS), "entrypoint": (_TEXT, _TEXTS), "working_dir": (_TEXT,),
+    "environment": (_NAMES, _TEXTS), "env_file": (_TEXT, _LIST), "networks": (_TEXTS, _MAP),
+    "depends_on": (_TEXTS, _MAP), "healthcheck": (_MAP,), "cpus": (_TEXT,), "mem_limit": (_TEXT,),
+    "pids_limit": (_TEXT,), "deploy": (_MAP,), "sysctls": (_NAMES, _TEXTS), "network_mode": (_TEXT,),
+    "scale": (_TEXT,), "ports": (_LIST,), "profiles": (_TEXTS,), "expose": (_TEXTS,),
+}  # fmt: skip
+
+
+def wrong_forms(service: dict[str, Any]) -> list[tuple[str, str]]:
+    """Returns (key, the forms that it may have) of each value of a service in another form; None is none."""
+    found = [
+        (key, " or ".join(forms))
+        for key, forms in FORMS.items()
+        if service.get(key) is not None and not any(_is_of(form, service[key]) for form in forms)
+    ]
+    if isinstance(mapping(service.get("healthcheck")).get("test"), dict):
+        found.append(("healthcheck", "healthcheck: its test is a mapping"))
+    return found
+
+
+def _is_of(form: str, value: Any) -> bool:
+    def text(one: Any) -> bool:
+        truth = isinstance(one, bool) and form != _NAMES  # a variable may be true or false, a word may not
+        return one is None or (isinstance(one, str | int | float) and not truth)
+
+    if form in (_MAP, _NAMES):
+        return isinstance(value, dict) and (form == _MAP or all(map(text, value.values())))
+    if form in (_LIST, _TEXTS):
+        return isinstance(value, list) and (form == _LIST or all(map(text, value)))
+    return text(value)
+
+
+def unmapped(data: dict[str, Any]) -> list[tuple[Place, Any]]:
+    """Returns (path, value) of each section, service and network that is no mapping; services need one."""
+    found: list[tuple[Place, Any]] = []
+    for section in ("services", "networks"):
+        if not isinstance(given := data.get(section) or {}, dict):
+            found.append(((section,), given))
+        for name, keys in mapping(given).items():
+            if not isinstance(keys, dict) and (keys is not None or section == "services"):
+                found.append(((section, name), keys))
+    return found
+
+
+def networks_of(keys: Any) -> list[str]:
+    """Returns the names of a service's networks; `default` for one that names none."""
+    given = mapping(keys).get("networks")
+    if mapping(keys).get("network_mode") not in (None, "bridge"):
+        return []
+    return [str(one) for one in given] if given and isinstance(given, list | dict) else ["default"]
+
+
+def port_text(port: Any) -> str:
+    """Returns a port of a service as PUBLISHED:TARGET, or as the file has it."""
+    one = mapping(port)
+    return f"{one.get('published', '')}:{one.get('target', '')}" if one else str(port)
+
+
 def interpolated(path: Path, content: bytes) -> tuple[bytes, list[str]]:
     """Returns the file with `$NAME` and `${NAME...}` replaced by the values in `.env` beside the file, or by
     the defaults in the file, or by nothing; also one report line for each variable and value. The environment

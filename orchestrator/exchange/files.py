@@ -25,14 +25,19 @@ class _Listed(list[Any]):
     """A list of a file, whose text is that of YAML."""
 
     def __str__(self) -> str:
-        return f"[{', '.join(map(str, self))}]"
+        return f"[{', '.join(map(_word, self))}]"
 
 
 class Mapped(dict[Any, Any]):
     """A mapping of a file, whose text is that of YAML."""
 
     def __str__(self) -> str:
-        return "{" + ", ".join(f"{key}: {value!s}" for key, value in self.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_word(value)}" for key, value in self.items()) + "}"
+
+
+def _word(value: Any) -> str:
+    words = {True: "true", False: "false"}
+    return words[value] if isinstance(value, bool) else "null" if value is None else str(value)
 
 
 def readable(value: Any) -> Any:

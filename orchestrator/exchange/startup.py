@@ -191,7 +191,7 @@ def _silent(words: Sequence[str]) -> bool:
     shows, or that sets offloads.
     """
     if bare(words[0]) == "ethtool":
-        return len(words) == 2 or words[1] in _SHOWS
+        return len(words) <= 2 or words[1] in _SHOWS
     return bare(words[0]) in HARMLESS
 
 

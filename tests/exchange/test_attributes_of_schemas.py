@@ -95,7 +95,7 @@ CORE_IFACE = (
 )
 CORE_OPTIONS = 'delay="7000" bandwidth="7000" loss="7" dup="7" jitter="7000" mer="7" burst="7" mburst="7" key="7" buffer="7" per="7" zqx="7"'
 
-# What does not describe the network, with the reason: it is silent by intent.
+# Attributes that do not describe the network: they are silent by intent.
 SILENT = {
     "GNS3 node": {
         "console", "console_type", "console_auto_start", "first_port_name", "port_name_format", "port_segment_size", "symbol", "template_id",
@@ -161,6 +161,9 @@ SWEEPS = {
     "containerlab link": (C, "      # link\n", "      {}\n", None, yaml_key, CLAB_LINK),
     "containerlab end": (C, '["r:eth1", "d:eth1"]', '["r:eth1", {{node: d, interface: eth1, {}}}]', None, yaml_key, CLAB_END),
     "Compose service": (D, "    #db\n", "    {}\n", None, yaml_key, SERVICE),
+    "Compose service with its image": (D, "    command: serve\n", "    {}\n", None, yaml_key, SERVICE.replace("image ", "")),
+    "Compose networks of a service": (D, "    networks: {back: {ipv4_address: 172.20.0.9}}\n", "    {}\n", None, yaml_key, "networks=[front]"),
+    "Compose image of a service": (D, '    image: "d:1"\n', "    {}\n", None, yaml_key, "image=zqx"),
     "Compose service network": (D, "{back: {ipv4_address: 172.20.0.9}}", "{{back: {{{}}}}}", "{back: {}}", yaml_key, SERVICE_NETWORK),
     "Compose network": (D, "front: {driver: bridge}", "front: {{{}}}", None, yaml_key, NETWORK),
     "Compose top": (D, "#file\n", "{}\n", None, yaml_key, COMPOSE_TOP),

@@ -15,10 +15,13 @@ import pytest
 import test_core
 import test_gns3
 import test_netlab
+from page_rows import compose as compose_rows
+from page_rows import graphml as graphml_rows
 
-from orchestrator.exchange import containerlab, core, gns3, kathara, netlab
+from orchestrator.exchange import compose, containerlab, core, gns3, kathara, mahimahi, netlab, writing
 from orchestrator.exchange.network import Network
 from orchestrator.topology import TopologyError
+from orchestrator.topology.graphml import topology_text
 
 WORDS = [
     b'"',
@@ -48,6 +51,18 @@ FILES: dict[str, tuple[bytes, Read]] = {
     "core": (test_core.SCENARIO.encode(), core.read),
     "gns3": (PROJECT, lambda file: gns3.read(file, stand_ins=True)),
     "kathara": (kathara_lab.LAB.encode(), kathara.read),
+    "compose": (
+        compose_rows.PROJECT.replace("    image:", "    scale: 1\n    image:", 1).encode(),
+        compose.read,
+    ),
+    "mahimahi": (
+        b"D=5\nmm-delay $D mm-loss uplink 0.1 mm-link a.t b.t --once -- sh -c 'iperf -c 1'\n",
+        mahimahi.read,
+    ),
+    "graphml": (
+        graphml_rows.TOOL.files[graphml_rows.TOOL.main].encode(),
+        lambda file: topology_text("x", file.read_bytes(), "x"),  # type: ignore[arg-type, return-value]
+    ),
     "netlab": (test_netlab.TOPOLOGY.encode(), lambda file: netlab.read(file, stand_ins=True)),
 }
 
@@ -73,6 +88,8 @@ def test_files_changed_by_chance_are_read_or_refused(tmp_path: Path, tool: str) 
     for _ in range(ROUNDS):
         file.write_bytes(_changed(content, chance))
         try:
-            read(file)
+            made = read(file)
+            if isinstance(made, Network):
+                writing.write(made)
         except TopologyError as error:
             assert error.problems

@@ -56,6 +56,9 @@ def imported(tmp_path: Path, script: str) -> Network:
         ("import shutil\nshutil.which('sh')", 2, "asks for /usr/bin/sh, which is there"),
         ("import socket\nsocket.gethostname()", 2, "socket.gethostname is answered without a network"),
         ("random.choice([l1, l2])", 1, "draws by chance without a seed"),
+        ("import numpy as np\nx = np.random.rand()", 2, "numpy draws by chance without a seed"),
+        ("os.getenvb(b'HOME')", 1, "reads b'HOME' of the environment"),
+        ("random.seed(os.getpid())", 1, "asks for os.getpid"),
         ("random.seed(time.time())", 1, "reads the clock (time.time)"),
         ("from datetime import date\ndate.today()", 2, "reads the clock (datetime)"),
         ("try: import nosuchmodule\nexcept ImportError: pass", 1, "the module nosuchmodule is not there"),
@@ -100,6 +103,8 @@ def test_what_a_script_knows_itself_is_no_question(script: str, tmp_path: Path) 
         ("end = time.time() + 60\nwhile time.time() < end: time.sleep(5)\nl1.intf1.config(delay='9ms')",
          "9 ms"),
         ("net.stop()\nl1.intf1.config(delay='9ms')", "5 ms"),
+        ("import asyncio\nasync def f():\n    await asyncio.sleep(9)\n    l1.intf1.config(delay='9ms')\n"
+         "asyncio.run(f())", "9 ms"),
         ("net.stop()\nnet.start()\nl1.intf1.config(delay='9ms')", "9 ms"),
     ],
 )  # fmt: skip
@@ -136,3 +141,14 @@ def test_a_port_is_where_the_commands_leave_it(
     found = {member: lan.name for lan in made.lans.values() for member, _ in lan.members}
     assert [found[host] for host in ("h1", "h2", "h3")] == places.split()
     assert {one.ends[0][0] for one in made.lines if one.down} == down
+
+
+def test_a_change_after_a_wait_of_asyncio_is_later(tmp_path: Path) -> None:
+    script = "import asyncio\nasync def f():\n  await asyncio.sleep(99)\n  net.delLink(l1)\nasyncio.run(f())"
+    assert any("after the pause of line" in one for one in imported(tmp_path, script).changed)
+
+
+def test_a_set_has_the_same_order_each_time(tmp_path: Path) -> None:
+    script = "for n in {'u', 'v', 'w', 'x', 'y', 'z'}: net.addLink(net.addHost(n), s1)"
+    first, second = (list(imported(tmp_path, script).machines) for _ in range(2))
+    assert first == second

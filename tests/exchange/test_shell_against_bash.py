@@ -34,6 +34,15 @@ set -- a b; for x in "$*"; do note "$x"; done
 f() { for x in "$@"; do note "$x"; done; }; f "1 2" 3
 f() { note "$@"; }; f "1 2" 3
 f() { shift; note "$1" $#; }; f 1 2 3
+IFS=,; set -- 1,2; note ${1%,*} ${1#*,} a,b $1 "$1"
+IFS=.; for i in 1.2 3; do note $i "$i" a.b; done
+set -- a b; note p$1q $2st "x$1y" ${2}z
+set -- 1 2; note $10 "$20" $(($10 + 1)) $((1$2))
+set - a b; note $1 $2
+set -- a; set -; note $# $1
+note $(expr 2 + 3) $(expr 7 % 4) $(expr 2 \* 3)
+expr 1 / 0; note $?
+expr 1 - 1; note $?
 IFS=,; l=a,b,c; for x in $l; do note $x; done
 IFS=. read -r a b c d <<< 10.0.1.2; note $a $b $c $d
 l=a:b; IFS=: read x y <<< "$l"; note $x-$y
@@ -310,7 +319,30 @@ def by_interpreter(script: str) -> tuple[list[tuple[str, ...]], list[str]]:
     return sorted(notes), said
 
 
-@pytest.mark.parametrize("script", scripts())
+# Scripts whose commands stand in the line of a here-document, or read what is piped into a group.
+BLOCKS = (
+    "cat <<'E' | while read l; do note \"$l\"; done\na $x\nE\n",
+    "cat <<E | tr a b | while read l; do note $l; done\na\nE\n",
+    "cat <<E && note yes\nq\nE\nnote z\n", "cat <<E || note no\nq\nE\nnote z\n",
+    "false <<E || note or\nq\nE\n", "echo v | sh -c 'read x; note $x'\n", "echo v | eval 'read x; note $x'\n",
+    "cat <<E > f && note f\nq\nE\nwhile read l; do note $l; done < f\n",
+    "echo a:b | (IFS=: read x y; note $x $y)\n", "printf '1\\n2\\n' | { read a; read b; note $a $b; }\n",
+    "echo q | { cat | while read l; do note $l; done; }\n", "f() { read x; note $x; }; echo v | f\n",
+    "echo 'note in' | { sh; }\n", "echo a | if read x; then note $x; fi\n",
+    "for i in {1..2} {a..c} {c..a}; do note $i; done\n", "for i in {01..03} {8..010}; do note $i; done\n",
+    "f() { note $FUNCNAME; }; f\n", 'set -- ""; note $# "$1" "$@"\n', 'set --; note $# "$@" a\n',
+    "note $EUID $LINENO $SHLVL\n", "[[ ab =~ a(b) ]] && note ${BASH_REMATCH[1]}\n",
+    "case '*' in '*') note star;; esac; case ab in 'a*') note no;; a*) note yes;; esac\n",
+    'for l in "a b" "c d"; do set -- $l; note $1/$2 10.$1.$2.0; done\n', "note `echo \\`echo deep\\``\n",
+    "note \"${x:-'q w'}\" ${x:-'q w'} ${x:-\"q w\"}\n", "note a{1,2}b c{d,e{f,g}}h $y{5,6} a=~\n",
+    "set -o pipefail; false | true; note $?; set +o pipefail; false | true; note $?\n",
+    "trap 'note t$?' EXIT; (exit 3); false; exit 7\n", "x='*'; case ab in $x) note glob;; esac\n",
+    "x=aXbXc; note ${x/#a/Z} ${x/%c/Z} ${x/#q/Z} ${x/%q/Z}\n",
+    "note $(basename /a/b.c .c) $(basename /a/b/) $(basename c c)\n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("script", [*scripts(), *BLOCKS])
 def test_bash_calls_the_same(script: str, programs: Path, tmp_path: Path) -> None:
     notes, said = by_interpreter(script)
     assert said or notes == by_bash(script, programs, tmp_path)

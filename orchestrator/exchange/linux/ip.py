@@ -276,7 +276,11 @@ def route(machine: Machine, made: Route, command: str = "add") -> int | None:
     None for another command.
     """
     same = [one for one in machine.routes if (one.place, one.metric) == (made.place, made.metric)]
-    if command in ("change", "chg", "replace") or (len(command) > 2 and "replace".startswith(command)):
+    names = ("add", "change", "chg", "replace", "prepend", "append")  # in iproute2's order of abbreviations
+    command = next((name for name in names if name.startswith(command)), command)
+    if command in ("change", "chg") and not same:
+        return 2
+    if command in ("change", "chg", "replace"):
         machine.routes = [one for one in machine.routes if one not in same]
     elif same and "add".startswith(command):
         return 2

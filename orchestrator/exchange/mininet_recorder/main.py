@@ -81,7 +81,10 @@ def main(file: str, stop_at_start: bool, arguments: list[str]) -> None:
     outside.watch()
     waiting.keep_time()
     unknown.watch_patterns()
+    if "asyncio" in Path(file).read_text("utf-8", "replace"):
+        waiting.keep_asyncio()
     error, scope = _run(file)
+    outside.unseeded(file)
     waiting.ended(error is not None)
     topos = scope.get("topos")
     if not net.NETS and isinstance(topos, dict) and topos and error is None:
@@ -134,7 +137,7 @@ def _failure(file: str, failure: BaseException, text: str) -> dict[str, Any]:
         trace = trace.tb_next
     if isinstance(failure, SyntaxError) and failure.filename == file:
         line = failure.lineno or 0
-    return {"line": line, "text": " ".join(text.split())[:300], "python2": _of_python_2(failure)}
+    return {"line": line, "text": said.stable(" ".join(text.split()))[:300], "python2": _of_python_2(failure)}
 
 
 def _of_python_2(failure: BaseException) -> bool:

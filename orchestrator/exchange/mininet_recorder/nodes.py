@@ -74,14 +74,15 @@ class Node(Recorded):
                 leave(f"{self.name}: {key}={params[key]!s:.40} has no counterpart")
         return {}
 
-    def cmd(self, *words: Any, **_keys: Any) -> str:
+    def cmd(self, *given: Any, **_keys: Any) -> str:
         """Records a command, words or one list, with the script's line; returns empty output."""
-        given = words[0] if len(words) == 1 and isinstance(words[0], list | tuple) else words
-        text = " ".join(map(str, given))
-        if text.split(maxsplit=1)[:1] and text.split()[0] in PLUMBING and not SHOWN & {*text.split()}:
+        listed = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given
+        text = " ".join(map(str, listed))
+        words = text.split()
+        if len(words) > 2 and words[0] in PLUMBING and not SHOWN & {*words}:  # with two words they only list
             later(f"{self.name}: `{text:.60}`")
         self.record(text)
-        if text.split(maxsplit=1)[:1] and text.split()[0] in LASTING and not text.rstrip().endswith("&"):
+        if words[:1] and words[0] in LASTING and not text.rstrip().endswith("&"):
             pause()
             passed(float(found[1]) if (found := _SLEEP.fullmatch(text)) else 0)
         return self._output(text)

@@ -8,13 +8,14 @@ import datetime
 import importlib.abc
 import os
 import random
+import re
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .said import asked, here, leave, script_directory
+from .said import LEFT, asked, here, leave, script_directory
 from .waiting import SLEPT
 
 _WRITTEN: set[str] = set()  # files that the script itself writes
@@ -78,13 +79,13 @@ class _Environment(type(os.environ)):  # type: ignore[misc]
         super().__init__(own._data, own.encodekey, own.decodekey, own.encodevalue, own.decodevalue)
         self.__dict__["given"] = set()
 
-    def __getitem__(self, key: str) -> str:
+    def __getitem__(self, key: Any) -> Any:
         if key not in self.given and asked():
             state = "is set" if self.encodekey(key) in self._data else "is not set"
-            leave(f"the script reads {key:.40} of the environment, which {state} in this import")
-        return str(super().__getitem__(key))
+            leave(f"the script reads {key!s:.40} of the environment, which {state} in this import")
+        return super().__getitem__(key)
 
-    def __setitem__(self, key: str, value: str) -> None:
+    def __setitem__(self, key: Any, value: Any) -> None:
         self.given.add(key)
         super().__setitem__(key, value)
 
@@ -205,18 +206,33 @@ def _named(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     return ask
 
 
+def unseeded(file: str) -> None:
+    """Reports draws of numpy, whose generators are not replaced, in a script that gives them no seed."""
+    if "numpy" not in sys.modules:
+        return
+    text = Path(file).read_text("utf-8", "replace")
+    drawn = re.search(r"\b(np|numpy)\.random\.|from numpy\.random import|from numpy import random", text)
+    if drawn and not re.search(
+        r"\bseed\(\s*\w|default_rng\(\s*\w|RandomState\(\s*\w|SeedSequence\(\s*\w", text
+    ):
+        line = text.count("\n", 0, drawn.start()) + 1
+        LEFT.append(f"line {line}: numpy draws by chance without a seed: it gives another network each time")
+
+
 def watch() -> None:
     """Replaces the functions that ask the machine by ones that report it, before the script runs."""
     for name in ("stat", "lstat", "access", "listdir", "scandir", "readlink"):
         setattr(os, name, _told(getattr(os, name)))
-    for name in ("cpu_count", "uname", "getlogin", "getloadavg", "urandom"):
+    for name in ("cpu_count", "uname", "getlogin", "getloadavg", "urandom", "getpid", "times"):
         setattr(os, name, _named(getattr(os, name), f"os.{name}"))
+    time.clock_gettime = _named(time.clock_gettime, "time.clock_gettime")
     for name in ("strftime", "localtime", "gmtime", "ctime", "asctime"):
         setattr(time, name, _clocked(getattr(time, name), name))
     for name in ("time", "monotonic", "perf_counter"):
         setattr(time, name, _clock(getattr(time, name), f"time.{name}"))
         setattr(time, f"{name}_ns", _clock(getattr(time, f"{name}_ns"), f"time.{name}_ns", 10**9))
     datetime.datetime, datetime.date = _Moment, _Day  # type: ignore[misc]
+    os.environb = _Environment(os.environb)
     os.environ = _Environment(os.environ)  # noqa: B003 (its variables stay)
     chance = _Chance()
     for name in dir(random):

@@ -4,6 +4,7 @@ the script's line; omits repetitions, and reports beyond MOST.
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from pathlib import Path
@@ -82,8 +83,13 @@ def later(what: str) -> None:
         change(f"{what} after the pause of line {PAUSED[0]}: from the lab's start on here")
 
 
+def stable(text: str) -> str:
+    """Returns a text without the addresses and modules of Python's objects, which differ each time."""
+    return re.sub(r" object at 0x[0-9a-f]+| at 0x[0-9a-f]+|(?<=<)mininet_recorder\.\w+\.", "", text)
+
+
 def _add(lines: list[str], what: str) -> None:
-    line = here()
+    line, what = here(), stable(what)
     text = f"line {line}: {what}" if line else what
     if text not in lines and len(lines) < MOST:
         lines.append(text)

@@ -139,6 +139,19 @@ def keep_time() -> None:
     sched.scheduler.__init__.__defaults__ = (time.monotonic, slept)
 
 
+def keep_asyncio() -> None:
+    """Replaces asyncio.sleep, whose time passes at once, too."""
+    import asyncio
+
+    original = asyncio.sleep
+
+    async def sleep(delay: float, result: Any = None) -> Any:
+        slept(delay)
+        return await original(0, result)
+
+    asyncio.sleep = sleep
+
+
 def ended(error: bool) -> None:
     """Does what Python does at the script's end: waits for threads (2 s at most), lets timers run, and calls
     the functions of atexit. error: the script failed, so timers do not matter.

@@ -39,10 +39,13 @@ def _set(shell: Interpreter, words: list[str], line: int, _stdin: str) -> Answer
         if word == "--":
             break
         named = rest.pop(0) if word[1:].endswith("o") and rest else ""
+        if named == "pipefail":
+            shell.pipefail = word[0] == "-"
         if ("e" in word[1:] or named == "errexit") and shell.doubtful:
             shell.doubt(line, words)
         elif "e" in word[1:] or named == "errexit":
             shell.stops_at_errors = word[0] == "-"
+    rest = rest[1:] if rest[:1] == ["-"] else rest  # a single - ends the options, too
     if rest or "--" in words[1:]:
         shell.words.arguments[1:] = rest
     return Answer()
@@ -92,6 +95,9 @@ def _read(shell: Interpreter, words: list[str], _line: int, stdin: str) -> Answe
             array = rest.pop(0)
         elif word[-1] in _READ_WORDS and rest:
             rest.pop(0)
+    if not stdin and shell.fed is not None:
+        stdin, mark, shell.fed = shell.fed.partition("\n")
+        stdin += mark
     text = stdin.partition("\n")[0]
     text = text if raw else text.replace("\\", "")
     if array:
@@ -99,7 +105,7 @@ def _read(shell: Interpreter, words: list[str], _line: int, stdin: str) -> Answe
     parts = shell.words.split(text, len(names)) if names else []
     for number, one in enumerate(names or ([] if array else ["REPLY"])):
         shell.variables[one] = UNKNOWN if not known(stdin) else text if not names else parts[number]
-    return Answer(0 if known(stdin) and stdin else None)
+    return Answer(0 if known(stdin) and stdin else 1 if shell.fed is not None and not stdin else None)
 
 
 def _printf(shell: Interpreter, words: list[str], _line: int, stdin: str) -> Answer | None:
@@ -125,6 +131,8 @@ def _expr(_shell: Interpreter, words: list[str], line: int, _stdin: str) -> Answ
     numbers = all(re.fullmatch(r"-?\d+", word) for word in words[1::2])
     if len(words) != 4 or not numbers or words[2] not in ("+", "-", "*", "/", "%"):
         return None
+    if words[2] in ("/", "%") and not int(words[3]):
+        return Answer(2)
     value = arithmetic(" ".join(words[1:]), {}, line)
     return Answer(int(value == "0"), f"{value}\n") if known(value) else None
 

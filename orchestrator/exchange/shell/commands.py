@@ -45,6 +45,17 @@ def command(shell: Interpreter, node: Node, stdin: str = "") -> Answer:
 
 
 def call(shell: Interpreter, words: list[str], line: int, stdin: str) -> Answer:
+    """Follows a command as `_called` does, with `stdin` as the input of all commands inside of it."""
+    if not stdin:
+        return _called(shell, words, line, shell.fed if shell.fed and words[0] != "read" else "")
+    before, shell.fed = shell.fed, stdin
+    try:
+        return _called(shell, words, line, stdin)
+    finally:
+        shell.fed = before
+
+
+def _called(shell: Interpreter, words: list[str], line: int, stdin: str) -> Answer:
     """Follows a command with expanded words: a function, a nested script, a builtin, or a program with
     known output; any other is passed to `shell.act`, or in doubt only reported to `shell.doubt`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import glob
 import itertools
 import re
 from collections.abc import Callable, Iterator
@@ -17,11 +18,27 @@ MOST_FIELDS = 10_000  # largest number of fields of one word, so that {1..999999
 BREAK, NOTHING = "\ufdd1", "\ufdd2"  # noncharacters: the end of a field within quotes, and no field at all
 _GLOB = re.compile(r"[*?]|\[[^\]]+\]")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*|-?\d+\.\.-?\d+(?:\.\.-?\d+)?)\}")
+_WORD = re.compile(r"""\$\{(\w+):?[-+=](['"]).*\2\}""", re.DOTALL)
+_LETTERS = re.compile(r"([a-zA-Z])\.\.([a-zA-Z])")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*|-?\d+\.\.-?\d+(?:\.\.-?\d+)?|[a-zA-Z]\.\.[a-zA-Z])\}")
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
-_PARAMETER = re.compile(r"\$\{?(\d+|[?#])\}?")
+_PARAMETER = re.compile(r"\$(?:\{(\d+|[?#])\}|([\d?#]))")
 _QUOTED = re.compile(r'\\([$`"\\\n])')
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
+
+
+# Variables that each shell, or bash, has by itself.
+_OF_SHELLS = frozenset((
+    "?", "$", "!", "-", "_", "RANDOM", "SRANDOM", "SECONDS", "PWD", "OLDPWD", "HOME", "USER", "LOGNAME",
+    "PATH", "UID", "EUID", "PPID", "GROUPS", "FUNCNAME", "LINENO", "SHLVL", "SHELL", "TERM", "LANG",
+    "BASH", "BASHPID", "BASHOPTS", "BASH_VERSION", "BASH_SOURCE", "BASH_LINENO", "BASH_COMMAND",
+    "BASH_SUBSHELL", "OSTYPE", "HOSTTYPE", "MACHTYPE", "EPOCHSECONDS", "EPOCHREALTIME", "DIRSTACK",
+    "PIPESTATUS", "BASH_REMATCH", "SHELLOPTS", "OPTIND", "TMPDIR",
+))  # fmt: skip
+
+
+class _Literal(str):
+    """Text of the script itself, which is no result of an expansion."""
 
 
 class Expansion:
@@ -29,6 +46,7 @@ class Expansion:
 
     def __init__(self, variables: dict[str, str], run: Callable[[Node], str]) -> None:
         self.variables, self.arguments, self._run = variables, [""], run
+        self._in_string = False  # whether an expansion stands in double quotes
         self.open_ended = False  # whether an unknown file may have set any variable
         self.plain: Callable[[], bool] = lambda: False  # returns whether the shell is one other than bash
 
@@ -43,13 +61,18 @@ class Expansion:
             {0} if any(quoted and text != BREAK for text, quoted in pieces) else set(),
         )
         for text, quoted in pieces:
-            first, *others = text.split(BREAK) if quoted else self._split(_GLOB.sub(UNKNOWN, text))
+            if isinstance(text, _Literal):
+                first, *others = [_GLOB.sub(UNKNOWN, text)]  # only what is expanded is split
+            else:
+                first, *others = text.split(BREAK) if quoted else self._split(_GLOB.sub(UNKNOWN, text))
             found[-1] += first
             found += others
             quoted_fields |= set(range(len(found) - len(others), len(found))) if quoted else set()
         kept = [one for number, one in enumerate(found) if one or number in quoted_fields]
         source = text_of(node)
-        if any(text for text, quoted in pieces if not quoted) and _BRACES.search(source):
+        if re.search(r"\{[^{}]*\{[^{}]*,|\$\w+\{[^{}]*(,|\.\.)", source):
+            kept = [UNKNOWN]  # braces within braces, and braces that are expanded before a variable
+        elif any(text for text, quoted in pieces if not quoted) and _BRACES.search(source):
             kept = [UNKNOWN] if self.plain() else [word for one in kept for word in _braces(one, node)]
         return kept
 
@@ -82,6 +105,11 @@ class Expansion:
         """Returns the expansion of a word as one text, as in an assignment."""
         return "".join(text for text, _ in self._pieces(node)).replace(BREAK, " ")
 
+    def pattern(self, node: Node) -> str:
+        """Returns the expansion of a pattern, in which quoted signs stand for themselves."""
+        pieces = ((text.replace(BREAK, " "), quoted) for text, quoted in self._pieces(node))
+        return "".join(glob.escape(text) if quoted else text for text, quoted in pieces)
+
     def _pieces(self, node: Node) -> Iterator[tuple[str, bool]]:
         """Yields the parts of a word, each with whether it is quoted and so not split."""
         match node.type:
@@ -99,9 +127,13 @@ class Expansion:
                 for child in node.children:
                     yield from self._pieces(child)
             case "brace_expression":
-                yield text_of(node), False
+                yield _Literal(text_of(node)), False
             case "simple_expansion" | "expansion":
-                yield self._variable(node), False
+                text = self._variable(node)
+                given = _WORD.fullmatch(text_of(node))  # a quoted word in place of a variable is not split
+                yield text, given is not None and text != self.value(given[1])
+            case "command_substitution" if "\\`" in text_of(node):
+                yield UNKNOWN, True  # a substitution within one, both in backquotes
             case "command_substitution":
                 yield self._run(node).rstrip("\n"), False
             case "arithmetic_expansion":
@@ -110,7 +142,9 @@ class Expansion:
                 yield UNKNOWN, True
             case _:
                 text = _ESCAPE.sub(lambda found: "" if found[1] == "\n" else found[1], text_of(node))
-                yield ("~" + UNKNOWN if text.startswith("~") else text), "\\" in text_of(node)
+                quoted = "\\" in text_of(node)
+                text = "~" + UNKNOWN if text.startswith("~") or re.search(r"[=:]~", text) else text
+                yield (text if quoted else _Literal(text)), quoted
 
     def _string(self, node: Node) -> str:
         """Returns the expansion of a string in double quotes; keeps the blanks that the grammar omits
@@ -127,17 +161,19 @@ class Expansion:
             ):
                 found += _unquoted(content[at : child.start_byte - start])
                 if text_of(child) in ("$@", "${@}"):
-                    found += BREAK.join(self.arguments[1:]) or NOTHING
+                    found += BREAK.join(self.arguments[1:]) if self.arguments[1:] else NOTHING
                 elif text_of(child) in ("$*", "${*}"):
                     found += self.variables.get("IFS", " ")[:1].join(self.arguments[1:])
                 else:
+                    outer, self._in_string = self._in_string, child.type == "expansion"
                     found += "".join(text for text, _ in self._pieces(child)).replace(BREAK, " ")
+                    self._in_string = outer
                 at = child.end_byte - start
         return found + _unquoted(content[at:-1])
 
     def _arithmetic(self, node: Node) -> str:
         source = re.sub(r"^\$\(\(|\)\)$|^\$\[|\]$", "", text_of(node))
-        source = _PARAMETER.sub(lambda found: f" {self.value(found[1])} ", source)
+        source = _PARAMETER.sub(lambda found: f" {self.value(found[1] or found[2])}", source)
         return arithmetic(source, self.variables, line_of(node))
 
     def _variable(self, node: Node) -> str:
@@ -145,6 +181,8 @@ class Expansion:
         name = text[1:].strip("{}")
         if text.startswith("${"):
             return self._operated(node, text[2:-1])
+        if name[:1].isdigit():  # $10 is $1, and a 0
+            return self.value(name[0]) + name[1:]
         return self.value(name)
 
     def value(self, name: str) -> str:
@@ -160,7 +198,7 @@ class Expansion:
             return str(len(self.arguments) - 1)
         if name == "IFS":
             return self.variables.get(name, " \t\n")
-        if name in ("?", "$", "!", "-", "_", "RANDOM", "SECONDS", "PWD", "HOME", "USER", "PATH", "UID"):
+        if name in _OF_SHELLS:
             return self.variables.get(name, UNKNOWN)
         return self.variables.get(name, UNKNOWN if self.open_ended else "")
 
@@ -195,7 +233,7 @@ class Expansion:
         several parts.
         """
         if "$" not in rest and "`" not in rest:
-            return rest.strip("\"'")
+            return rest.strip('"' if self._in_string else "\"'")
         named = [child for child in node.named_children[1:] if child.type != "variable_name"]
         return "".join(self.text(child) for child in named) if len(named) == 1 else UNKNOWN
 
@@ -223,6 +261,11 @@ def _changed(value: str, operator: str, right: str) -> str:
             old, _, new = right.partition("/")
             if set(old) & set("*?["):
                 return UNKNOWN
+            if old[:1] in ("#", "%") and operator == "/":  # only at the beginning, or at the end
+                at_start, bare = old[0] == "#", old[1:]
+                if not (value.startswith(bare) if at_start else value.endswith(bare)):
+                    return value
+                return new + value[len(bare) :] if at_start else value[: len(value) - len(bare)] + new
             return value.replace(old, new, -1 if operator == "//" else 1)
         case "^":
             return value.upper() if operator == "^^" else value[:1].upper() + value[1:]
@@ -254,8 +297,14 @@ def _braces(word: str, node: Node) -> list[str]:
 
 
 def _alternatives(inside: str) -> Iterator[str]:
+    if letters := _LETTERS.fullmatch(inside):
+        first, last = map(ord, letters.groups())
+        yield from map(chr, range(first, last + 1) if first <= last else range(first, last - 1, -1))
+        return
     if (found := _RANGE.fullmatch(inside)) is None:
         yield from inside.split(",")
         return
+    width = max(map(len, found.groups()[:2])) if re.match(r"-?0\d|.*\.\.-?0\d", inside) else 0
     first, last, step = int(found[1]), int(found[2]), abs(int(found[3] or 1)) or 1
-    yield from map(str, range(first, last + 1, step) if first <= last else range(first, last - 1, -step))
+    for number in range(first, last + 1, step) if first <= last else range(first, last - 1, -step):
+        yield f"{number:0{width}d}" if width else str(number)

@@ -4,12 +4,14 @@ or the next command.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tree_sitter import Node
 
 from . import commands, flow
 from .parsing import line_of, text_of
 from .state import Interpreter, LeaveError
-from .values import UNKNOWN, Answer
+from .values import NOT_KNOWN, UNKNOWN, Answer
 
 
 def redirected(shell: Interpreter, node: Node) -> Answer:
@@ -40,7 +42,45 @@ def redirected(shell: Interpreter, node: Node) -> Answer:
     for sign, place_text in targets:
         if sign in (">", ">>", ">|", "&>", "&>>"):
             answer = commands.write(shell, place_text, sign, answer, line_of(node))
+    for redirect in node.children_by_field_name("redirect"):
+        if redirect.type == "heredoc_redirect":
+            answer = _behind(shell, redirect, answer)
     return answer
+
+
+def _behind(shell: Interpreter, redirect: Node, answer: Answer) -> Answer:
+    """Follows what stands behind `<<END` in its line: a pipeline, or `&&` or `||` and a command.
+    Arguments there are reported, and the answer is not known.
+    """
+    sign = ""
+    for child in redirect.children:
+        if child.type in ("&&", "||"):
+            sign = child.type
+        elif child.type in ("word", "string", "raw_string", "concatenation"):
+            shell.doubt(line_of(redirect), [text_of(child)])
+            answer = NOT_KNOWN
+        elif child.type == "pipeline" and not sign:
+            with shell.own_variables():
+                for stage in _stages(child):
+                    with shell.in_condition(), shell.own_state():
+                        answer = _fed(shell, stage, answer.output)
+        elif sign and child.is_named and not child.type.startswith("heredoc"):
+            if answer.status is None:
+                with shell.in_doubt():
+                    shell.statement(child)
+                answer = NOT_KNOWN
+            elif (answer.status == 0) == (sign == "&&"):
+                answer = shell.statement(child)
+            sign = ""
+    return answer
+
+
+def _stages(node: Node) -> Iterator[Node]:
+    for child in node.named_children:
+        if child.type == "pipeline":
+            yield from _stages(child)
+        else:
+            yield child
 
 
 def _heredoc(shell: Interpreter, node: Node) -> str:
@@ -71,14 +111,18 @@ def _fed(shell: Interpreter, node: Node, stdin: str) -> Answer:
         return commands.command(shell, node, stdin)
     if node.type == "while_statement" and stdin:
         return flow.while_statement(shell, node, stdin)
-    return shell.statement(node)
+    before, shell.fed = shell.fed, stdin or shell.fed
+    try:
+        return shell.statement(node)
+    finally:
+        shell.fed = before
 
 
 def pipeline(shell: Interpreter, node: Node) -> Answer:
     """Follows a pipeline: each command gets the output of the one before as its input, and the variables that
     they set are restored at the end. Returns the last command's answer.
     """
-    answer = Answer()
+    answer, statuses = Answer(), list[int | None]()
     with shell.own_variables():
         for number, child in enumerate(node.named_children):
             try:
@@ -87,4 +131,6 @@ def pipeline(shell: Interpreter, node: Node) -> Answer:
                     answer = _fed(shell, child, answer.output) if fed else shell.statement(child)
             except LeaveError as left:
                 answer = left.answer  # each command of a pipeline runs in a subshell
-    return answer
+            statuses.append(answer.status)
+    failed = [one for one in statuses if one != 0]
+    return Answer(failed[-1], answer.output) if shell.pipefail and failed else answer

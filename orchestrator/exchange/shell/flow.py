@@ -147,7 +147,7 @@ def case_statement(shell: Interpreter, node: Node) -> Answer:
     done = Answer()
     for item in [child for child in node.named_children if child.type == "case_item"]:
         patterns = item.children_by_field_name("value")
-        found = [matches(value, shell.words.text(one)) for one in patterns]
+        found = [matches(value, shell.words.pattern(one)) for one in patterns]
         body = [child for child in item.named_children if child not in patterns]
         on = next((one.type for one in item.children if one.type in (";&", ";;&")), "")
         if (True in found or falls) and not undecided:

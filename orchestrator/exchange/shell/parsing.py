@@ -10,7 +10,7 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 LARGEST_SCRIPT = 1 << 20  # bytes, the limit of every file that is read
-_NAME = re.compile(rb"[A-Za-z_]\w*")
+_NAME = re.compile(rb"[A-Za-z_]\w*|\d")
 
 
 class ShellError(Exception):

@@ -161,7 +161,16 @@ def _tr(words: Sequence[str], stdin: str) -> Answer:
     return Answer(None, UNKNOWN)
 
 
+def _basename(words: Sequence[str], _stdin: str) -> Answer:
+    """Returns the answer of `basename PATH [SUFFIX]`; an unknown answer for other words."""
+    if not 1 <= len(words) <= 2 or words[0].startswith("-"):
+        return Answer(None, UNKNOWN)
+    name = words[0].rstrip("/").rpartition("/")[2] or "/"
+    suffix = words[1] if len(words) > 1 else ""
+    return Answer(0, f"{name.removesuffix(suffix) if name != suffix else name}\n")
+
+
 _PROGRAMS: dict[str, Program] = {
     "echo": _echo, "printf": _printf, "seq": _seq, "grep": _grep, "cut": _cut, "tr": _tr,
-    "basename": lambda words, _: Answer(0, f"{words[0].rpartition('/')[2]}\n" if words[:1] else UNKNOWN),
+    "basename": _basename,
 }  # fmt: skip

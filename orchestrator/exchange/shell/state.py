@@ -53,10 +53,12 @@ class Interpreter:
         self.variables.setdefault("?", "0")
         self._steps = self._depth = 0
         self.doubtful = False
+        self.fed: str | None = None  # what is left of the input of the group that runs; None: it has none
         self.paused = False  # whether a `sleep` ran since the last change that was reported as late
         self.outer: int | None = None  # line of `sh -c` while its text is followed
         self.exported = set(self.variables)  # names of the variables that other shells inherit
         self.opaque: set[str] = set()  # names of variables with attributes, whose values are unknown
+        self.pipefail = False  # whether `set -o pipefail` is on
         self.stops_at_errors = False  # whether `set -e` is on
         self.lenient = 0  # number of enclosing conditions, whose errors do not stop the script
         self.substituted: int | None = 0  # status of the last substituted command
@@ -83,6 +85,7 @@ class Interpreter:
             answer = left.answer
         if self.at_exit:
             text, self.at_exit = self.at_exit, ""
+            self.variables["?"] = UNKNOWN if answer.status is None else str(answer.status)
             try:
                 answer = Answer(answer.status, answer.output + self.block(parsed(text).children).output)
             except LeaveError as left:

@@ -98,6 +98,12 @@ ROWS = {
     ],
 }  # fmt: skip
 ROWS["a wrong subnet"] = [
+    refused("command: serve", "command: {a: b}"),
+    refused("#db", "networks: 5"),
+    refused("#file", "services: 5"),
+    refused("  #networks", "  n: 5"),
+    refused("#db", "healthcheck: {test: {a: b}}"),
+    refused("  #services", "  x: 5"),
     refused("172.20.0.0/24", "172.20.0.1/24"),
     refused("172.20.0.9", "172.20.0.999"),
     refused("172.20.0.9", "172.21.0.9"),
