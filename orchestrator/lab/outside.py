@@ -43,7 +43,7 @@ def steps(node: Node) -> list[Step]:
 
 @dataclass
 class Count:
-    """What one endpoint of a node carried."""
+    """Connections and bytes of one endpoint of a node."""
 
     connections: int = 0
     refused: int = 0

@@ -23,11 +23,13 @@ from orchestrator.plan.nics import nic_uses
 from orchestrator.project import AGENT, BUILD_AGENT
 from orchestrator.reservations import running
 from orchestrator.reservations.labs import admit
-from orchestrator.run import filters, permission
+from orchestrator.run import filters
 from orchestrator.run.directories import Place, RunError
 from orchestrator.topology import Problem, Topology, TopologyError, load
 from orchestrator.topology.conditions import failing
+from orchestrator.topology.loading import problem_in
 
+ALLOW_OUTSIDE = "--allow-outside"
 _KEPT: dict[str, list[LabKernel]] = {}  # kernels by kind of time; kept while many plans are checked
 
 
@@ -114,7 +116,7 @@ def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
     if request.kernel == "fake":
         plain = (replace(point, compress="", to="") for point in plan.captures)
         plan = replace(plan, captures=tuple(plain))
-    if refused := permission.refused(plan, request.allow_outside):
+    if refused := _not_permitted(plan, request.allow_outside):
         raise TopologyError(refused)
     wrong = filters.planned(plan) if any(point.filter for point in plan.captures) else []
     if wrong := wrong + filters.packing(plan, request.time):
@@ -123,6 +125,32 @@ def prepare_plan(request: Request, plan: Plan, out: Path) -> Prepared:
     if choice.fit.problems:
         raise TopologyError(list(choice.fit.problems))
     return Prepared.of(request, choice.fit.plan, choice.kernel, choice.why)
+
+
+def _not_permitted(plan: Plan, allowed: Sequence[str]) -> list[Problem]:
+    """Returns one Problem for each endpoint outside the lab that the plan or the command line alone names.
+
+    A file may come from anywhere, so it cannot open a way out of the lab by itself; and an option that no
+    node uses may be a slip.
+    """
+    named = {(node.name, text) for node in plan.nodes for text in node.outside}
+    found = [
+        problem_in(
+            plan.topology,
+            ("nodes", node, "outside"),
+            text,
+            "is outside the lab, and the command line does not allow it",
+            f"add `{ALLOW_OUTSIDE} {text}` if this lab may connect to it",
+        )
+        for node, text in sorted(named)
+        if text not in allowed
+    ]
+    for text in allowed:
+        if text not in {one for _, one in named}:
+            rule = "is allowed, and no node of the file names it"
+            remedy = f"write `outside: {{{text}}}` at a node, or leave the option out"
+            found.append(Problem(plan.topology, 0, ALLOW_OUTSIDE, text, rule, remedy))
+    return found
 
 
 def insist_it_fits(plan: Plan, time: str = "real", out: Path = Path(), assume_nics: bool = False) -> None:

@@ -47,8 +47,6 @@ def test_two_sites_talk_through_the_tunnel_only(place: Place) -> None:
     assert sizes[-1] == inner + 32 + 28 + 14
     for node in ("gw", "ge"):
         log = (run.run_dir / f"raw/logs/{node}.vpn.log").read_text()
-        assert (
-            "vnet: wg0 by wireguard-go\nvnet: ready\n" in log and "203.0.113." in log.split("at the end")[1]
-        )
+        assert log == "vnet: wg0 by wireguard-go\nvnet: ready\n"
     manifest = json.loads((run.run_dir / "manifest.json").read_text())
     assert not manifest["suspect"], manifest["warnings"]

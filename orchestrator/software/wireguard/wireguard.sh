@@ -8,8 +8,6 @@ refuse() {
 family() { case "$1" in *:*) echo -6 ;; *) echo -4 ;; esac; }
 program=
 end() {
-  echo "vnet: at the end: peer, endpoint, last handshake, bytes received and sent"
-  wg show "$DEVICE" dump | tail -n +2 | while read -r key _ endpoint _ latest received sent _; do echo "$key $endpoint $latest $received $sent"; done
   while read -r route; do ip $(family "$route") route replace $route proto static; done <"$DIR/before"
   ip link del dev "$DEVICE" 2>/dev/null
   [ -z "$program" ] || kill "$program" 2>/dev/null

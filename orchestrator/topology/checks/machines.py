@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
+
+from ...language.endpoints import split
 from ...software.registry import kind_of
 from ..containers import SCHEME
 from ..nodes import Machine
@@ -33,6 +36,7 @@ def check(report: Report) -> None:
                 _vm(report, section, name, machine)
             else:
                 _light(report, section, name, machine)
+    _outside(report)
 
 
 def _cpu(report: Report, section: str, name: str, machine: Machine) -> None:
@@ -149,3 +153,32 @@ def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
 def builtin(image: str | None) -> bool:
     """Returns whether an image is built in; None means the default image, which is built in."""
     return image is None or image in ("builtin", "builtin-nic", "builtin-router", TINY)
+
+
+def _outside(report: Report) -> None:
+    """Reports `outside` at virtual machines, and endpoints in a subnet of the lab."""
+    for name, node in report.model.nodes.items():
+        path = ("nodes", name, "outside")
+        if node.outside and node.kind == "vm":
+            rule = "is only for kind light: the network of a virtual machine has no other end on this machine"
+            report.add(path, None, rule, "write it at a light node, or give the machine a NIC")
+            continue
+        for text in node.outside:
+            address = ipaddress.ip_address(split(text)[0])
+            if (owner := _owner(report, address)) is not None:
+                rule = f"is of {owner}, a subnet of this lab"
+                report.add(path, text, rule, "name nodes of the lab by their name; this is for others")
+
+
+def _owner(report: Report, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str | None:
+    """Returns the segment or link of the file whose subnet has the address; None if none has."""
+    model = report.model
+    subnets = {
+        **{f"segment {name}": segment.subnet for name, segment in model.segments.items()},
+        **{f"link {name}": link.subnet for name, link in model.links.items()},
+    }
+    for owner, several in subnets.items():
+        for subnet in several or ():
+            if address in ipaddress.ip_network(subnet):
+                return owner
+    return None
