@@ -93,6 +93,18 @@ def test_a_copied_directory_is_the_nodes_own_and_shows_no_secret(launcher: Launc
     assert shell(launcher, "b", f"test ! -e /etc/{name} && test -s /etc/passwd")["status"] == 0
     assert Path("/etc/shadow").stat().st_mode & 0o004 == 0, "a secret of the machine"
     assert shell(launcher, "a", "test ! -s /etc/shadow")["status"] == 0
+    kept = Path("/var/log") / name
+    kept.mkdir(mode=0o700)
+    (kept / "log").write_text("secret of the machine")
+    try:
+        contained(launcher, "c", copy=["/etc", "/var/log"])
+        assert shell(launcher, "c", f'test -z "$(ls -A {kept})" && echo own >{kept}/log')["status"] == 0
+        assert shell(launcher, "c", "echo own >>/etc/shadow && grep own /etc/shadow")["status"] == 0
+        assert (kept / "log").read_text() == "secret of the machine"
+        assert "own" not in Path("/etc/shadow").read_text()
+    finally:
+        (kept / "log").unlink()
+        kept.rmdir()
     for refused in ("rm /etc/shadow", "umount /etc/shadow", "umount /etc", "umount /tmp"):
         assert shell(launcher, "a", refused)["status"] != 0, refused
     kinds = {place: kind for place, _, kind, _ in mounted(pid)}

@@ -1,7 +1,7 @@
 """Tests that each reader gives the values that the program printed, with their lines, and refuses other logs.
 
-The outputs of wrk, ab, hey, h2load, iperf3 and ping were recorded on the loopback interface; those of wrk2,
-k6 and fio are written after their documentation.
+The outputs of wrk, wrk2, ab, hey, h2load, iperf3, ping and fio were recorded, those of network programs on
+the loopback interface; those of k6, and of wrk2 with errors, are written after their documentation.
 """
 
 from __future__ import annotations
@@ -45,6 +45,11 @@ VALUES: dict[str, dict[str, tuple[float, int]]] = {
     },
     "wrk-statuses.txt": {"refused": (1759, 12), "requests": (1759, 11)},
     "wrk2.txt": {
+        "requests": (3000, 76), "rate": (200, 77), "failed": (0, 76), "refused": (0, 76),
+        "latency_mean": (1.05, 5), "latency_max": (7.43, 5), "latency_p50": (0.87, 8),
+        "latency_p99": (4.98, 11), "bytes": (363.28 * 1024 / 1e6, 76),
+    },
+    "wrk2-errors.txt": {
         "requests": (60018, 27), "failed": (3, 28), "latency_p99": (11.18, 12), "latency_p99.9": (12.3, 13),
     },
     "h2load.txt": {
@@ -92,17 +97,19 @@ def test_values_and_lines_of_an_output(file: str) -> None:
 
 def test_fio_has_the_parts_that_it_did() -> None:
     found = {(one.part, one.name): one.value for one in READERS["fio"](lines("fio.json"))}
-    assert {part for part, _ in found} == {"read"}
-    assert found["read", "requests"] == 5000 and found["read", "rate"] == 2500
-    assert found["read", "latency_p99"] == pytest.approx(0.6)
-    assert found["read", "throughput"] == pytest.approx(81.92)
+    assert {part for part, _ in found} == {"read", "write"}
+    assert found["read", "requests"] == 710 and found["read", "rate"] == 17750
+    assert found["write", "requests"] == 314 and 710 + 314 == 4 << 20 >> 12, "4 MiB in blocks of 4 KiB"
+    assert found["read", "bytes"] + found["write", "bytes"] == pytest.approx((4 << 20) / 1e6)
+    assert found["read", "latency_p99"] == pytest.approx(0.07936)
+    assert found["read", "throughput"] == pytest.approx(581.632)
 
 
 def test_the_interval_of_a_printed_percentile_reaches_to_its_printed_neighbours() -> None:
     found = read("wrk.txt")
     assert (found["latency_p99"].low, found["latency_p99"].high) == (1.42, 9.78)
     assert found["latency_p50"].low is None, "no smaller percentile is printed"
-    assert read("wrk2.txt")["latency_p99"].n == 39500, "those after its calibration"
+    assert read("wrk2.txt")["latency_p99"].n == 995, "those after its calibration"
     ab = read("ab.txt")
     assert (ab["latency_p90"].low, ab["latency_p90"].high) == (0.5, 2.5), "ab rounds to whole ms"
     assert ab["latency_p99"].high is None, "the 99th percentile of 200 may be beyond the largest"

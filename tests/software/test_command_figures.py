@@ -44,3 +44,14 @@ def test_copies_are_of_etc_and_var_only(path: str) -> None:
 def test_a_directory_and_one_in_it_are_one_copy() -> None:
     with pytest.raises(TopologyError, match="is in /var, which is copied, too"):
         planned(with_copy("[/var, /var/lib]"))
+
+
+def test_keys_of_tls_without_a_capture_are_told_with_their_line() -> None:
+    text = FILE.replace(SENDS, f"{SENDS}        tls_keys: true\n")
+    line = text.split("\n").index("        tls_keys: true") + 1
+    place = (
+        rf"own\.yaml:{line}: groups\.meter\.software\.\w+\.tls_keys: keeps keys, and no capture keeps packets"
+    )
+    with pytest.raises(TopologyError, match=place):
+        planned(text)
+    planned(text + "captures: {far: {at: node deaf}}\n")

@@ -2,7 +2,9 @@
 //! the directory and whose upper layer is the node's own file system.
 //!
 //! An overlay shows the files of its lower layer, and not what is mounted on them. So the mounts below the
-//! directory, among them the covers of secret files, are attached again on the overlay.
+//! directory, among them the covers of secret files, are attached again on the overlay. A directory or file
+//! that is hidden, because not every user of the machine may read it, is an empty one of the node's own there,
+//! with the owner and the mode that it has on the machine, so that a service can write to its logs.
 
 use super::run_directories::RUN;
 use super::{hidden, paths, tree};
@@ -26,6 +28,8 @@ pub struct Taken<'a> {
     copied: &'a Copied,
     lower: OwnedFd,
     kept: Vec<OwnedFd>,
+    /// For each of `kept`, whether it is the cover of a hidden directory or file.
+    hidden: Vec<bool>,
 }
 
 /// Checks the directories of `mounts.copy`: an error for one that is no directory of the host, or if the
@@ -114,13 +118,23 @@ pub fn take(copies: &[Copied]) -> io::Result<Vec<Taken<'_>>> {
         .enumerate()
         .map(|(i, copied)| {
             let kept = copied.kept.iter().map(|path| tree::clone(path));
+            let covers = [place_of(paths::NOTHING)?, place_of(paths::NO_FILE)?];
+            let is_cover = |path: &PathBuf| Ok(covers.contains(&place_of(path)?));
+            let hidden = copied.kept.iter().map(is_cover);
             Ok(Taken {
                 copied,
                 lower: tree::clone(&paths::copied(i))?,
                 kept: kept.collect::<io::Result<_>>()?,
+                hidden: hidden.collect::<io::Result<_>>()?,
             })
         })
         .collect()
+}
+
+/// Returns the numbers of a file's device and of the file on it.
+fn place_of(path: impl AsRef<Path>) -> io::Result<(u64, u64)> {
+    let about = fs::metadata(path)?;
+    Ok((about.dev(), about.ino()))
 }
 
 /// Mounts the overlay of each copy on its directory, with the layers in the node's own file system at
@@ -140,13 +154,37 @@ pub fn mount(taken: &[Taken<'_>], place: &Path) -> io::Result<()> {
             upper.display(),
             work.display()
         );
+        let own = own_of_hidden(one, &lower, &place.join(format!("copy-{i}-own")))?;
         tree::mount("overlay", &one.copied.path, libc::MS_NODEV, &options)?;
         tree::clear(&lower)?;
-        for (path, kept) in one.copied.kept.iter().zip(&one.kept) {
-            tree::attach(kept, libc::AT_FDCWD, path)?;
+        for ((path, kept), own) in one.copied.kept.iter().zip(&one.kept).zip(own) {
+            match own {
+                Some(own) => tree::bind(&own, path)?,
+                None => tree::attach(kept, libc::AT_FDCWD, path)?,
+            }
         }
     }
     Ok(())
+}
+
+/// Makes below `place` an empty directory or file for each hidden one of a copy, like that in `lower`; returns
+/// one entry for each kept mount, None for those that hide nothing.
+fn own_of_hidden(one: &Taken<'_>, lower: &Path, place: &Path) -> io::Result<Vec<Option<PathBuf>>> {
+    paths::make(place, 0o755)?;
+    let numbered = one.copied.kept.iter().zip(&one.hidden).enumerate();
+    numbered
+        .map(|(number, (path, hidden))| {
+            let below = path.strip_prefix(&one.copied.path).ok().filter(|_| *hidden);
+            let Some(below) = below else {
+                return Ok(None);
+            };
+            let own = place.join(number.to_string());
+            let like = lower.join(below);
+            paths::make_mount_point(&own, fs::metadata(&like)?.is_dir())?;
+            alike(&like, &own)?;
+            Ok(Some(own))
+        })
+        .collect()
 }
 
 /// Gives `to` the owner and the mode of `from`: the top of an overlay has those of its upper layer.

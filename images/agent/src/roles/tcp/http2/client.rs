@@ -30,7 +30,7 @@ pub struct Client<K> {
     exchanges: Vec<Exchange<K>>,
     /// The body that has not left whole; requests leave one after another.
     leaving: Option<(K, Leaving)>,
-    /// How the connection has ended; None while it has not.
+    /// The end of the connection; None while it lasts.
     ended: Option<Res<()>>,
 }
 
