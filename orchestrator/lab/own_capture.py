@@ -86,8 +86,10 @@ def _compiled(capture: Capture) -> list[tuple[int, int, int, int]]:
     device reads VLAN tags where the kernel has them.
     """
     argv = ["nsenter", f"--net=/run/netns/{capture.netns}", *tcpdump.compile_argv(capture)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no reason"])[-1]
-        raise LabError(f"captures.{capture.name}: tcpdump refuses the filter: {last}")
-    return tcpdump.program(done.stdout)
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ValueError((done.stderr.strip().splitlines() or ["no reason"])[-1])
+        return tcpdump.program(done.stdout)
+    except (OSError, ValueError) as error:
+        raise LabError(f"captures.{capture.name}: tcpdump refuses the filter: {error}") from error
