@@ -17,9 +17,6 @@ from typing import Protocol
 
 # The kernel's ring: 16 MiB hold 0.1 s of a full gigabit, enough for the time until tcpdump runs again.
 BUFFER_KIB = 16 * 1024
-# In virtual time tcpdump runs again within a time slice of 3 ms, in which 10 Gbit/s fill this ring. A larger
-# ring would be costly in short runs, since the lab kernel zeroes each page of a ring.
-VIRTUAL_BUFFER_KIB = 4 * 1024
 # tcpdump reads packets when a block of the ring is full or a second old, and discards an unfinished block
 # when it ends. So it must run for this time after the last relevant packet; the value is measured.
 SETTLE_NS = 1_200_000_000
@@ -51,24 +48,35 @@ class Statistics:
     dropped_interface: int
 
 
-def argv(
-    point: CapturePoint,
-    buffer_kib: int = BUFFER_KIB,
-    program: str = "tcpdump",
-    *,
-    at_once: bool = True,
-) -> tuple[str, ...]:
-    """Returns the command that writes the point's packets to standard output. It writes each packet as soon
-    as it is captured (`at_once`), or all packets when 4 KiB have been collected and at the end.
+def argv(point: CapturePoint, program: str = "tcpdump") -> tuple[str, ...]:
+    """Returns the command that writes the point's packets to standard output, each as soon as it is captured.
 
     The command writes no file itself, because tcpdump drops root before it opens files.
     """
     snaplen = point.snaplen or WHOLE_FRAME
     command = (
         program, "-i", point.device, "-n", "--time-stamp-precision=nano",
-        "-B", str(buffer_kib), "-s", str(snaplen), *(("-U",) if at_once else ()), "-w", "-",
+        "-B", str(BUFFER_KIB), "-s", str(snaplen), "-U", "-w", "-",
     )  # fmt: skip
     return (*command, point.filter) if point.filter else command
+
+
+def compile_argv(point: CapturePoint, program: str = "tcpdump") -> tuple[str, ...]:
+    """Returns the command that prints the instructions of the point's filter, which must not be empty, as
+    they are for its device.
+    """
+    return (program, "-i", point.device, "-s", str(point.snaplen or WHOLE_FRAME), "-ddd", "--", point.filter)
+
+
+def program(printed: str) -> list[tuple[int, int, int, int]]:
+    """Parses the output of `compile_argv`: for each instruction of classic BPF its code, the offsets of its
+    jumps if true and if false, and its operand. ValueError if the text is something else.
+    """
+    count, *lines = printed.splitlines() or [""]
+    found = [tuple(map(int, line.split())) for line in lines]
+    if not count.isdigit() or len(found) != int(count) or any(len(one) != 4 for one in found):
+        raise ValueError(f"no program in tcpdump's output: {printed[:80]!r}")
+    return [(code, true, false, operand) for code, true, false, operand in found]
 
 
 @functools.lru_cache(maxsize=256)

@@ -120,6 +120,14 @@ def _was_sealed(run_dir: Path) -> bool:
     return isinstance(found, dict) and found.get("sealed") is True
 
 
+def digests(run_dir: Path) -> dict[str, str]:
+    """Returns the SHA-256 of each sealed file as it was when it was sealed; empty without a readable seal."""
+    try:
+        return _read(run_dir)
+    except (OSError, ValueError):
+        return {}
+
+
 def sealed(run_dir: Path) -> bool:
     """Returns True if the run has a seal.json."""
     return (run_dir / NAME).is_file()

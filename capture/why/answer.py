@@ -272,7 +272,7 @@ class Run:
 
     @cached_property
     def _blind(self) -> tuple[str, ...]:
-        """The capture points that have a filter, or whose tcpdump lost frames, each with the reason."""
+        """The capture points that have a filter, or that lost frames, with the reason."""
         filtered = [f"{one.name} has a filter" for one in self.plan.captures if one.filter]
         counts = self._manifest.get("captures") or {}
         lossy = [f"{name} lost frames" for name, of in counts.items() if of and of.get("dropped_kernel")]

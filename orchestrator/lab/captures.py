@@ -29,16 +29,11 @@ STOP_NS = 10 * SECOND
 LOOK_NS = 100 * MILLISECOND
 
 
-def command(capture: Capture, *, virtual: bool = False) -> list[str]:
+def command(capture: Capture) -> list[str]:
     """Returns the command line of a capture. nsenter replaces itself by tcpdump, so that the pid is
     tcpdump's.
-
-    In virtual time no program watches the file while it grows, so packets are written in blocks: a write for
-    each packet would be one in fifteen of all system calls of a lab.
     """
-    buffer_kib = tcpdump.VIRTUAL_BUFFER_KIB if virtual else tcpdump.BUFFER_KIB
-    written = tcpdump.argv(capture, buffer_kib, at_once=not virtual)
-    return ["nsenter", f"--net=/run/netns/{capture.netns}", *written]
+    return ["nsenter", f"--net=/run/netns/{capture.netns}", *tcpdump.argv(capture)]
 
 
 def end_at_limit(lab: Lab, point: Capture, stop: Callable[[str], None]) -> None:
@@ -98,16 +93,13 @@ class TcpdumpCapture:
         capture: Capture,
         file: Path,
         on_death: Callable[[str], None],
-        *,
-        virtual: bool = False,
     ) -> None:
         self._name = capture.name
         self._on_death = on_death
         self._stopping = False
         output, self._stages = pipe(loop, capture, file, self._lost)
         try:
-            argv = command(capture, virtual=virtual)
-            self._tcpdump = Running(loop, argv, subprocess.DEVNULL, output, self._ended)
+            self._tcpdump = Running(loop, command(capture), subprocess.DEVNULL, output, self._ended)
         finally:
             output.close()  # tcpdump has its own copy of this descriptor; without tcpdump the programs end
 

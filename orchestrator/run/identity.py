@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from contract import manifest
-from contract.seal import digest
+from contract.seal import digest, digests
 from orchestrator.kernel.facts import find_tool
 from orchestrator.kernel.lab_command import machine
 from orchestrator.kernel.virtual.kernel import VirtualKernel
@@ -52,13 +52,14 @@ CODE = (
 )
 
 
-def identical_set(run_dir: Path) -> dict[str, str]:
-    """Returns the SHA-256 of each file of the run that equal inputs must reproduce, by path (PATTERNS without
-    EXCEPT).
+def identical_set(run_dir: Path, known: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Returns path -> SHA-256 of each file of the run that equal inputs must reproduce (PATTERNS without
+    EXCEPT). Does not read the files whose digest is `known`.
     """
     found = {path for pattern in PATTERNS for path in run_dir.glob(pattern) if path.is_file()}
     names = sorted(str(path.relative_to(run_dir)) for path in found)
-    return {name: digest(run_dir / name) for name in names if name not in EXCEPT}
+    known = known or {}
+    return {name: known.get(name) or digest(run_dir / name) for name in names if name not in EXCEPT}
 
 
 def complete_manifest(run_dir: Path, prepared: Prepared) -> None:
@@ -81,9 +82,12 @@ def inputs_of(prepared: Prepared) -> dict[str, str]:
 
 
 def record_hashes(run_dir: Path) -> None:
-    """Adds the hashes of `identical_set` to the manifest; does nothing for a run in real time."""
+    """Adds the hashes of `identical_set` to the manifest, those of captures, the largest files, from the
+    seal, which was made when the run ended. Does nothing for a run in real time.
+    """
     if manifest.load(run_dir).virtual:
-        manifest.hashed(run_dir, identical_set(run_dir))
+        captures = {name: one for name, one in digests(run_dir).items() if name.startswith("pcap/")}
+        manifest.hashed(run_dir, identical_set(run_dir, captures))
 
 
 def inputs(kernel: Path, agent: Path) -> dict[str, str]:

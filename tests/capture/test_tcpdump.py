@@ -21,7 +21,6 @@ def test_the_command_names_device_snaplen_precision_and_filter() -> None:
     assert command[:3] == ("tcpdump", "-i", "br-lan") and command[-1] == "tcp port 1883"
     assert "--time-stamp-precision=nano" in command and command[command.index("-s") + 1] == "96"
     assert command[command.index("-w") + 1] == "-" and "-U" in command
-    assert "-U" not in argv(Point(), at_once=False)
     assert argv(Point(snaplen=0, filter=""))[-1] == "-"
 
 

@@ -94,7 +94,7 @@ def _as_data(point: Capture) -> dict[str, Any]:
 
 
 def test_tcpdump_that_ignores_the_signal_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captures, "command", lambda _, virtual: [sys.executable, "-S", "-c", STUBBORN])
+    monkeypatch.setattr(captures, "command", lambda _: [sys.executable, "-S", "-c", STUBBORN])
     loop, died = Loop(MonotonicClock()), list[str]()
     process = captures.TcpdumpCapture(loop, POINT, tmp_path / "late.pcap", died.append)
     loop.until(loop.clock.now_ns() + 20 * SECOND, "the script", lambda: bool(process._tcpdump.said))

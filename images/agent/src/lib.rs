@@ -1,6 +1,7 @@
 //! Implements `vnet-agent`: the agent of a node, the launcher that forks it into every light node, the
 //! gateway, and process 1 of the built-in VM image.
 
+mod capture;
 mod channel;
 mod clock;
 mod control_messages;

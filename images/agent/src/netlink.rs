@@ -40,6 +40,8 @@ pub struct LinkCounters {
     pub rx_bytes: u64,
     pub tx_bytes: u64,
     pub tx_dropped: u64,
+    /// Frames that the device lost before the kernel saw them.
+    pub rx_missed: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -127,6 +129,7 @@ impl Netlink {
                     rx_bytes: n(2),
                     tx_bytes: n(3),
                     tx_dropped: n(7),
+                    rx_missed: n(14) + n(15), // rx_fifo_errors, rx_missed_errors
                 };
                 links.insert(i32_at(body, 4), counters);
             }

@@ -77,6 +77,14 @@ pub fn own(fd: libc::c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Opens a pipe; returns the end to read from and the end to write to.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors.
+    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    Ok((own(ends[0])?, own(ends[1])?))
+}
+
 /// Waits for events on the descriptors for at most `timeout_ms` (negative: for ever); returns how many are
 /// ready, 0 after the timeout or a signal.
 pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<usize> {

@@ -22,6 +22,7 @@ from orchestrator.lab import (
     netem_generator,
     node_config,
     operations,
+    own_capture,
     sandbox,
     tools,
 )
@@ -29,7 +30,7 @@ from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.changer import Changers
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.cores import Cores
-from orchestrator.lab.driver import PATIENCE_NS, DriverContext, OnMessage
+from orchestrator.lab.driver import PATIENCE_NS, CaptureProcess, DriverContext, OnMessage
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.limits import Limits
@@ -205,9 +206,11 @@ class LightDriver:
 
     def capture(
         self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None
-    ) -> TcpdumpCapture:
+    ) -> CaptureProcess:
         lost = on_death or self._at.on_lost
-        running = TcpdumpCapture(self._at.loop, capture, file, lost, virtual=self._at.virtual)
+        if self._at.virtual and own_capture.possible(capture):
+            return own_capture.OwnCapture(self._at.loop, self.submit, capture, file, lost)
+        running = TcpdumpCapture(self._at.loop, capture, file, lost)
         self._at.state.record(f"capture {capture.name}", running.pid)
         for pid in running.pids[1:]:
             # a capture that has ended already reports its reason by `on_death`

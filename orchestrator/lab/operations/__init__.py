@@ -2,9 +2,12 @@
 
 from .machines import Fetch, FilePart, Now, OfOneExec, OfOneNode, ReadClock, Resume
 from .measuring import (
+    Capture,
+    Captured,
     CollectFrames,
     Counted,
     Counters,
+    EndCapture,
     FramesReceived,
     FramesSent,
     Latency,
@@ -76,6 +79,8 @@ from .scenario import (
 __all__ = [
     "Answer",
     "Call",
+    "Capture",
+    "Captured",
     "Card",
     "CollectFrames",
     "Configure",
@@ -88,6 +93,7 @@ __all__ = [
     "Destroy",
     "Disk",
     "Done",
+    "EndCapture",
     "Exec",
     "ExitStatus",
     "Fetch",

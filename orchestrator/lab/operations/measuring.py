@@ -1,4 +1,4 @@
-"""Requests for measurements: counters, proofs of links, trials with frames."""
+"""Requests for measurements: counters, proofs of links, captures, trials with frames."""
 
 from __future__ import annotations
 
@@ -105,6 +105,40 @@ class Prove(Operation[Proven]):
 
     op = "prove"
     probes: Sequence[Probe]
+
+
+class Captured(TypedDict):
+    """Numbers of packets."""
+
+    packets: int  # written
+    received: int  # passed by the filter, dropped ones included
+    dropped_kernel: int
+    dropped_interface: int
+
+
+@dataclass(frozen=True)
+class Capture(Operation[Captured]):
+    """Captures the frames of a device into a pcap file; answers when it has ended, by `capture-end` or with
+    an error. Sends the event `capturing` once it has begun.
+    """
+
+    op = "capture"
+    name: str
+    netns: str
+    device: str
+    file: str
+    snaplen: int  # bytes
+    ring_bytes: int
+    # instructions of classic BPF: code, offsets of the jumps if true and if false, operand; none: all frames
+    filter: Sequence[tuple[int, int, int, int]]
+
+
+@dataclass(frozen=True)
+class EndCapture(Operation[Done]):
+    """Ends a capture, which then answers."""
+
+    op = "capture-end"
+    target: int  # the id of its request
 
 
 class Listening(TypedDict):

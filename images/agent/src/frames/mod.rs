@@ -6,7 +6,6 @@ mod frame;
 mod histogram;
 mod pace;
 mod receive;
-mod ring;
 mod send;
 mod socket;
 
@@ -105,15 +104,7 @@ impl Frames {
         let spec: Listen = parse("frames listen", request)?;
         // A receiver that still runs belongs to an abandoned trial, so it is ended.
         end(&mut self.receiver);
-        let mut ends = [0; 2];
-        // SAFETY: the array has room for two descriptors.
-        os::check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })
-            .map_err(|e| format!("frames: pipe: {e}"))?;
-        let fail = |e: std::io::Error| format!("frames: pipe: {e}");
-        let (until, control) = (
-            os::own(ends[0]).map_err(fail)?,
-            os::own(ends[1]).map_err(fail)?,
-        );
+        let (until, control) = os::pipe().map_err(|e| format!("frames: pipe: {e}"))?;
         let process = Helper::start(&[until.as_raw_fd()], |send| {
             let armed = |mac| send(&line(Ok(json!({"armed": true, "mac": mac}))));
             send(&line(receive::run(&spec, &until, &armed)));

@@ -2,17 +2,19 @@
 
 use super::account::Account;
 use super::frame::{self, Stamp};
-use super::ring::Ring;
 use super::{Listen, socket};
 use crate::clock;
 use crate::os::{self, Res};
 use crate::packet;
+use crate::packet::ring::{Ring, Size};
 use serde_json::{Value, json};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Number of learning frames that the receiver broadcasts; bridges and switches learn its port from them (RFC
 /// 2544 section 23).
 const LEARNING: u32 = 3;
+const BLOCK_BYTES: usize = 1 << 18;
+const RETIRE_MS: u32 = 4;
 const LEAST_RING: usize = 1 << 20;
 const MOST_RING: usize = 16 << 20;
 /// The receive ring takes at most 1/16 of the available memory.
@@ -26,9 +28,17 @@ const COPIES_NS: i64 = 20_000_000;
 /// Ends after the pipe `until` has delivered a waiting time and the number of sent frames: when that time has
 /// passed, or 20 ms after all frames have arrived if that is earlier.
 pub fn run(spec: &Listen, until: &OwnedFd, armed: &dyn Fn(String)) -> Res<Value> {
-    let mut ring = Ring::open(&spec.iface, spec.ring_bytes.unwrap_or_else(ring_bytes))?;
+    let mut ring = Ring::new(
+        socket::receiver()?,
+        &Size {
+            bytes: spec.ring_bytes.unwrap_or_else(ring_bytes),
+            block_bytes: BLOCK_BYTES,
+            retire_ms: RETIRE_MS,
+        },
+    )?;
+    packet::bind(ring.socket(), &spec.iface, libc::ETH_P_IP as u16)?;
     let mut account = Account::new(spec.trial, spec.count);
-    ring.dropped()?; // resets the counter
+    ring.counts()?; // resets them
     armed(frame::mac_text(learn(spec)?));
     let mut end_ns = i64::MAX;
     loop {
@@ -52,17 +62,16 @@ pub fn run(spec: &Listen, until: &OwnedFd, armed: &dyn Fn(String)) -> Res<Value>
         let watched = if requested { 1 } else { 2 };
         os::poll(&mut fds[..watched], left_ms.clamp(-1, 1000) as i32)
             .map_err(|e| format!("frames: {e}"))?;
-        ring.drain(&mut |at, bytes| account.take(at, bytes));
+        ring.drain(&mut |frame| account.take(frame.arrived_ns, frame.bytes));
         if fds[1].revents != 0 {
             let (wait_ns, sent) = read_request(until)?;
             end_ns = clock::mono_ns() + wait_ns;
             account.sent(sent);
         }
     }
-    ring.drain(&mut |at, bytes| account.take(at, bytes));
-    let dropped = ring.dropped()?;
-    // The end of the process closes the socket, after the answer, as in `send.rs`: closing it here would wait
-    // for the kernel.
+    ring.drain(&mut |frame| account.take(frame.arrived_ns, frame.bytes));
+    let dropped = ring.counts()?.dropped;
+    // As in the sender, the end of the process closes the socket.
     std::mem::forget(ring);
     let mut report = account.report();
     report["ring_dropped"] = json!(dropped);

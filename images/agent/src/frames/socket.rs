@@ -47,10 +47,6 @@ pub fn receiver() -> Res<OwnedFd> {
         stop(answer, 0, 0, SEEN as u32),
         stop(answer, 0, 0, 0),
     ];
-    let filter = libc::sock_fprog {
-        len: program.len() as u16,
-        filter: program.as_mut_ptr(),
-    };
-    packet::option(&socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter)?;
+    packet::filter(&socket, &mut program)?;
     Ok(socket)
 }

@@ -162,6 +162,9 @@ impl Launcher {
         for (prover, _) in self.provers.drain(..) {
             prover.end();
         }
+        for capture in self.captures.drain(..) {
+            capture.helper.end();
+        }
         let names: Vec<String> = self.nodes.keys().cloned().collect();
         let nodes = self.destroy_nodes(&names);
         match self.core.take() {

@@ -67,7 +67,7 @@ impl Launcher {
             self.on_node(&name, events);
         } else if self.client.as_ref().is_some_and(|c| c.raw() == fd) {
             self.on_client(events);
-        } else {
+        } else if !self.on_capture(fd) {
             self.on_helper(fd);
         }
     }

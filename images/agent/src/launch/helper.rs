@@ -16,13 +16,7 @@ impl Helper {
     /// `needs` and the standard descriptors, and is killed if this process ends.
     pub fn start(needs: &[RawFd], work: impl FnOnce(&dyn Fn(&str)) -> String) -> Res<Self> {
         let fail = |e: std::io::Error| format!("a helper process cannot be forked: {e}");
-        let mut ends = [0; 2];
-        // SAFETY: the array has room for two descriptors.
-        os::check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }).map_err(fail)?;
-        let (reader, writer) = (
-            os::own(ends[0]).map_err(fail)?,
-            os::own(ends[1]).map_err(fail)?,
-        );
+        let (reader, writer) = os::pipe().map_err(fail)?;
         let parent = std::process::id() as i32;
         // SAFETY: the launcher is single threaded.
         let pid = os::check(unsafe { libc::fork() }).map_err(fail)?;

@@ -2,6 +2,7 @@
 //! them and the lab process.
 
 mod calls;
+mod captures;
 mod control_socket;
 mod create;
 mod descriptors;
@@ -62,6 +63,7 @@ pub struct Launcher {
     records: Records,
     sampler: Option<(Helper, Option<Value>)>,
     provers: Vec<(Helper, Value)>,
+    captures: Vec<captures::Capturing>,
     clients: BTreeMap<String, (u64, u64)>,
     clients_sent: (u64, u64),
     clients_sent_ns: i64,
@@ -123,6 +125,7 @@ impl Launcher {
             records: Records::default(),
             sampler: None,
             provers: Vec::new(),
+            captures: Vec::new(),
             clients: BTreeMap::new(),
             clients_sent: (0, 0),
             clients_sent_ns: 0,

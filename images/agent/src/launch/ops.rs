@@ -59,6 +59,8 @@ impl Launcher {
             "messages" => self.messages(&request).map(Some),
             "sample" => self.sample(id, request).map(|()| None),
             "prove" => self.prove(id, request).map(|()| None),
+            "capture" => self.capture(id, request).map(|()| None),
+            "capture-end" => self.capture_end(&request).map(|()| Some(Map::new())),
             "quit" => {
                 self.destroy_all()?;
                 self.quit = true;

@@ -1,4 +1,4 @@
-//! Defines the requests that sample nodes and links, and that prove links.
+//! Defines the requests that sample nodes and links, prove links, and capture frames.
 
 use serde::Deserialize;
 
@@ -75,4 +75,19 @@ pub struct LinkProbe {
     /// Whether the answer leaves out delays and arrivals.
     #[serde(default)]
     pub counts_only: bool,
+}
+
+/// A capture of the frames of one device into a file.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Capture {
+    pub name: String,
+    pub netns: String,
+    pub device: String,
+    pub file: String,
+    pub snaplen: u32,
+    pub ring_bytes: usize,
+    /// The filter's instructions in classic BPF: code, offsets of the jumps if true and if false, operand.
+    /// Empty: all frames.
+    #[serde(default)]
+    pub filter: Vec<(u16, u8, u8, u32)>,
 }

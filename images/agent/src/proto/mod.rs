@@ -5,7 +5,7 @@ mod measuring;
 mod nodes;
 mod roles;
 
-pub use measuring::{LinkProbe, Sample, SampleClass, SampleLink, SampleNode};
+pub use measuring::{Capture, LinkProbe, Sample, SampleClass, SampleLink, SampleNode};
 pub use nodes::{
     CreateNode, Expect, Interface, Mounts, Neighbour, Network, Process, Restart, Route,
     SandboxSpec, Software,

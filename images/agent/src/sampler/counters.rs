@@ -57,6 +57,7 @@ fn add(sum: &mut LinkCounters, one: &LinkCounters) {
     sum.tx_bytes += one.tx_bytes;
     sum.tx_packets += one.tx_packets;
     sum.tx_dropped += one.tx_dropped;
+    sum.rx_missed += one.rx_missed;
 }
 
 fn turned(one: &LinkCounters) -> LinkCounters {
@@ -66,6 +67,7 @@ fn turned(one: &LinkCounters) -> LinkCounters {
         tx_bytes: one.rx_bytes,
         tx_packets: one.rx_packets,
         tx_dropped: one.tx_dropped,
+        rx_missed: one.rx_missed,
     }
 }
 
