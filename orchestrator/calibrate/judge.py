@@ -12,7 +12,7 @@ from orchestrator.calibrate.ladder import SETTLE_S, Ladder
 # ns; a message that leaves or arrives later than this shows a slow machine, not the network
 LATE_NS = 1_000_000
 SHARE = 0.01  # share of a step's messages above which the machine determines the 99th percentile
-# s at the beginning of a step that do not count, because messages of the previous step may still wait
+# Seconds at the beginning of a step that do not count, because messages of the previous step may still wait.
 EDGE_S = 0.2
 HEADERS_BITS = 8 * 42  # Ethernet, IPv4, UDP
 TIMER_QUANTILE = 0.99

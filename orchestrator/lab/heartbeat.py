@@ -172,7 +172,7 @@ class Heartbeat:
     def _beat(self, write: Callable[[str], object]) -> None:
         heart, written = Heart(), 0
         due, over = self._due_ns, False
-        # at least one heartbeat, so that a thread that starts while the process is stopped is late, too
+        # The loop runs at least once, so that a thread that starts while the process is stopped is late, too.
         while not over:
             time.sleep(max(0, due - time.monotonic_ns()) / SECOND)
             now, over = time.monotonic_ns(), self._over

@@ -122,7 +122,7 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
     # launcher.
     processes = len(plan.nodes) + programs + len(plan.captures) + 2
     yield Prediction("processes", "lab", float(processes), "processes")
-    # the larger number of the two processes, since each process has its own limit
+    # The larger number of the two processes counts, because each process has its own limit.
     files = SAMPLED_FILES if software else NODE_FILES
     yield Prediction("open files", "launcher", float(OWN_FILES + files * len(plan.nodes)), "files")
     elsewhere: Counter[str] = Counter()

@@ -117,7 +117,7 @@ def _placed(
         return new
     length = new.end_ns - new.start_ns
     moved = (replace(new, start_ns=at, end_ns=at + length) for at in starts(new, others))
-    # it fits at the latest when the last other reservation ends
+    # The reservation fits at the latest when the last other reservation ends.
     free = next(one for one in moved if not against(one, others))
     if queue:
         return free

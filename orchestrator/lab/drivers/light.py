@@ -95,7 +95,7 @@ class LightDriver:
         inside = self._sandbox()
         launcher, pids = self._connected(operations.Create.op), dict[str, int]()
         begun: Callable[[int], operations.Created] | None = None
-        # at least once, because a lab without nodes needs the core namespace too
+        # The loop runs at least once, because a lab without nodes needs the core namespace too.
         for first in range(0, max(1, len(nodes)), BATCH):
             batch = nodes[first : first + BATCH]
             self._own_groups.make(batch)
