@@ -59,7 +59,7 @@ class Look:
 
 @dataclass
 class Flows:
-    """Follows messages.csv: computes counts and latencies by flow and class from the records of a `feed`."""
+    """Computes counts and latencies by flow and class from records of messages.csv, which `feed` gets."""
 
     known: dict[str, Known]  # number of a flow in the records -> the flow
     totals: dict[str, dict[str, int]] = field(default_factory=dict)  # class -> counts since the beginning
