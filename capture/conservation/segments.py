@@ -49,11 +49,11 @@ class Port:
 
 
 def segments_pass_on(e: Evidence) -> Found:
-    """Checks that at least as many frames leave each segment, are dropped or are queued as enter it, since
-    broadcast frames leave by several ports. In real time the tolerance is the busiest sample.
+    """Checks that at least as many frames leave each segment, are dropped or are queued as enter it;
+    broadcast frames leave by several ports. In real time the tolerance is the frames of the busiest sample.
 
-    Left out are segments with spanning tree, segments at the ends of a link that flips bits, segments that
-    are disturbed by links that go down, and segments whose frames are not all counted.
+    Leaves out segments with spanning tree, segments at a link that flips bits, segments that are disturbed by
+    links that go down, and segments with frames that are not counted.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])

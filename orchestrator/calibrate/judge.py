@@ -20,8 +20,8 @@ TIMER_QUANTILE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One load of a ladder: the offered packets a second, the share of messages that left late, the share
-    that arrived late, the share that was lost, and the 99th percentile of how late messages left.
+    """One load of a ladder: the offered packets per second, the shares of messages that left late, arrived
+    late and were lost, and the 99th percentile of the lateness of leaving messages.
     """
 
     per_s: float

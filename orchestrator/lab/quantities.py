@@ -341,8 +341,8 @@ class Quantities:
         return replace(line, needs=needs) if line.verdict == "cannot tell" else line
 
     def _hidden(self, quantity: str) -> Proven:
-        """Returns a judgement `cannot tell`. Its reason is that the delays include frames that skipped the
-        queue, or the earlier of two copies, and that the jitter hides which frames these are.
+        """Returns a judgement `cannot tell` with this reason: the delays include frames that skipped the
+        queue, or the earlier of two copies, and the jitter hides these frames.
         """
         which = "skipped the queue" if self._mixed() else "overtook their copies"
         why = f"frames that {which} are among the delays, and the jitter hides which"

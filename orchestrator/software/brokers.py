@@ -61,8 +61,8 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """Messages that a broker forwards to another one: its node, its port (None: that of the broker there), a
-    filter of topics and the highest level of guarantee that the way keeps.
+    """Messages that a broker forwards to another one: the other's node, its port (None: the port of the
+    broker there), a filter of topics, and the highest level of guarantee on the way.
     """
 
     to: str

@@ -60,9 +60,9 @@ def test_counts_of_nothing_are_open_above_and_one_count_has_no_interval() -> Non
 
 
 def test_bursts_scatter_more_than_a_poisson_law_and_get_a_wider_interval() -> None:
-    """Shows that counts that vary more than a Poisson distribution, 24 and 50, get an interval above zero
-    that contains both: that of t (37 +- 165) reaches far below zero, and Poisson's (29 to 46) contains
-    neither.
+    """Shows that counts with more scatter than a Poisson distribution (24 and 50) get an interval above zero
+    that contains both. Student's interval (37 +- 165) reaches far below zero, and the Poisson interval (29 to
+    46) contains neither count.
     """
     found = stats.poisson_interval([24.0, 50.0], "repetition")
     assert found.low and found.high and 0 < found.low < 24 and 50 < found.high < 80

@@ -78,8 +78,8 @@ class Flows:
     _since_ns: int | None = None  # for messages scheduled earlier, arrivals may be missing
 
     def skipped(self) -> None:
-        """Records that lines were skipped: messages that were scheduled before that get no verdict, so that
-        none of them counts as lost.
+        """Records that lines were skipped. Messages that were scheduled before get no verdict, so that none
+        of them counts as lost.
         """
         self._since_ns = None
 

@@ -214,8 +214,8 @@ def _publishing(scene: Scene, client: Placed, planned: Planned, subscriptions: S
 
 
 def _groups(found: Sequence[Group], heard: Sequence[Subscribed]) -> tuple[list[Group], list[Group]]:
-    """Returns the groups that can be accounted for, and those that cannot: such a group has a member with
-    another subscription to the topic, and a received message does not show which of the two it belongs to.
+    """Returns the groups that can be accounted for, and the others. In the others, a member has a second
+    subscription to the topic, and a received message does not show its subscription.
     """
     ways = Counter([one.endpoint for one in heard])
     ways.update(endpoint for group in found for endpoint in group.endpoints)

@@ -23,8 +23,9 @@ _X86_64 = 0x0303  # FLAG_ELF_LIBC6 | FLAG_X8664_LIB64, glibc's sysdeps/generic/l
 _LIBRARY = re.compile(r"^(lib|ld-).*\.so(\.|$)")
 _LITTLE_ENDIAN = 2
 _MAKES = re.compile(r"\b(?:adduser|addgroup|useradd|groupadd)\b([^\n;&|)]*)")
-# Links, directories and copies that the installation of a package makes besides the files that it lists, by
-# the name of the package (its postinst in Debian 12): only those that its program needs to start as it is.
+# Links, directories and copies that the installation of a package makes in addition to its listed files, by
+# the name of the package (its postinst in Debian 12). The list has only those that the package's program
+# needs to start.
 _LINKS_MADE = {"nginx-common": {"etc/nginx/sites-enabled/default": "/etc/nginx/sites-available/default"}}
 _DIRECTORIES_MADE = {"redis-tools": ("var/lib/redis", "var/log/redis")}
 _COPIES_MADE = {"nginx-common": {"var/www/html/index.nginx-debian.html": "/usr/share/nginx/html/index.html"}}

@@ -17,8 +17,8 @@ const NO_SETUID_FIXUP: libc::c_ulong = 1 << 2;
 const UNCHANGED: libc::c_long = -1;
 const ROOT: u32 = 0;
 /// A node that is charged to root of the machine gets 1/SHARE of root's limits of pending signals and message
-/// queues: its calls fail once all programs of root together use that much, so that those outside the node do
-/// not fail.
+/// queues: its calls fail when all programs of root together use this share. So calls of programs outside the
+/// node do not fail.
 const SHARE: libc::rlim_t = 4;
 
 /// Returns the user number for the node of this process; no other process of the machine has the same while
