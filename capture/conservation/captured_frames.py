@@ -27,7 +27,8 @@ EDGE_NS = 50_000_000  # largest difference between a packet's timestamp and the 
 
 def packets_are_frames(e: Evidence) -> Found:
     """Compares the packets and bytes of each capture without a filter with the frames and bytes that its
-    interface counted, over the sample intervals until the scenario's end in which no counter restarted.
+    interface counted. The comparison covers the sample intervals until the scenario's end in which no counter
+    restarted.
 
     In virtual time it also compares the sample interval that differs most.
     """

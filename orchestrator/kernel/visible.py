@@ -39,9 +39,11 @@ def problems(plan: Plan, kernel: str) -> list[Problem]:
 
 
 def shown_in_guest(plan: Plan) -> list[str]:
-    """Returns the paths below /run and /tmp that light nodes of `plan` read: those of `mounts.read`, and
-    files that every user may read and that commands name. Sorted, each once; a link into these directories
-    gives its target. Skips nodes with a container image, and paths that do not exist.
+    """Returns the paths below /run and /tmp that light nodes of `plan` read, sorted, each once: the paths of
+    `mounts.read`, and files in commands that every user may read. A link into these directories gives its
+    target.
+
+    Skips nodes with a container image, and paths that do not exist.
     """
     found: set[str] = set()
     for node in plan.nodes:

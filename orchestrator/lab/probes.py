@@ -156,7 +156,7 @@ def burst_probes(links: Sequence[Link]) -> list[Probe]:
 
 
 def train(link: str, name: str, direction: Direction, share: int) -> Probe:
-    """Returns a train: a head that fills the queue beyond what jitter explains, then the frames that show the
+    """Returns a train: a head that fills the queue beyond the effect of jitter, then the frames that show the
     rate.
 
     The frames are sent back to back if the queue has room for enough of them and takes longer than a

@@ -82,8 +82,8 @@ def _round_trips(plan: Plan) -> Iterator[Prediction]:
 
 
 def _links(plan: Plan) -> Iterator[Prediction]:
-    """Yields, for each impaired direction of a link, its bandwidth-delay product in bytes if it has a rate,
-    its queue limit in packets unless the file states a kind of queue, and the shares of packets that a
+    """Yields, for each impaired direction of a link: its bandwidth-delay product in bytes, if it has a rate;
+    its queue limit in packets, unless the file states a kind of queue; and the shares of packets that a
     correlation changes.
     """
     for link in plan.links:

@@ -138,8 +138,8 @@ def joined(report: Checks, here: Here, path: Path, name: str, node: str) -> bool
 
 
 def _in_both_families(report: Checks, here: Here, path: Path, name: str, node: str) -> bool:
-    """Returns False, and reports `node`, if it and one of the software's nodes have addresses of a family in
-    which no packet passes between them: programs would try that family, too.
+    """Returns False, and reports `node`, if it and one of the software's nodes share an address family in
+    which no packet passes between them; programs would try that family, too.
     """
     for one in here.nodes:
         if (kind := report.unroutable(one, node)) is not None:

@@ -58,8 +58,8 @@ def interruption_metrics(run: Run, label: str | None = None, most: int | None = 
 
 
 def unended(run: Run, label: str) -> frozenset[Of]:
-    """Returns the event with this label and each class with a pause that did not end: an arrival was due
-    before the next event or the end of the hold, and neither it nor a later one of its flow came.
+    """Returns the event with this label, and each class with a pause that did not end: an arrival was due
+    before the next event or the end of the hold, but no arrival of the flow came from then on.
     """
     return frozenset(
         of for of, event, _, pauses, usual in _by_event(run, label)

@@ -141,8 +141,8 @@ class LightDriver:
         self._others |= {node.name: node for node in others}
 
     def forget(self, others: Iterable[Node]) -> None:
-        """Removes nodes of another driver from the names that light nodes resolve, from the next creation or
-        removal of light nodes on.
+        """Removes nodes of another driver from the names that light nodes resolve. The change takes effect at
+        the next creation or removal of light nodes.
         """
         for node in others:
             self._others.pop(node.name, None)

@@ -123,8 +123,8 @@ def _wills(scene: Scene, clients: Sequence[Placed]) -> dict[str, tuple[str, ...]
 
 
 def _heard(filters: Sequence[str], wills: Sequence[str]) -> dict[str, Any]:
-    """Returns the agent's setting with those topics of wills that one of the client's filters matches, so
-    that it records them; {} if none does.
+    """Returns the agent's setting with the topics of wills that match one of the client's filters, so that
+    the client records them; {} if none matches.
     """
     heard = [topic for topic in wills if any(matches(inner(one), topic) for one in filters)]
     return {"wills": heard} if heard else {}

@@ -54,7 +54,7 @@ impl Watch {
     }
 
     /// Registers the descriptors and the time for which the role `index` now waits. Call this after each call
-    /// of a role that may change them, before another role opens a descriptor: its number may be that of a
+    /// of a role that may change them, before another role opens a descriptor, which may get the number of a
     /// closed one.
     pub fn update(&mut self, index: usize, armed: &Armed) -> Res<()> {
         if self.known.len() <= index {

@@ -111,7 +111,7 @@ const FLAGS: [(c_long, u32, c_int, c_int); 5] = [
 type Rule = (u32, Vec<sock_filter>);
 
 /// Returns the filter program. It kills a process that makes a call of another architecture, fails calls of
-/// the x32 ABI with ENOSYS, follows the rules for the calls that they name, and allows every other call.
+/// the x32 ABI with ENOSYS, applies the rules to the calls that they name, and allows every other call.
 pub fn program() -> Vec<sock_filter> {
     let mut rules: Vec<Rule> = Vec::new();
     rules.extend(REFUSED.map(|number| (number as u32, vec![refuse(libc::EPERM)])));
