@@ -142,8 +142,8 @@ def _receivers(flow: Flow, plan: Plan) -> int:
 
 
 def _away(plan: Plan, manifest: Manifest) -> set[str]:
-    """Returns the endpoints whose last records may be lost: those of nodes that the timeline stops or that
-    failed; all endpoints if the run did not complete.
+    """Returns the endpoints whose last records may be lost: the endpoints of nodes that failed or that the
+    timeline stops; all endpoints if the run did not complete.
     """
     ended = {"stop", "kill", "restart"}
     nodes = {target for event in plan.events if event.action in ended for target in event.targets}

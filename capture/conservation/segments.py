@@ -142,8 +142,8 @@ class Traffic:
         return added([self._at(node, segment, way, waiting=False) for way in ("tx", "rx")])
 
     def taken(self, link: str, direction: str) -> pl.DataFrame:
-        """Returns by sample the frames that one direction of a link sent and dropped plus the growth of its
-        queue, and the bytes that it sent.
+        """Returns by sample two sums for one direction of a link: its sent frames, dropped frames and the
+        growth of its queue; and its sent bytes.
         """
         return self._of_link(link, direction, waiting=True)
 

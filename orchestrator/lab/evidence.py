@@ -1,5 +1,5 @@
-"""Finds signs that a run cannot be trusted that no table shows: a lab that was late, a clock that was set,
-full disks and queues, sessions that never connected.
+"""Finds signs against a run that no table shows: a lab that was late, a clock that was set, full disks and
+queues, sessions that never connected.
 """
 
 from __future__ import annotations

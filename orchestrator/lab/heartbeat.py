@@ -119,9 +119,8 @@ class Counters:
 
 class Heartbeat:
     """Writes `path` (CSV, fields BEATS, TAKEN and STOPPED) until it is stopped. Without `counters`, the
-    fields TAKEN are empty; without `stopped`, the field STOPPED is empty. At its end, writes a JSON file of
-    the same name with the counters that it could not read and the processes that were stopped, if there are
-    any.
+    fields TAKEN are empty; without `stopped`, the field STOPPED is empty. At its end, it writes a JSON file
+    of the same name with unreadable counters and stopped processes, if there are any.
     """
 
     def __init__(

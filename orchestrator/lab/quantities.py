@@ -42,8 +42,8 @@ class Within:
     tables: Tables
 
     def through(self, direction: Direction) -> Within:
-        """Returns the values that apply to a direction: these, or the widest tolerances without the machine's
-        added delay if a bridge VM carries the direction's netem, since that delay is not measured there.
+        """Returns the values that apply to a direction: these, or, if a bridge VM carries the direction's
+        netem, the widest tolerances without the machine's added delay, which is not measured there.
         """
         return self if direction.enter is None else Within(WIDEST, None, self.tables)
 

@@ -57,8 +57,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A mistake in a queue of a topology file: the keys that lead to it from the queue's kind on, the value
-    as text (None: as the file has it), the rule and the remedy.
+    """A mistake in a queue of a topology file: the keys from the queue's kind to it, the value as text (None:
+    as in the file), the rule and the remedy.
     """
 
     at: tuple[str, ...]

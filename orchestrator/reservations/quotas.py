@@ -1,5 +1,5 @@
-"""Reads the quotas of accounts, and computes which quota is exceeded: a quota limits what an account may
-reserve, and what its labs may take, at any moment.
+"""Reads the quotas of accounts, and finds an exceeded quota. At any moment, a quota limits the amounts that
+an account may reserve, and that its labs may take.
 """
 
 from __future__ import annotations

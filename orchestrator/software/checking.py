@@ -95,8 +95,8 @@ class Checks(Protocol):
         """
 
     def unroutable(self, a: str, b: str) -> Family | None:
-        """Returns a family of which both nodes have addresses, at least one of them in dual stack, and in
-        which packets of `a` cannot reach `b`; None if there is none, or mistakes in the file hide it.
+        """Returns an address family in which both nodes have addresses but packets of `a` cannot reach `b`,
+        if at least one node has dual stack; None if there is none, or if mistakes in the file hide it.
         """
 
     def mtu(self, segment: str) -> int | None:

@@ -56,8 +56,8 @@ class Figure:
 
 @dataclass
 class Page:
-    """The page that sections fill: the study that it shows, the directory for figures and tables, and the
-    figures and tables that were written so far.
+    """The page that sections fill: its study, the directory for figures and tables, and the figures and
+    tables that were written so far.
     """
 
     study: Study

@@ -50,8 +50,8 @@ HERE = _Here()
 
 
 async def admit(dask_worker: Worker) -> None:
-    """Gives the worker one unit of RESOURCE, which each cell needs, so that the scheduler sends it one cell
-    at a time.
+    """Gives the worker one unit of RESOURCE. Each cell needs one unit, so the scheduler sends the worker one
+    cell at a time.
     """
     await dask_worker.set_resources(**{RESOURCE: 1.0})
 

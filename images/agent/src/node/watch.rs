@@ -1,5 +1,5 @@
-//! Waits for many roles at once: by epoll for their descriptors and in one ordered set for their deadlines, so
-//! that the cost of a wake-up grows with the roles that have work, not with all of them.
+//! Waits for many roles at once: by epoll for their descriptors, and in one ordered set for their deadlines.
+//! So the cost of a wake-up grows with the number of roles that have work, not with all roles.
 
 use super::Armed;
 use crate::os::Res;

@@ -144,9 +144,9 @@ def settings(known: Accounts) -> list[Entry]:
 
 
 def made_at_installation(there: Mapping[str, Entry], packages: Iterable[str]) -> Iterator[Entry]:
-    """Yields what the installation of the packages makes in addition to their files, so that a program of
-    theirs starts as it does after `apt-get install`. Leaves out a link to, or a copy of, a file that is not
-    in the root `there`.
+    """Yields the objects that the installation of the packages makes in addition to their files, so that the
+    packages' programs start as after `apt-get install`. Leaves out a link to, or a copy of, a file that is
+    not in the root `there`.
     """
     for package in sorted(packages):
         for path, target in _LINKS_MADE.get(package, {}).items():

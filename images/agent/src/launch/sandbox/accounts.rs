@@ -1,8 +1,8 @@
-//! Creates each node's user namespace under a user of its own, so that the kernel's limits per user hold for
-//! each node alone and not for root of the machine: inotify instances and watches, POSIX timers and pending
+//! Creates each node's user namespace under a separate user. So the kernel's limits per user hold for each
+//! node alone, and not for root of the machine: inotify instances and watches, POSIX timers and pending
 //! signals, message queues, locked memory, namespaces.
 //!
-//! The kernel counts what root of a node uses in the node's user namespace, and also charges it to the user
+//! The kernel counts the use by root of a node in the node's user namespace, and also charges it to the user
 //! who created that namespace (kernel/ucount.c: inc_ucount, inc_rlimit_ucounts; Linux 5.14).
 
 use crate::os;
