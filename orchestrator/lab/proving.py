@@ -117,7 +117,7 @@ def _chance(requested: Impairment) -> bool:
 
 
 def _denser(probe: Probe, requested: Impairment) -> Probe:
-    """Returns the probe with frames closer together and in batches of 64; Returns the probe unchanged if the
+    """Returns the probe with frames closer together and in batches of 64. Returns the probe unchanged if the
     direction has a rate, order, slots or a queue (frames would then wait for each other), if its limit is too
     small, or if the frames are already closer.
     """

@@ -149,7 +149,7 @@ def _flow(scene: Scene, placed: Placed, at: Placed, wanted: Sending, to: str) ->
 
 
 def _address(scene: Scene, at: Placed, all_of_it: Sequence[Placed]) -> str:
-    """Returns the address at which all clients reach the listening side, It is the address that the first
+    """Returns the address at which all clients reach the listening side. It is the address that the first
     client uses, because some libraries announce only one; without clients, it is the node's first address.
     """
     mine = _connected(at, all_of_it)
