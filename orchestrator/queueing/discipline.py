@@ -139,7 +139,7 @@ class QueueKind:
         return queue
 
     def serves_dscp(self, wanted: Impairment) -> bool:
-        """Returns whether the queue treats packets by their code points without bands that name them."""
+        """Returns whether the queue distinguishes packets by their code points although no band names these."""
         return False
 
     def words(self, wanted: Impairment) -> str:

@@ -57,7 +57,7 @@ def path(name: str) -> Wanted:
 def test_a_program_brings_its_package_and_what_that_depends_on(debian: Debian) -> None:
     assert packages(debian, command("serverd")) == {"server", "mawk", "libc6"}
     assert packages(debian, path("/sbin/serverd")) == {"server", "mawk", "libc6"}  # the file's other path
-    # without metapackages, which only install others
+    # Metapackages, which only install others, are left out.
     assert packages(debian, base=["dash"]) == {"dash", "libc6"}
 
 

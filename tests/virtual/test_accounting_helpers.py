@@ -54,7 +54,7 @@ PAIR = """\
 """
 
 
-# the languages of each lab, since a lab's memory is limited
+# The languages are in two labs, because a lab's memory is limited.
 GROUPS = (("c", "go", "rust"), ("java", "javascript", "python"))
 
 
