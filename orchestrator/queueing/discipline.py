@@ -139,7 +139,7 @@ class QueueKind:
         return queue
 
     def serves_dscp(self, wanted: Impairment) -> bool:
-        """Returns whether the queue distinguishes packets by their code points although no band names these."""
+        """Returns whether the queue distinguishes packets by code points that no band names."""
         return False
 
     def words(self, wanted: Impairment) -> str:
