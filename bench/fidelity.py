@@ -38,8 +38,8 @@ class Bound:
 
 
 def near(share: float, floor: float = 0.0) -> Callable[[float, float], bool]:
-    """Returns a rule that the virtual value differs from the real one by at most a share of the real one, or
-    by `floor` if that is wider.
+    """Returns the rule that the virtual value differs from the real value by at most a share of the real one,
+    or by at most `floor` if that is more.
     """
     return lambda real, virtual: abs(virtual - real) <= max(share * abs(real), floor)
 

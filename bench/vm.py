@@ -1,10 +1,10 @@
 """Measures virtual machines: one from its creation to its agent, 40 up and down, the memory of each, and the
 same guests by hand.
 
-By hand: the same kernel, initrd, command line and accelerator under plain QEMU, with as many starting at once
-as vNET starts, each until its agent answers a hello; without libvirt, networks or configuration. The CPU time
-that they have used when the last one answers, divided by the cores, is the least time that a bring-up takes
-(an idle machine adds half a percent of a core to it). VNET_BENCH_VMS changes the 40.
+By hand: the same kernel, initrd, command line and accelerator under plain QEMU, as many machines start at
+once as in vNET, and each is measured until its agent answers a hello; libvirt, networks and configuration are
+missing. The CPU time until the last answer, divided by the cores, is the least time of a bring-up (an idle
+machine adds half a percent of a core). VNET_BENCH_VMS changes the 40.
 """
 
 from __future__ import annotations

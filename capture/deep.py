@@ -155,7 +155,7 @@ def _let_go(capture: Any) -> str | None:
         # asyncio gives 255 if another waiter (pyshark's transport) reaped the process and its status is lost
         return None if "(retcode: 255)" in str(error) else str(error)
     finally:
-        # otherwise pyshark closes it again at garbage collection, with a warning
+        # Without this, pyshark closes the capture again at garbage collection, with a warning.
         capture._running_processes.clear()
         asyncio.get_event_loop().close()
     return None

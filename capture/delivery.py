@@ -1,8 +1,8 @@
 """Judges delivery guarantees message by message: finds lost, unanswered, duplicated and disordered messages.
 
-It judges messages that were sent and settled, any that arrived, and those that were sent and whose session
-broke, if the guarantee ends with the session. It counts, but does not judge, messages that the sender never
-sent or was still sending at the end. If a guarantee allows loss, it judges all sent messages.
+It judges messages that were sent and settled, and all that arrived; if the guarantee ends with the session,
+it also judges messages whose session broke. It counts, but does not judge, messages that were never sent, or
+not yet settled at the end. If a guarantee allows loss, it judges all sent messages.
 """
 
 from __future__ import annotations

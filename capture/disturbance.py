@@ -148,7 +148,7 @@ def run_queue(s: Disturbance) -> Found:
 
 
 def steal(s: Disturbance) -> Found:
-    """Judges steal on the cores that the lab may use, and on the core that it was on: a finding if one share
+    """Judges steal on the cores that the lab may use, and on the core on which it ran: a finding if one share
     is above 2 %.
     """
     may = s.growth("steal_ns", "cores") / _core_time(s)

@@ -142,8 +142,8 @@ def _receivers(flow: Flow, plan: Plan) -> int:
 
 
 def _away(plan: Plan, manifest: Manifest) -> set[str]:
-    """Returns the endpoints whose last records may be lost: those of nodes that the timeline stops or that
-    failed; all endpoints if the run did not complete.
+    """Returns the endpoints whose last records may be lost: the endpoints of nodes that failed or that the
+    timeline stops; all endpoints if the run did not complete.
     """
     ended = {"stop", "kill", "restart"}
     nodes = {target for event in plan.events if event.action in ended for target in event.targets}
@@ -193,8 +193,8 @@ def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
 
 def _out_of_flow(run: Run) -> pl.Expr:
     """Returns an expression that is true for messages that are due before their flow begins or after it ends,
-    by more than `run.stamped_ns`, because times of a VM node are corrected to the lab's clock; null if the
-    run does not record its beginning.
+    by more than `run.stamped_ns`, because the times of VM nodes are corrected to the lab's clock. The
+    expression is null if the run does not record its beginning.
     """
     at = pl.col("scheduled_ns") - pl.lit(run.begin_ns, pl.Int64)
     begin, end = pl.col("start_ns") - run.stamped_ns, pl.col("stop_ns") + run.stamped_ns
@@ -284,8 +284,8 @@ def _debts(records: Records) -> pl.DataFrame:
 
 
 def _unrecorded(run: Run) -> Iterator[Warned]:
-    """Yields a warning, which makes the run suspect, for each class with due messages that have no valid S
-    record: the record was refused, the message arrived without one, or it has no record at all.
+    """Yields a warning for each class with due messages that have no valid S record; the warning makes the
+    run suspect. The record was refused, or the message arrived without one, or there is no record at all.
     """
     debts = _debts(run.records)
     if debts.is_empty():

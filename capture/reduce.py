@@ -170,7 +170,7 @@ def _if_present(done: Reduced, path: Path, plan: Plan, work: Work) -> None:
     if path.exists():
         work(done, path, plan)
     elif path.stem not in ("links", "events") or getattr(plan, path.stem):
-        # without links or events in the plan, their tables are not needed
+        # The tables of links and events are not needed if the plan has none.
         done.warnings.append(Warned("reduce-absent", f"raw/{path.name} is absent.", ABSENT))
 
 
@@ -321,7 +321,8 @@ def _capture(done: Reduced, capture: Capture, apps: Mapping[str, tuple[int, ...]
                 text = f"pcap/{name}.pcap.zst: {damage}; the packets before that were kept."
                 done.warnings.append(Warned("reduce-cut", text, rawfile.CUT_REMEDY))
             _plain_capture(done, capture, file, apps)
-            # a complete capture that was reduced and is not to be kept was removed
+            # A missing capture file counts as complete: it was reduced, and then removed because it is not to
+            # be kept.
             whole = not damage and not file.exists()
     except CaptureError as error:
         done.warnings.append(Warned("reduce-pcap", str(error), "The capture is kept."))

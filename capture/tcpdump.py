@@ -89,7 +89,8 @@ def fault(wanted: str, program: str = "tcpdump") -> str | None:
     if (found := shutil.which(program)) is None:
         return None
     wrong, said = _compiled(found, wanted)
-    # without this, tcpdump would refuse every expression on such a link, which shows nothing about this one
+    # Without this check, tcpdump would refuse every expression on such a link, which shows nothing about this
+    # one.
     if wrong and not _compiled(found, "ip")[0]:
         return said
     return None

@@ -153,8 +153,8 @@ def _flipped(plan: Plan) -> bool:
 
 
 def _known(messages: pl.DataFrame) -> Iterator[Warned]:
-    """Yields a warning, which does not make the run suspect, that names the classes whose clock error between
-    kernels is above a tenth of the median latency.
+    """Yields a warning with the classes whose clock error between kernels is above a tenth of the median
+    latency. The warning does not make the run suspect.
     """
     across = messages.filter((pl.col("known_ns") > 0) & pl.col("latency_ns").is_not_null())
     of = across.group_by("class", maintain_order=True).agg(

@@ -16,9 +16,9 @@ from contract import manifest, seal
 from contract.manifest import Contents, Manifest, Warned
 
 SEAL, DAMAGED = "seal", "damaged"
-# Codes of findings about the machine that carries the lab: its effects on a run from outside. Others that
-# make a run suspect may be effects of the tested system: a full queue (queue-drops), clients that a broker
-# refused (sessions), a program that crashed (node-failed).
+# Codes of findings about the machine that carries the lab: its effects on a run from outside. Other codes
+# that make a run suspect may be effects of the tested system: a full queue (queue-drops), clients that a
+# broker refused (sessions), a program that crashed (node-failed).
 OF_MACHINE = frozenset(
     {"late", "clock-set"}
     | {

@@ -66,8 +66,8 @@ def altered(run_dir: Path) -> tuple[str, ...]:
 
 
 def altered_since(run_dir: Path) -> tuple[str, ...]:
-    """Returns what `altered` does, and reads the files only if one is newer than the seal or the seal is
-    gone: a change that also sets the file's time back is not found.
+    """Returns the result of `altered`, but reads the files only if one is newer than the seal or the seal is
+    gone. So it does not find a change that also sets the file's time back.
     """
     try:
         sealed_ns = (run_dir / NAME).stat().st_mtime_ns

@@ -11,8 +11,8 @@ from reports.rundir import Run
 
 @dataclass(frozen=True)
 class Cell:
-    """A run with its metrics. `scenario` names what the run measures, `levels` has the level of each factor,
-    and `series` is the text of the factors that vary: figures draw runs of one series in one colour.
+    """A run with its metrics. `scenario` names the measured scenario, `levels` has the level of each factor,
+    and `series` is the text of the varying factors: figures draw runs of one series in one colour.
     """
 
     run: Run

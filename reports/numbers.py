@@ -19,9 +19,9 @@ def plain(value: float) -> str:
 
 
 def plus_minus(value: float, low: float | None, high: float | None, digits: int = DIGITS) -> str:
-    """Returns the value ± half the interval, both rounded to the half width's second digit, but the value to
-    at most `digits` significant digits; the value alone without an interval.
+    """Returns the value ± half the interval as text; without an interval, the value alone.
 
+    Both are rounded to the second digit of the half width; the value has at most `digits` significant digits.
     A half width below the value's last digit is written as less than that digit; with FEW digits it is left
     out.
     """

@@ -11,7 +11,7 @@ import polars as pl
 from contract import regular
 
 # First characters of a formula (OWASP, CSV injection; full-width forms too). Text that begins with the mark
-# gets a second one, so that a reader who removes one apostrophe has the original text.
+# gets a second mark; so removing one apostrophe always gives the original text.
 _FORMULA = "^['=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _TEXT = (pl.String, pl.Categorical, pl.Enum)

@@ -43,8 +43,8 @@ def _tenth(found: re.Match[str]) -> str:
 
 
 def inline(svg: str, key: str, label: str) -> str:
-    """Returns the SVG for the page, without its white background: ids begin with `key`, `label` is its text
-    for screen readers, and it grows with its place up to LARGEST times its drawn width.
+    """Returns the SVG for the page, without its white background. Its ids begin with `key`; `label` is its
+    text for screen readers; it grows with its place up to LARGEST times its drawn width.
 
     ValueError if the text does not begin with an SVG element of known size.
     """

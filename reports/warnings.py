@@ -87,7 +87,7 @@ def _said(effect: Effect) -> str:
 
 def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     """Yields the notices of one run: a state other than complete, the findings in manifest and seal, logs
-    without the figures that they should have and, in virtual time, messages above their bound.
+    that lack expected figures and, in virtual time, messages above their bound.
     """
     m = cell.run.manifest
     if m.state not in ("", "complete"):

@@ -82,7 +82,7 @@ def run(part: Part, show: bool) -> Ended:
     began = time.monotonic()
     lines: list[str] = []
     if not show:
-        # in one write, because parts begin at the same time
+        # The text is printed in one write, because parts begin at the same time.
         print(f"tests: {part.name} begins\n", end="", flush=True)
     argv = ["bash", "-euo", "pipefail", "-c", part.command]
     process = subprocess.Popen(

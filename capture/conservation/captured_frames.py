@@ -27,7 +27,8 @@ EDGE_NS = 50_000_000  # largest difference between a packet's timestamp and the 
 
 def packets_are_frames(e: Evidence) -> Found:
     """Compares the packets and bytes of each capture without a filter with the frames and bytes that its
-    interface counted, over the sample intervals until the scenario's end in which no counter restarted.
+    interface counted. The comparison covers the sample intervals until the scenario's end in which no counter
+    restarted.
 
     In virtual time it also compares the sample interval that differs most.
     """
@@ -35,9 +36,8 @@ def packets_are_frames(e: Evidence) -> Found:
 
 
 def filtered_are_frames(e: Evidence) -> Found:
-    """Checks that each capture with a filter has at most as many packets and bytes as the frames and bytes
-    that its interface counted, over the sample intervals until the scenario's end in which no counter
-    restarted.
+    """Checks that each capture with a filter has at most the frames and bytes that its interface counted. The
+    check covers the sample intervals until the scenario's end in which no counter restarted.
 
     In virtual time it also checks the sample interval with the largest excess.
     """
@@ -128,9 +128,9 @@ def _stretches(steps: pl.DataFrame, scenario: Span | None) -> pl.DataFrame:
 def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[Compared]:
     """Yields the packets and the bytes of a capture within the stretches, each beside the interface's counts.
 
-    The tolerance covers three differences: packets that may lie on either side of a sample's time (in
-    virtual time those of exactly that time, in real time those within 50 ms), packets that tcpdump reports
-    as lost, and 4 bytes for each packet with a VLAN tag.
+    The tolerance covers three differences. Packets may be on either side of a sample's time: in virtual time
+    packets of exactly that time, in real time packets within 50 ms. tcpdump may report lost packets. A packet
+    with a VLAN tag has 4 more bytes.
     """
     packets = e.packets(name)
     assert packets is not None

@@ -97,11 +97,11 @@ def filter_matches(e: Evidence) -> Found:
 
 
 def kernel_has_packets(e: Evidence) -> Found:
-    """Compares, for each capture, the packets that tcpdump captured plus those that it reports as dropped by
-    the kernel with those that passed the kernel's filter. Leaves out captures that lack a count.
+    """Compares, for each capture, two counts: the packets that passed the kernel's filter, and the packets
+    that tcpdump captured or reports as dropped by the kernel.
 
-    The tolerance is the number of packets that the kernel's last block may hold, because this block is lost
-    when tcpdump ends.
+    Leaves out captures without a count. The tolerance is the number of packets in the kernel's last block,
+    which is lost when tcpdump ends.
     """
     compared, left_out = [], []
     for capture in e.plan.captures:

@@ -45,8 +45,8 @@ def sends_left(e: Evidence) -> Found:
     """Compares, for each light node that runs only UDP roles of the agent, two sums: the attempts to send its
     messages plus its replies, and the datagrams that its stack sent.
 
-    The tolerance is the number of datagrams that the stack refused. A node with a sender to several receivers
-    is left out.
+    The tolerance is the number of datagrams that the stack refused. Leaves out nodes with a sender to several
+    receivers.
     """
     if why := _unknown(e):
         return Found(left_out=[why])

@@ -24,8 +24,8 @@ SEGMENTS, DATA = "TcpRetransSegs", "TcpExtTCPOrigDataSent"
 
 def drops_are_missed(e: Evidence) -> Found:
     """Checks that each link to a node that does not forward dropped at most as many frames as these causes
-    explain: lost attempts of messages to the node, TCP segments that any stack sent again, and the node's own
-    data segments (a link may drop their acknowledgements), plus 16 others.
+    explain: lost attempts of messages to the node, TCP segments that any stack retransmitted, the node's own
+    data segments (a link may drop their acknowledgements), and 16 others.
 
     Links whose counters restarted are left out.
     """
@@ -78,9 +78,9 @@ def to_nodes(plan: Plan) -> Iterator[tuple[str, str, str]]:
 
 
 def _lost(e: Evidence) -> dict[str, int]:
-    """Returns for each node an upper bound of the messages and replies that did not reach it: for each
-    message to it, and for each request from it, the number of attempts (at least one), less one if any
-    copy arrived.
+    """Returns for each node an upper bound of the messages and replies that did not reach it. The bound
+    counts each message to the node and each request from it: the number of attempts (at least one), less one
+    if any copy arrived.
     """
     assert e.messages is not None
     homes = e.plan.homes()

@@ -83,11 +83,11 @@ def _packets(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
 
 
 def goodput_is_payload(e: Evidence, summary: Iterable[Row]) -> Found:
-    """Checks that the mean rate of each bulk transfer times its duration equals the bytes that arrived
-    between its first and last sample, and that its total equals the last count of bytes.
+    """Checks that the mean rate of each bulk transfer, times its duration, equals the bytes between its first
+    and last sample, and that its total equals the last count of bytes.
 
-    Transfers with several counting ends, with fewer than two samples, without a rate, or with a count that
-    decreased are left out.
+    Leaves out transfers with several counting ends, with fewer than two samples, without a rate, or with a
+    count that decreased.
     """
     said = _by(summary, "flow", "transfer_")
     compared = []
@@ -109,11 +109,11 @@ def goodput_is_payload(e: Evidence, summary: Iterable[Row]) -> Found:
 
 
 def payload_is_carried(e: Evidence, summary: Iterable[Row]) -> Found:
-    """Checks that the goodput of each link direction is at most the mean rate that it carried. Directions
-    that lack goodput, mean rate or peak rate are left out.
+    """Checks that the goodput of each link direction is at most its mean rate. Directions that lack goodput,
+    mean rate or peak rate are left out.
 
     The tolerance covers the two samples that the hold's begin and end cut: twice the peak rate divided by the
-    number of samples, or what the link carried in these two, if that is more.
+    number of samples or, if that is more, the rate that the link carried in these two samples.
     """
     links: dict[tuple[str, str], dict[str, Row]] = {}
     for row in summary:

@@ -26,11 +26,11 @@ SECOND = 1_000_000_000
 
 
 def cpu_goes_on(e: Evidence) -> Found:
-    """Checks that a node's CPU time at the end of the run is at least that of its last sample and not far
-    above it.
+    """Checks that a node's CPU time at the end of the run is at least its CPU time in the last sample, and
+    not far above it.
 
-    In each second between the two, and in one more second, it may grow three times as much as in the
-    busiest sample interval; 30 ms in total are added.
+    The allowed growth is three times the rate of the busiest sample interval, for the seconds between the two
+    and one second more, plus 30 ms in total.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])

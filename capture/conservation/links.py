@@ -27,8 +27,8 @@ def link_is_other_port(e: Evidence) -> Found:
     """Checks that in each segment of two ports a link takes exactly the frames that enter by the other port:
     it sends, drops or queues them.
 
-    Left out are segments with spanning tree, segments that are disturbed by links that go down, and links
-    that duplicate frames. Nothing is compared if links were added during the run.
+    Leaves out segments with spanning tree, segments that are disturbed by links that go down, and links that
+    duplicate frames. Nothing is compared if links were added during the run.
     """
     return _against_ports(e, two=True)
 
@@ -72,8 +72,8 @@ def _against_ports(e: Evidence, *, two: bool) -> Found:
 def _of_direction(
     traffic: Traffic, way: tuple[str, str], others: list[Port], exact: bool
 ) -> Iterator[Compared]:
-    """Yields one pair: the frames that a link direction took, and the frames that entered by the other ports,
-    over the samples in which no counter restarted; yields nothing without such samples.
+    """Yields one pair: the frames that a link direction took, and the frames that entered by the other ports.
+    The pair covers the samples in which no counter restarted; without such samples nothing is yielded.
 
     In real time (`exact` is false) ports are read one after another, so the frames of the busiest sample are
     the tolerance.

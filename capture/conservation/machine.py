@@ -80,8 +80,8 @@ def _of_nodes_ns(e: Evidence) -> int:
 
 
 def samples_take_one_time(e: Evidence) -> Found:
-    """Checks that the samples of light nodes and of links cover the same time as those of the lab's kernel,
-    within 1.5 s, and that the numbers of sample times differ by at most one.
+    """Checks that the samples of light nodes and of links cover the same time as the samples of the lab's
+    kernel, within 1.5 s, and that the numbers of sample times differ by at most one.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])

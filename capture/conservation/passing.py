@@ -25,7 +25,7 @@ Least = dict[str, int]  # place -> least delay (ns) from or to another place
 
 def packets_pass_in_time(e: Evidence) -> Found:
     """Checks that no capture sees a message sooner after its due time than the least delay from its sender,
-    and that no receiver gets it sooner after the capture than the least delay from there.
+    and that no receiver gets the message sooner after the capture than the least delay between both.
 
     The shortest 1 % of the times of each flow are ignored. The tolerance is 10 ms, in virtual time 0.1 ms.
     """

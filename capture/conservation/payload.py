@@ -18,9 +18,8 @@ GO_BETWEENS = ("broker", "server")  # roles whose node may pass messages on to i
 
 
 def node_carries_messages(e: Evidence) -> Found:
-    """Checks that the interfaces of each light node sent and received at least the payload of the messages
-    that it exchanged with other nodes, and received that of bulk transfers. Nodes whose counters restarted
-    are left out.
+    """Checks that the interfaces of each light node sent and received at least the payload of its messages
+    with other nodes, and received the payload of bulk transfers. Nodes whose counters restarted are left out.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])

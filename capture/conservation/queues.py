@@ -23,8 +23,8 @@ FEWEST = 5  # least number of full samples of a direction
 
 
 def backlog_fits(e: Evidence) -> Found:
-    """Checks that the backlog of each link direction is at most what netem and the queue behind it hold with
-    the largest limit that the plan requests. Directions without a known limit are left out.
+    """Checks that the backlog of each link direction is at most the capacity of netem and the queue behind
+    it, with the largest limit that the plan requests. Directions without a known limit are left out.
     """
     if e.unsuitable or e.links is None:
         return Found(left_out=[e.unsuitable or "no counters of links"])

@@ -49,11 +49,11 @@ class Port:
 
 
 def segments_pass_on(e: Evidence) -> Found:
-    """Checks that at least as many frames leave each segment, are dropped or are queued as enter it, since
-    broadcast frames leave by several ports. In real time the tolerance is the busiest sample.
+    """Checks that at least as many frames leave each segment, are dropped or are queued as enter it;
+    broadcast frames leave by several ports. In real time the tolerance is the frames of the busiest sample.
 
-    Left out are segments with spanning tree, segments at the ends of a link that flips bits, segments that
-    are disturbed by links that go down, and segments whose frames are not all counted.
+    Leaves out segments with spanning tree, segments at a link that flips bits, segments that are disturbed by
+    links that go down, and segments with frames that are not counted.
     """
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
@@ -144,8 +144,8 @@ class Traffic:
         return added([self._at(node, segment, way, waiting=False) for way in ("tx", "rx")])
 
     def taken(self, link: str, direction: str) -> pl.DataFrame:
-        """Returns by sample the frames that one direction of a link sent and dropped plus the growth of its
-        queue, and the bytes that it sent.
+        """Returns by sample two sums for one direction of a link: its sent frames, dropped frames and the
+        growth of its queue; and its sent bytes.
         """
         return self._of_link(link, direction, waiting=True)
 

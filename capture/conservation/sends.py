@@ -1,5 +1,5 @@
-"""Compares the frames that links take from nodes with the datagrams that programs sent and the packets that
-the stacks forwarded.
+"""Compares the frames that links take from nodes with two counts: the datagrams that programs sent, and the
+packets that the stacks forwarded.
 """
 
 from __future__ import annotations

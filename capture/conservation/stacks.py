@@ -49,8 +49,8 @@ def repeats_have_reasons(e: Evidence) -> Found:
 
 
 def interfaces_have_packets(e: Evidence) -> Found:
-    """Checks that the interfaces of each light node received at most the bytes of the IP packets that its
-    stack received, plus an Ethernet header for each frame and a tolerance for other frames.
+    """Checks that the interfaces of each light node received at most the bytes of its stack's IP packets, an
+    Ethernet header for each frame, and a tolerance for other frames.
 
     Nodes with VLAN interfaces are left out. Nothing is compared if programs send frames without IP.
     """

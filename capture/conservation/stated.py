@@ -53,8 +53,8 @@ ROUNDING = 1e-6
 
 
 def events_are_planned(e: Evidence) -> Found:
-    """Checks, for a complete run, that as many events are recorded and were carried out as planned, that none
-    was early, and that as many were over 100 ms late as the lab reported. Live changes and starts of
+    """Checks, for a complete run, that the recorded and the carried out events are as many as planned, that
+    no event was early, and that as many were over 100 ms late as the lab reported. Live changes and starts of
     traces do not count.
     """
     if e.manifest.state != COMPLETE or not e.manifest.phases:

@@ -39,11 +39,11 @@ BREAKING = ("link-down", "stop", "kill", "restart", "freeze", "disk-full")
 
 
 def ends_agree(e: Evidence) -> Found:
-    """Checks that no receiver has more bytes than its sender, and that over TCP both have the same if the
-    transfer's last record is at least 1.5 s before the scenario's end.
+    """Checks that no receiver has more bytes than its sender. Over TCP, both must have the same if the
+    transfer's last record is at least 1.5 s before the scenario's end; this part does not apply to runs that
+    did not complete, in which a session failed, or whose events break connections.
 
-    Only the first part applies to runs that did not complete, where a session failed, or whose events break
-    connections. Transfers with several receivers are left out.
+    Transfers with several receivers are left out.
     """
     if e.transfers is None:
         return Found(left_out=["no records of bulk transfers"])

@@ -1,8 +1,8 @@
 """Monitors the 40 ms plateau of TCP: Nagle's algorithm at the sender holds a small segment until the one
 before is acknowledged, and the receiver delays that acknowledgement.
 
-A receiver delays an acknowledgement by 40 ms (TCP_DELACK_MIN of Linux) and up to one tick of its kernel, so
-held messages arrive together, 40 to 50 ms after those before them, plus a round trip of the path.
+A receiver delays an acknowledgement by 40 ms (TCP_DELACK_MIN of Linux) and up to one tick of its kernel. So
+held messages arrive together, 40 to 50 ms plus a round trip after the messages before them.
 """
 
 from __future__ import annotations

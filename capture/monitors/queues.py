@@ -36,7 +36,7 @@ def overflow(e: Evidence) -> Reading:
 
 def at_rate(e: Evidence) -> Reading:
     """Reports the link directions that carried at least 95 % of their rate in 5 % of the samples, and in at
-    least three samples: the latency then depends on their queues more than on their delays.
+    least three samples. The latency then depends more on their queues than on their delays.
     """
     rates = requested.rates(e.plan, e.events, e.impairments)
     if e.links is None or not rates:

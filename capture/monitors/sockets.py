@@ -66,8 +66,8 @@ def _frames(e: Evidence) -> list[tuple[str, int]]:
 
 def retransmissions(e: Evidence) -> Reading:
     """Reports the nodes that sent 0.1 % of their TCP segments again, and at least three. Leaves out nodes
-    whose packets may pass a link for which the file requests loss, or a queue that dropped packets as the
-    file requests. Handshakes are left out: a server may start after its clients.
+    whose packets may pass a link with requested loss, or a queue that dropped packets as requested.
+    Handshakes are left out: a server may start after its clients.
     """
     if e.stacks is None:
         return AGAIN.untold("no counters of stacks")

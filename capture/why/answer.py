@@ -1,4 +1,4 @@
-"""Answers where the time of a run's messages went, and what became of those that never arrived."""
+"""Answers where the time of a run's messages went, and what happened to messages that never arrived."""
 
 from __future__ import annotations
 

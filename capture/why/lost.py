@@ -195,11 +195,12 @@ class Finder:
         return first + also
 
     def _filled(self, leg: Leg, point: str, t_ns: int, limit: int, reorders: bool) -> float | None:
-        """Returns the share of a queue's limit that was in use at a time: the larger of two measurements.
-        They count the packets that passed the capture point behind the queue from that time on, until two
-        messages had passed: the last one that entered the queue before that time, and the first one after
-        it. None without such messages, or without a limit. The second message suffices if there is no
-        first one and frames keep their order: packets that were in the queue have left before it.
+        """Returns the share of a queue's limit that was in use at a time, as the larger of two measurements.
+
+        Both count the packets that passed the capture point behind the queue from that time on. The first
+        count ends with the last message that entered the queue before that time, the second with the first
+        message that entered after it. None without such messages, or without a limit. The second message
+        suffices if there is no first one and frames keep their order.
         """
         if not point or not limit:
             return None

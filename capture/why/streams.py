@@ -1,5 +1,5 @@
-"""Follows one direction of a TCP connection in the frames of a capture point: the segments that carried a
-byte, and the time from which all bytes before it were recorded.
+"""Follows one direction of a TCP connection in the frames of a capture point. Finds the segments that carried
+a byte, and the time from which all bytes before it were recorded.
 """
 
 from __future__ import annotations

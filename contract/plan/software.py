@@ -46,7 +46,7 @@ class Process:
     stop_signal: str = "SIGTERM"
     start: Literal["setup", "ramp", "hold"] = "setup"
     workdir: str | None = None  # the node's own directory
-    # keep the keys of its TLS connections: raw/logs/NODE.SOFTWARE.keys
+    # the agent keeps the keys of the program's TLS connections: raw/logs/NODE.SOFTWARE.keys
     tls_keys: bool = field(default=False, metadata=RARE)
 
 

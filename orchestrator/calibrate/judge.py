@@ -12,7 +12,7 @@ from orchestrator.calibrate.ladder import SETTLE_S, Ladder
 # ns; a message that leaves or arrives later than this shows a slow machine, not the network
 LATE_NS = 1_000_000
 SHARE = 0.01  # share of a step's messages above which the machine determines the 99th percentile
-# s at the beginning of a step that do not count, because messages of the previous step may still wait
+# Seconds at the beginning of a step that do not count, because messages of the previous step may still wait.
 EDGE_S = 0.2
 HEADERS_BITS = 8 * 42  # Ethernet, IPv4, UDP
 TIMER_QUANTILE = 0.99
@@ -20,8 +20,8 @@ TIMER_QUANTILE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One load of a ladder: the offered packets a second, the share of messages that left late, the share
-    that arrived late, the share that was lost, and the 99th percentile of how late messages left.
+    """One load of a ladder: the offered packets per second, the shares of messages that left late, arrived
+    late and were lost, and the 99th percentile of the lateness of leaving messages.
     """
 
     per_s: float

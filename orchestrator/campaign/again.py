@@ -1,9 +1,9 @@
 """Finds the cells of a campaign that are run again because the machine disturbed their run.
 
-All runs of a cell are kept; the last one counts. A cell is run again until the machine leaves a run alone,
-or until it has had `rerun_suspect` further runs. A run that is suspect for another reason is not run again: a
-queue that overflows, a client that is refused or a program that crashes may be what the campaign measures,
-and runs that are repeated until it does not happen would flatter the setting.
+All runs of a cell are kept; the last one counts. A cell is run again until the machine leaves a run alone, or
+until it has had `rerun_suspect` further runs. A run that is suspect for another reason is not run again. A
+queue that overflows, a refused client or a crashed program may be a result of the setting. Repeating the run
+until this does not happen would make the results too good.
 """
 
 from __future__ import annotations

@@ -242,7 +242,7 @@ def _failed(directory: Path) -> set[str]:
 
 
 def _again(campaign: Campaign, directory: Path) -> list[str]:
-    """Returns the names of the cells that must run again: the machine disturbed their last run so that it is
+    """Returns the names of the cells that must run again: a disturbance of the machine made their last run
     suspect, and `rerun_suspect` allows a further run.
     """
     found = due(directory, campaign.rerun_suspect)

@@ -89,8 +89,8 @@ def explained(directory: Path) -> list[tuple[str, str]]:
 
 
 def unread(directory: Path) -> list[tuple[str, str]]:
-    """Returns (line, colour) pairs, one for each log of a run whose format differs from the one that its
-    `figures` name.
+    """Returns (line, colour) pairs, one for each log of a run that has another format than the one in its
+    `figures`.
     """
     from reports.metrics import programs
 

@@ -44,8 +44,8 @@ class Settings:
 
 
 def checked(settings: Settings) -> Topology:
-    """Loads the file and refuses what cannot be hunted: no expectation, a value of `vary` that the parameter
-    does not take, a lab that virtual time does not carry.
+    """Loads the file and refuses files that cannot be hunted: without an expectation, with a value of `vary`
+    that the parameter does not take, or with a lab that virtual time cannot carry.
     """
     topology = load(settings.file, settings.parameters)
     wrong = topology.document.problem

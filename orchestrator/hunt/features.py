@@ -51,9 +51,9 @@ def _logs(run_dir: Path) -> Iterator[str]:
 
 
 def _stacks(run_dir: Path) -> Iterator[str]:
-    """Yields the node and name of each counter of rare TCP events that changed: connections that end in each
-    state, timers that expire, segments that arrive twice. Leaves out the amounts, which differ in nearly all
-    trials.
+    """Yields node and name of each counter of rare TCP events that changed, such as connections that end in
+    each state, expired timers, and segments that arrive twice. Leaves out the amounts, which differ in nearly
+    all trials.
     """
     path = run_dir / "stacks.parquet"
     if path.exists():

@@ -1,5 +1,5 @@
-"""Collects the findings of a hunt: counts of its trials, and the violations with what they break and which
-events they need.
+"""Collects the findings of a hunt: counts of its trials, and the violations, each with the broken
+expectations and the needed events.
 """
 
 from __future__ import annotations

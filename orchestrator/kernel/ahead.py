@@ -1,5 +1,5 @@
-"""Starts work before it is needed, to save time on the clock: probing this kernel, the lab process, and the
-modules that reduce and report. The results of a run do not depend on this.
+"""Starts work before it is needed, to save wall-clock time: the probing of this kernel, the lab process, and
+the import of the modules that reduce and report. The results of a run do not depend on this.
 
 These CPU seconds move to an idle second core (two cores of 2026, three measurements each): 0.11 to 0.15 for
 the trial of this kernel's qdiscs and links, 0.18 to 0.23 for the modules of the lab process, 1.6 for the

@@ -66,7 +66,7 @@ class DetachedLab:
     def _lines(self) -> Iterator[dict[str, Any]]:
         partial = b""
         while True:
-            # checked before the read, because nothing is written after the end
+            # This check comes before the read, because the process writes nothing after its end.
             ended = self.process.poll() is not None
             data = self._output.read()
             *lines, partial = (partial + data).split(b"\n")

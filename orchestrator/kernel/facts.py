@@ -85,9 +85,10 @@ def _look() -> HostFacts:
 
 
 def find_tool(name: str) -> str | None:
-    """Returns the path of a file; None if it does not exist. Looks up a name that begins with "/" as it is, a
-    name with ".so." in the directories of libraries, and any other as a program in PATH and in system
-    directories, which PATH often lacks.
+    """Returns the path of a file; None if it does not exist.
+
+    A name that begins with "/" is a path. A name with ".so." is searched in the directories of libraries. Any
+    other name is searched as a program in PATH and in system directories, which PATH often lacks.
     """
     if name.startswith("/"):
         return name if Path(name).is_file() else None  # a library of Python is not a program

@@ -31,8 +31,8 @@ def exceeded(plan: Plan, kernel: str, out: Path) -> list[Problem]:
 
 
 def on_any(plan: Plan, out: Path) -> list[Problem]:
-    """Returns problems of a plan when no kernel of this machine can carry it: NICs that are not available,
-    and limits that it exceeds as under a guest kernel (memory, disk, cores, open files).
+    """Returns the problems that a plan has with every kernel of this machine: NICs that are not available,
+    and exceeded limits as under a guest kernel (memory, disk, cores, open files).
     """
     return nic_problems(plan) + problems(plan, facts("uml", out))
 

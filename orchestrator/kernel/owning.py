@@ -27,8 +27,8 @@ def emit_end(error: str, status: int) -> None:
 
 
 def watch_endings(selector: selectors.BaseSelector, asked: Callable[[signal.Signals], None]) -> None:
-    """Calls `asked` on SIGINT and SIGTERM. Also calls it, with SIGTERM, at the end of file of standard input:
-    that pipe comes from the command that started the run, so its end means that the command has ended.
+    """Calls `asked` on SIGINT and SIGTERM, and, with SIGTERM, at the end of standard input. Standard input is
+    a pipe from the command that started the run, so its end means that the command has ended.
     """
     wake, wake_end = os.pipe()
     os.set_blocking(wake_end, False)

@@ -54,9 +54,9 @@ def choose(plan: Plan, wish: Wish = AUTO, kernels: Sequence[LabKernel] | None = 
 
 
 def meant(plan: Plan, wish: Wish) -> list[LabKernel]:
-    """Returns the kernels that the plan and the command line allow, in the order of preference: those for
-    several hosts if the plan has hosts, that of another machine if the plan or the wish names one in real
-    time, else those of this machine.
+    """Returns the kernels that the plan and the command line allow, in the order of preference. If the plan
+    has hosts, these are the kernels for several hosts; if the plan or the wish names another machine in real
+    time, that machine's kernel; else the kernels of this machine.
     """
     if plan.hosts:
         return made(HOSTS, plan, wish)

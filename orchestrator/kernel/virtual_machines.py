@@ -82,7 +82,7 @@ def growing_disks(plan: Plan, place: Path) -> list[Missing]:
 
 
 def _not_there(plan: Plan, wanted: Iterable[str]) -> list[Missing]:
-    # imported here, because most plans have light nodes only
+    # The import is here, because most plans have light nodes only.
     from orchestrator.images import ImageError, look
 
     found = []

@@ -39,9 +39,11 @@ def problems(plan: Plan, kernel: str) -> list[Problem]:
 
 
 def shown_in_guest(plan: Plan) -> list[str]:
-    """Returns the paths below /run and /tmp that light nodes of `plan` read: those of `mounts.read`, and
-    files that every user may read and that commands name. Sorted, each once; a link into these directories
-    gives its target. Skips nodes with a container image, and paths that do not exist.
+    """Returns the paths below /run and /tmp that light nodes of `plan` read, sorted, each once: the paths of
+    `mounts.read`, and files in commands that every user may read. A link into these directories gives its
+    target.
+
+    Skips nodes with a container image, and paths that do not exist.
     """
     found: set[str] = set()
     for node in plan.nodes:
@@ -94,12 +96,11 @@ def _named(node: Node, guest: bool) -> Iterator[Found]:
 
 
 def _hidden(path: Path) -> bool:
-    """Returns whether the sandbox (images/agent/src/launch/sandbox) hides a path that a command names,
-    outside the system's directories and those that every node has of its own: a directory of more than two
-    levels, or a file that has a dotted part in its path or that not everybody can read.
+    """Returns whether the sandbox (images/agent/src/launch/sandbox) hides a path that a command names.
 
-    Below the directories that a node has of its own, nodes see those files that commands name and everybody
-    can read.
+    Outside the system's directories and the nodes' private directories, it hides a directory of more than two
+    levels, a file with a dotted part in its path, and a file that not everybody can read. Below the private
+    directories, nodes see the named files that everybody can read.
     """
     if _below(str(path), OF_GUEST) and not _below(str(path), CARRIED):
         return False

@@ -1,5 +1,5 @@
-"""Runs the programs that process a capture's packets after tcpdump: zstd, which compresses them, and ssh,
-which sends them to another machine as they are written.
+"""Runs the programs that process a capture's packets after tcpdump: zstd compresses them; ssh sends them to
+another machine while tcpdump writes them.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 START_NS = 20 * SECOND
 STOP_NS = 10 * SECOND
-# interval of looking at the file's size; at 1 Gbit/s it grows by 12 MB in this time
+# Interval between two looks at the file's size; at 1 Gbit/s the file grows by 12 MB in this time.
 LOOK_NS = 100 * MILLISECOND
 
 

@@ -38,7 +38,7 @@ def not_passing(wanted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     failed: list[OSError] = []
 
-    # runs in a thread of its own, because a thread stays in the last namespace that it entered
+    # The function runs in a separate thread, because a thread stays in the last namespace that it entered.
     def look() -> None:
         try:
             for netns, names in wanted.items():

@@ -227,7 +227,7 @@ def remove_tree(top: Path, timeout_s: float = EMPTY_S) -> None:
             for pid in members(group):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            # waits until the group is empty, which rmdir shows; the deadline is checked above
+            # The loop waits until the group is empty, which rmdir shows; it checks the deadline above.
             time.sleep(POLL_S)
 
 

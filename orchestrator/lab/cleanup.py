@@ -23,7 +23,8 @@ from orchestrator.lab.state import Owned, forget_root, is_state, processes, star
 from orchestrator.nics import leases
 
 END_S = 10.0
-# s added to the time limit for each process: the kernel destroys thousands of namespaces one after the other
+# Seconds that are added to the time limit for each process: the kernel destroys thousands of namespaces one
+# after the other.
 EACH_S = 0.01
 POLL_S = 0.01
 
@@ -81,7 +82,7 @@ def _end_domains(lab: str, state_dir: Path, removed: Removed) -> None:
     """Ends the machines that a libvirt daemon runs for the lab. Machines of the embedded driver are processes
     of the lab.
     """
-    # imported here, because listing names does not need it
+    # The import is here, because listing names does not need it.
     from orchestrator.lab.vm import leftovers as of_machines
 
     try:

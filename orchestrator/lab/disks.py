@@ -19,7 +19,7 @@ from orchestrator.lab.lab import Lab
 
 FILE = "disks.csv"  # in raw/; VM nodes have a file of their own (orchestrator/lab/vm/disks.py)
 HEADER = "node,disk,read_bytes,written_bytes,reads,writes,memory\n"
-# stands in the column of the disk's name: all disks, all processes of a light node
+# The value in the column of the disk's name for all disks, and all processes, of a light node.
 OF_PROCESSES = "processes"
 MAGIC = frozenset({0x01021994, 0x858458F6})  # f_type of tmpfs and ramfs (statfs(2))
 OWN = "/tmp"  # a directory that is the node's own (images/agent/src/launch/sandbox/private.rs)

@@ -54,7 +54,7 @@ class Driver(Protocol):
     def capture(
         self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None
     ) -> CaptureProcess: ...  # if `on_death` is left out, an early end of the capture ends the lab
-    # switches whole nodes on or off, not only their programs
+    # The method switches whole nodes on or off, not only their programs.
     def power(self, nodes: Sequence[Node], on: bool) -> None: ...
     def destroy(self, nodes: Sequence[Node] | None) -> None: ...  # None destroys the whole lab
     def close(self) -> None: ...

@@ -47,7 +47,8 @@ def write(directory: Path, nodes: Iterable[Node]) -> dict[str, str]:
         with file.open("r+" if file.exists() else "w") as stream:
             stream.write(text)
             stream.truncate()
-        # readable for all users whatever the umask, because a node's programs read it as any user
+        # The file is readable for all users whatever the umask, because a node's programs read it as any
+        # user.
         file.chmod(0o644)
         written[place] = str(file)
     return written

@@ -1,5 +1,5 @@
-"""Finds signs that a run cannot be trusted that no table shows: a lab that was late, a clock that was set,
-full disks and queues, sessions that never connected.
+"""Finds signs against a run that no table shows: a lab that was late, a clock that was set, full disks and
+queues, sessions that never connected.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LATE_NS = 250 * MILLISECOND
 SET_NS = (
     MILLISECOND  # the times of captures are as inexact; two readings of an unset clock differ by 1 us or less
 )
-# less than a second of captures needs: the run stops while the manifest still fits on the disk
+# Bytes that must stay free; they are less than a second of captures, and the manifest still fits into them.
 LEAST_FREE_BYTES = 1 << 20
 
 

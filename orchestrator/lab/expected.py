@@ -159,8 +159,8 @@ FIRST = {
 
 
 def overtaking(i: Impairment) -> float:
-    """Returns the share of frames that arrive twice and whose delay is that of the earlier copy; 0 without
-    jitter, or if netem keeps packets in order.
+    """Returns the share of frames that arrive twice and have the delay of the earlier copy; 0 without jitter,
+    or if netem keeps packets in order.
     """
     ordered = i.rate_bps or i.netem_stays or i.slot is not None
     return 0.0 if ordered or not i.jitter_ns else duplicated(i)

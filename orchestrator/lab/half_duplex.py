@@ -38,10 +38,10 @@ FINER = 3  # the error of the measured rate is at most the tolerance divided by 
 
 
 def probes(links: Sequence[Link], tolerances: Tolerances, most_ns: int) -> list[Probe]:
-    """Returns trains for both directions of each half-duplex link with a rate, which are sent at the same
+    """Returns trains for both directions of each half-duplex link with a rate. Both are sent at the same
     time, each at 1.5 times the rate, so that neither ends before the other begins.
 
-    They are so long that the error is a third of the rate's tolerance, but take at most `most_ns`.
+    The trains are so long that the error is a third of the rate's tolerance, but take at most `most_ns`.
     """
     found: list[Probe] = []
     for link in _shared(links):

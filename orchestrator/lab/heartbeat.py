@@ -119,9 +119,8 @@ class Counters:
 
 class Heartbeat:
     """Writes `path` (CSV, fields BEATS, TAKEN and STOPPED) until it is stopped. Without `counters`, the
-    fields TAKEN are empty; without `stopped`, the field STOPPED is empty. At its end, writes a JSON file of
-    the same name with the counters that it could not read and the processes that were stopped, if there are
-    any.
+    fields TAKEN are empty; without `stopped`, the field STOPPED is empty. At its end, it writes a JSON file
+    of the same name with unreadable counters and stopped processes, if there are any.
     """
 
     def __init__(
@@ -172,7 +171,7 @@ class Heartbeat:
     def _beat(self, write: Callable[[str], object]) -> None:
         heart, written = Heart(), 0
         due, over = self._due_ns, False
-        # at least one heartbeat, so that a thread that starts while the process is stopped is late, too
+        # The loop runs at least once, so that a thread that starts while the process is stopped is late, too.
         while not over:
             time.sleep(max(0, due - time.monotonic_ns()) / SECOND)
             now, over = time.monotonic_ns(), self._over

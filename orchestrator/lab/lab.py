@@ -65,7 +65,7 @@ class Lab:
     before_change: Callable[[str, Iterable[str], str], None] = field(
         default=lambda *_: None
     )  # action, targets and label of an event
-    # is called with link and direction
+    # The function is called with link and direction after each change of a link.
     after_change: Callable[[str, str], None] = field(default=lambda *_: None)
 
     def __post_init__(self) -> None:

@@ -194,7 +194,7 @@ def in_core(lab: Lab, link: Link) -> list[str]:
     """
     if not link.through_core:
         return []
-    # otherwise a bridge VM has the qdisc
+    # If the link leads through a bridge VM, the VM has the qdisc.
     ways = (link.forward, link.reverse) if link.forward.enter is None else ()
     nodes = [node for name in (link.a, link.b) if (node := lab.nodes.get(name)) is not None]
     cards = [card for node in nodes for card in node.interfaces if card.segment == link.name]

@@ -101,7 +101,7 @@ VERSION_COMMANDS = {
 def _vnet() -> str:
     project = Path(__file__).parents[2] / "pyproject.toml"
     if not project.exists():
-        # imported here, because a checkout without metadata does not need it
+        # The import is here, because a checkout without metadata does not need it.
         from orchestrator.project import PROJECT
 
         project = PROJECT / "pyproject.toml"

@@ -49,7 +49,7 @@ def marked(names: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     failed: list[OSError] = []
 
-    # runs in a thread of its own, because a thread stays in the last namespace that it entered
+    # The function runs in a separate thread, because a thread stays in the last namespace that it entered.
     def look() -> None:
         try:
             found.extend(n for n in wanted if _is_ours(n))

@@ -39,7 +39,7 @@ def seed(netns: str, seeds: Mapping[str, int]) -> dict[str, int]:
     found: dict[str, int] = {}
     failed: list[OSError] = []
 
-    # runs in a thread of its own, because a thread stays in the last namespace that it entered
+    # The function runs in a separate thread, because a thread stays in the last namespace that it entered.
     def inside() -> None:
         try:
             enter(netns)

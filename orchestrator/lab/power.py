@@ -121,8 +121,8 @@ def stop(lab: Lab, items: Sequence[Item], signal: str | None = None) -> None:
 
 
 def stop_all(lab: Lab) -> None:
-    """Stops the started programs that still run or start, at the end of a lab, so that they write their logs
-    and exit in order.
+    """At the end of a lab, stops the programs that still run or start, so that they write their logs and exit
+    in order.
     """
     items = [(node, software) for (node, _), software in lab.started.items() if node in lab.nodes]
     states = lab.driver.call(operations.Software())["nodes"] if items else {}

@@ -26,9 +26,10 @@ TRAIN_NS = SECOND  # longest duration of a train
 TRAIN_TOLD_NS = 25 * MILLISECOND
 TRAIN_FRAMES_IN_ALL, TRAIN_FRAMES_MOST, TRAIN_FRAMES_LEAST = 40_000, 6000, 40
 TRAIN_FRAMES_ENOUGH = 200
-# The shortest time to empty a queue for which a train may be sent back to back. A shorter queue makes the
-# train too short: in virtual time, where arrivals are known to 256 ns, they lie up to 0.8 us from a line,
-# which shows a rate to 0.5 % from 0.6 ms on. The sender continues while the queue empties.
+# The shortest time to empty a queue for which a train may be sent back to back.
+#
+# A shorter queue makes the train too short. In virtual time, arrivals are known to 256 ns and lie up to 0.8
+# us from a line; from 0.6 ms on, this shows a rate to 0.5 %. The sender continues while the queue empties.
 TRAIN_SHORT_NS, TRAIN_FRAMES_SHORT = MILLISECOND, 4 * TRAIN_FRAMES_MOST
 TRAIN_SIZE = 1514
 FAST_NS = 100 * MILLISECOND  # trains shorter than this run one after the other
@@ -156,7 +157,7 @@ def burst_probes(links: Sequence[Link]) -> list[Probe]:
 
 
 def train(link: str, name: str, direction: Direction, share: int) -> Probe:
-    """Returns a train: a head that fills the queue beyond what jitter explains, then the frames that show the
+    """Returns a train: a head that fills the queue beyond the effect of jitter, then the frames that show the
     rate.
 
     The frames are sent back to back if the queue has room for enough of them and takes longer than a

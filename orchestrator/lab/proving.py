@@ -117,7 +117,7 @@ def _chance(requested: Impairment) -> bool:
 
 
 def _denser(probe: Probe, requested: Impairment) -> Probe:
-    """Returns the probe with frames closer together and in batches of 64; Returns the probe unchanged if the
+    """Returns the probe with frames closer together and in batches of 64. Returns the probe unchanged if the
     direction has a rate, order, slots or a queue (frames would then wait for each other), if its limit is too
     small, or if the frames are already closer.
     """
@@ -163,9 +163,9 @@ def _longer(probe_of: Mapping[Way, Probe], frames: Mapping[Way, int], *, dense: 
 def told(
     lines: Sequence[Proven], first: Sequence[Probe], spent_ns: int, most: int, *, dense: bool
 ) -> list[Proven]:
-    """Adds to the reason of undecided judgements how they can be decided: by a longer proof, with its
-    duration, or, if the allowed time (`most`, ns) was enough for that, by another proof. Returns unchanged
-    all other judgements, those without a known number of frames, and rates.
+    """Adds a remedy to the reason of undecided judgements: a longer proof, with its duration, or another
+    proof if the allowed time (`most`, ns) was enough. Other judgements, judgements without a known number of
+    frames, and rates stay unchanged.
 
     spent_ns: the time that the proof took. In real time the frame rate of all directions together is limited,
     so the quantities that need the shortest time come first.

@@ -42,8 +42,8 @@ class Within:
     tables: Tables
 
     def through(self, direction: Direction) -> Within:
-        """Returns the values that apply to a direction: these, or the widest tolerances without the machine's
-        added delay if a bridge VM carries the direction's netem, since that delay is not measured there.
+        """Returns the values that apply to a direction: these, or, if a bridge VM carries the direction's
+        netem, the widest tolerances without the machine's added delay, which is not measured there.
         """
         return self if direction.enter is None else Within(WIDEST, None, self.tables)
 
@@ -341,8 +341,8 @@ class Quantities:
         return replace(line, needs=needs) if line.verdict == "cannot tell" else line
 
     def _hidden(self, quantity: str) -> Proven:
-        """Returns a judgement `cannot tell`. Its reason is that the delays include frames that skipped the
-        queue, or the earlier of two copies, and that the jitter hides which frames these are.
+        """Returns a judgement `cannot tell` with this reason: the delays include frames that skipped the
+        queue, or the earlier of two copies, and the jitter hides these frames.
         """
         which = "skipped the queue" if self._mixed() else "overtook their copies"
         why = f"frames that {which} are among the delays, and the jitter hides which"

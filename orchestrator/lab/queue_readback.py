@@ -72,7 +72,7 @@ def look(lab: Lab, part: Part = WHOLE) -> Queues:
     ]  # fmt: skip
     known = {(d.netns, device) for d in _ways(lab) for device in (d.carrier, d.device)}
 
-    # runs in a thread of its own, because a thread stays in the last namespace that it entered
+    # The function runs in a separate thread, because a thread stays in the last namespace that it entered.
     def inside() -> None:
         for netns in places:
             try:

@@ -21,7 +21,7 @@ from orchestrator.lab.operations import Mounts, Sandbox
 # largest size of one node's files: its directory, /tmp, /run, /var/tmp and /dev/shm together
 DISK_BYTES = 512 << 20
 DISK_SHARE = 4  # the files are in memory, and take at most this fraction of it: a quarter
-# of one node: largest memory of the rings of packet sockets, which no control group counts
+# Largest memory of the rings of packet sockets of one node; no control group counts this memory.
 RING_BYTES = 64 << 20
 LEAST_RING_BYTES = 4 << 20  # tcpdump needs 2 MiB
 RING_SHARE = 8  # the rings of all nodes together take at most this fraction of the memory: an eighth

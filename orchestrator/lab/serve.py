@@ -65,7 +65,8 @@ class Server:
     def listen(self, path: Path) -> None:
         """Listens on a Unix socket at `path`, to which only this user can connect."""
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # set before the socket exists, so that no other account can connect to it even for a moment
+        # The umask is set before the socket exists, so that no other account can connect to it even for a
+        # moment.
         previous = os.umask(0o177)
         try:
             self._listener.bind(str(path))

@@ -138,7 +138,7 @@ class Session:
             self._attempt("CPU of processes", lambda: processes.write(lab))
             self._attempt("peaks of memory", lambda: kernel_counts.write_peaks(lab))
             self._attempt("disk I/O", lambda: disks.write(lab))
-        # once more at the end, to find a step of the clock after the last periodic check
+        # The last check finds a step of the clock after the last periodic check.
         self._look_at_the_clock()
         self._judge()
         lab.events.phase("collect", 2, 2, "sessions and captures")

@@ -45,10 +45,10 @@ class Noise:
 
 
 # The tolerance of jitters, and of means of jittered delays, is a twentieth of the jitter. With the 99 % of
-# judge.py that takes some 4,000 frames of a uniform jitter and 11,000 of a normal one in virtual time, and
-# 18,000 in real time, where quartiles measure it and need more. If a proof may not take that long
-# (`at_most`), the tolerance is a tenth, with a quarter of the frames: behind a rate frames are four jitters
-# apart, so that 60 s hold 3,000 of them at 5 ms.
+# judge.py, this takes some 4,000 frames of a uniform jitter in virtual time, and 11,000 of a normal one. In
+# real time it takes 18,000, because quartiles measure the jitter and need more. If a proof may not take that
+# long (`at_most`), the tolerance is a tenth, with a quarter of the frames. Behind a rate, frames are four
+# jitters apart, so that 60 s hold 3,000 of them at 5 ms.
 OF_JITTER, ROUGH_OF_JITTER = 0.05, 0.1
 VIRTUAL = Tolerances(
     Tolerance(0.05 * MILLISECOND),

@@ -133,8 +133,8 @@ def _waited(requested: Impairment, train: Seen) -> list[int]:
 
 
 def _why_none(requested: Impairment, train: Seen, waited: int) -> Untold:
-    """Returns the reason why only `waited` frames waited long enough: too low an offered rate, a loss that
-    leaves too little of it, a queue that is too short, or too short a train.
+    """Returns the reason why only `waited` frames waited long enough: the offered rate is too low, losses
+    leave too little of it, the queue is too short, or the train is too short.
     """
     offered, least = offered_bps(train, train_size(requested)), OFFER_FACTOR * queueing.lone_bps(requested)
     if offered < least:

@@ -43,7 +43,7 @@ def function(root: Path, address: str) -> PciNic:
 
 def netdevs(device: Path) -> tuple[str, ...]:
     """Returns the names of the function's interfaces that sysfs shows in this namespace."""
-    # for virtio, a device of its own stands in between
+    # For virtio, the network interface is below a device of its own.
     found = [*device.glob("net/*"), *device.glob("virtio*/net/*")]
     return tuple(sorted(d.name for d in found))
 

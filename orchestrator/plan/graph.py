@@ -18,7 +18,7 @@ from .summary import GroupView, LinkView, groups, impairment_words, link_views, 
 _INK, _FAINT = "#1b2a33", "#5b6b75"
 _SEGMENT, _NODE, _SERVER, _EDGE, _IMPAIRED = "#d7e8f4", "#ffffff", "#fdebc8", "#8a9aa5", "#b3560e"
 _ROUTER = "#dff0e2"
-# wide margins, because the reader's font may be wider than the font that graphviz measured
+# The margins are wide, because the reader's font may be wider than the font that graphviz measured.
 _MARGIN = "0.32,0.12"
 _FONT = "Helvetica,Arial,sans-serif"
 
@@ -117,7 +117,8 @@ def _programs(plan: Plan, group: GroupView) -> list[str]:
     return [line for text in words for line in _wrapped(text, 34)]
 
 
-# keeps a number on one line with its unit and the word that it counts
+# The expression matches the space between a number and its unit or the word that it counts; they stay on one
+# line.
 _KEPT = re.compile(r" (?=/s|B,|\d+(?:,|$))")
 
 

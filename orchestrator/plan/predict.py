@@ -82,8 +82,8 @@ def _round_trips(plan: Plan) -> Iterator[Prediction]:
 
 
 def _links(plan: Plan) -> Iterator[Prediction]:
-    """Yields, for each impaired direction of a link, its bandwidth-delay product in bytes if it has a rate,
-    its queue limit in packets unless the file states a kind of queue, and the shares of packets that a
+    """Yields, for each impaired direction of a link: its bandwidth-delay product in bytes, if it has a rate;
+    its queue limit in packets, unless the file states a kind of queue; and the shares of packets that a
     correlation changes.
     """
     for link in plan.links:
@@ -122,7 +122,7 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
     # launcher.
     processes = len(plan.nodes) + programs + len(plan.captures) + 2
     yield Prediction("processes", "lab", float(processes), "processes")
-    # the larger number of the two processes, since each process has its own limit
+    # The larger number of the two processes counts, because each process has its own limit.
     files = SAMPLED_FILES if software else NODE_FILES
     yield Prediction("open files", "launcher", float(OWN_FILES + files * len(plan.nodes)), "files")
     elsewhere: Counter[str] = Counter()

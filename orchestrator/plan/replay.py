@@ -58,11 +58,12 @@ def moments(trace: Trace) -> Iterator[Moment]:
 
 
 def impairment(base: Impairment, moment: Moment) -> Impairment:
-    """Returns the direction's impairment from that moment on: `base` with the rate, delay and loss that the
-    state gives. Rates of a queue's classes change with the rate.
-    A queue cannot have a rate of zero. In an outage the queue gets the rate at which one frame takes the rest
-    of the outage (at most LONGEST_FRAME_NS): the first waiting or arriving frame is sent, and the next one
-    when the outage is over.
+    """Returns the direction's impairment from that moment on: `base` with the rate, delay and loss of the
+    state.
+
+    Rates of a queue's classes change with the rate. A queue cannot have a rate of zero. So in an outage the
+    queue gets the rate at which one frame takes the rest of the outage (at most LONGEST_FRAME_NS). The first
+    waiting or arriving frame is then sent, and the next one when the outage is over.
     """
     state, changed = moment.state, dict[str, Any]()
     if state.rate_bps is not None:

@@ -82,7 +82,7 @@ def _dues_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> list[float]
     if wanted.distribution == "uniform":
         places = [2 * share - 1 for share in shares]
     elif wanted.distribution == "normal":
-        # imported here: few links have such slots, and each lab process loads this module
+        # The import is here, because few links have such slots, and each lab process loads this module.
         from statistics import NormalDist
 
         places = [NormalDist().inv_cdf(share) for share in shares]

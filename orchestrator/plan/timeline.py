@@ -182,7 +182,7 @@ class _Planner:
         most_ns = STALL_NS if event.stall is None else event.stall
         for node in self._nodes(event.schedule):
             text = "\0".join((str(self.seed), "schedule", node, str(at)))
-            # 48 bits, which every JSON parser represents exactly
+            # The seed has 48 bits, which every JSON parser represents exactly.
             seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
             yield at, self._event("schedule", (node,), label, {"seed": seed, "most_ns": most_ns})
             if event.duration is not None:

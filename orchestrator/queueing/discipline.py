@@ -57,8 +57,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A mistake in a queue of a topology file: the keys that lead to it from the queue's kind on, the value
-    as text (None: as the file has it), the rule and the remedy.
+    """A mistake in a queue of a topology file: the keys from the queue's kind to it, the value as text (None:
+    as in the file), the rule and the remedy.
     """
 
     at: tuple[str, ...]
@@ -140,7 +140,7 @@ class QueueKind:
         return queue
 
     def serves_dscp(self, wanted: Impairment) -> bool:
-        """Returns whether the queue treats packets by their code points without bands that name them."""
+        """Returns whether the queue distinguishes packets by code points that no band names."""
         return False
 
     def words(self, wanted: Impairment) -> str:

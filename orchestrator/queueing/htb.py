@@ -76,7 +76,7 @@ class HtbKind(QueueKind):
         return Discipline(self.kind, settings, tuple(whole))
 
     def faults(self, wanted: Impairment) -> Iterator[Fault]:
-        # imported here, because every import makes the start of a lab slower
+        # The import is here, because every import makes the start of a lab slower.
         from ..language.units import text_bps
 
         whole = wanted.rate_bps
@@ -96,7 +96,7 @@ class HtbKind(QueueKind):
             yield Fault((), None, rule, "lower the classes' rates")
 
     def trace_faults(self, wanted: Impairment, slowest_bps: int, least_bps: int) -> Iterator[Fault]:
-        # imported here, because every import makes the start of a lab slower
+        # The import is here, because every import makes the start of a lab slower.
         from ..language.units import text_bps
 
         for one in _classes(wanted):
@@ -112,7 +112,7 @@ class HtbKind(QueueKind):
         ceiling <= rate of the link, and the guaranteed rates together may not exceed the link's rate. None if
         they are possible.
         """
-        # imported here, because every import makes the start of a lab slower
+        # The import is here, because every import makes the start of a lab slower.
         from ..language.units import text_bps
 
         for one in _classes(wanted):

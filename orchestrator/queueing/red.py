@@ -62,7 +62,7 @@ class RedKind(QueueKind):
         return Discipline(self.kind, settings | {"limit_bytes": whole})
 
     def faults(self, wanted: Impairment) -> Iterator[Fault]:
-        # imported here, because every import makes the start of a lab slower
+        # The import is here, because every import makes the start of a lab slower.
         from ..language.units import text_bytes
 
         red = _red(wanted)
@@ -76,7 +76,7 @@ class RedKind(QueueKind):
             yield Fault(("probability",), None, "is not between 0 and 1", "2 % is usual")
 
     def words(self, wanted: Impairment) -> str:
-        # imported here, because every import makes the start of a lab slower
+        # The import is here, because every import makes the start of a lab slower.
         from ..language.units import text_bytes, text_share
 
         red = _red(wanted)

@@ -1,9 +1,8 @@
 """Implements the queue kind `tbf`, a rate with backpressure: a token bucket over a queue of packets;
 net/sched/sch_tbf.c.
 
-The bucket holds one full frame, or the bytes that the rate sends in 250 us if that is more, so that the timer
-that releases the next frame may be late by that time without lowering the rate. After a pause, a full bucket
-of bytes passes at once.
+The bucket holds one full frame, or the bytes that the rate sends in 250 us if these are more. So the kernel's
+timer may be 250 us late without lowering the rate. After a pause, a full bucket of bytes passes at once.
 """
 
 from __future__ import annotations

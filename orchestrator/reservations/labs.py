@@ -51,8 +51,8 @@ def insist_quota(plan: Plan, labs: Sequence[running.RunningLab]) -> None:
 
 def insist_unreserved(plan: Plan, root: Path | None = None) -> None:
     """Raises ReservationError if the reservations of others leave too little for the lab now: memory for its
-    nodes, the cores that they reserve (at least one), a NIC that it uses. The text names who has reserved
-    what until when. The machine's total memory and cores count, not what is in use.
+    nodes, their reserved cores (at least one), or a NIC. The text has the account, the resource and the end
+    of the other reservation. The machine's total memory and cores count, not what is in use.
     """
     root = root or store.directory()
     others = held_by_others(root)

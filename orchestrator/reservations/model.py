@@ -89,7 +89,7 @@ def sharing(want: Amount, others: Iterable[Reservation]) -> list[Reservation]:
 
 def clashes(new: Reservation, machine: Amount, others: Sequence[Reservation]) -> list[str]:
     """Returns the lacking resources at the first moment at which the new reservation does not fit, with the
-    reservations that hold them at that time; an empty list if it fits from its start to its end.
+    reservations that hold them at that time; an empty list if the reservation always fits.
     """
     later = (o.start_ns for o in others if new.start_ns < o.start_ns < new.end_ns)
     for moment in sorted({new.start_ns, *later}):

@@ -1,5 +1,5 @@
-"""Reads the quotas of accounts, and computes which quota is exceeded: a quota limits what an account may
-reserve, and what its labs may take, at any moment.
+"""Reads the quotas of accounts, and finds an exceeded quota. At any moment, a quota limits the amounts that
+an account may reserve, and that its labs may take.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def over(quota: Quota, want: Amount, held: Sequence[Amount], labs: int = 0) -> l
 
 
 def exceeded(quota: Quota, new: Reservation, own: Iterable[Reservation]) -> list[str]:
-    """Returns what exceeds the quota at the first moment of a new reservation at which the quota is exceeded,
-    with the account's own reservations at that time; an empty list if it is never exceeded.
+    """Returns the resources that exceed the quota at the first such moment of a new reservation, with the
+    account's own reservations at that time; an empty list if the quota is never exceeded.
     """
     mine = [one for one in own if one.uid == new.uid]
     later = (one.start_ns for one in mine if new.start_ns < one.start_ns < new.end_ns)

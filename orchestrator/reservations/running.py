@@ -113,8 +113,8 @@ def _write(path: Path, one: RunningLab) -> None:
 
 
 def hand_over(lab: str, state_dir: Path, root: Path | None = None) -> None:
-    """Binds the record of a lab that this process began to the lab's own process, so that it holds while that
-    process lives.
+    """Binds the record of a lab that this process began to the lab's own process. The record then holds while
+    the lab's process lives.
     """
     root = root or store.directory()
     path = root / f"{lab}.{os.getpid()}{SUFFIX}"

@@ -90,10 +90,10 @@ def _read(path: Path) -> Reservation:
 def add(
     root: Path, new: Reservation, have: Amount, queue: bool, quota: quotas.Quota | None = None
 ) -> Reservation:
-    """Keeps a reservation under a new name and returns it. If it does not fit into the machine's amount
-    `have` together with the others, or into its account's quota, it is moved to the first time at which it
-    fits if `queue`. Otherwise raises ReservationError with the accounts, amounts and ends of the others.
-    Removes own reservations that have ended.
+    """Keeps a reservation under a new name and returns it. It must fit into the machine's amount `have`
+    together with the others, and into its account's quota. If it does not fit and `queue` is true, it is
+    moved to the first time at which it fits; otherwise ReservationError is raised, with the accounts, amounts
+    and ends of the others. Removes own reservations that have ended.
     """
     quota = quota or quotas.Quota(new.account, "")
     with locked(root):
@@ -117,7 +117,7 @@ def _placed(
         return new
     length = new.end_ns - new.start_ns
     moved = (replace(new, start_ns=at, end_ns=at + length) for at in starts(new, others))
-    # it fits at the latest when the last other reservation ends
+    # The reservation fits at the latest when the last other reservation ends.
     free = next(one for one in moved if not against(one, others))
     if queue:
         return free

@@ -54,7 +54,8 @@ def follow(
     arrived: Arrived = queue.SimpleQueue()
     followed = Followed()
     thread = threading.Thread(target=_run, args=(beside, followed))
-    # begins before the lab starts, because a Ctrl-C in between would leave the lab behind
+    # The signal handlers are set before the lab starts, because a Ctrl-C in between would leave the lab
+    # behind.
     with _signals(arrived):
         handle = start()
         threading.Thread(target=_pump, args=(handle, arrived), daemon=True).start()

@@ -77,9 +77,11 @@ class Prepared:
 
 
 def begin(request: Request, place: Place) -> tuple[Prepared, Path]:
-    """Prepares a run as `prepare` does, makes its directory and returns both. Raises RunError if a lab of
-    that name runs here or the directory cannot be made, ReservationError if another account has reserved what
-    the lab needs or it exceeds its account's quota, and the errors of `prepare`.
+    """Prepares a run as `prepare` does, makes its directory and returns both.
+
+    Raises RunError if a lab of that name runs here or the directory cannot be made. Raises ReservationError
+    if another account has reserved a needed resource, or if the lab exceeds its account's quota. Also raises
+    the errors of `prepare`.
     """
     prepared = prepare(request, place.out or place.results)
     lab = prepared.plan.lab

@@ -91,9 +91,9 @@ def _start(home: Path) -> Start:
 
 
 def down(home: Path) -> int:
-    """Takes the lab of `home` down: requests its end, so that its results stay, waits up to OWNER_S for its
-    owner, then ends the owner and removes by force what is left.
-    Returns 0. Does nothing to another lab of the same name.
+    """Takes the lab of `home` down: requests its end, so that its results stay, and waits up to OWNER_S for
+    its owner. Then ends the owner, and removes the rest by force. Returns 0. Does nothing to another lab of
+    the same name.
     """
     if not (home / LAUNCH).exists():
         return 0  # the client gave up before it sent the task

@@ -61,8 +61,8 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """Messages that a broker forwards to another one: its node, its port (None: that of the broker there), a
-    filter of topics and the highest level of guarantee that the way keeps.
+    """Messages that a broker forwards to another one: the other's node, its port (None: the port of the
+    broker there), a filter of topics, and the highest level of guarantee on the way.
     """
 
     to: str
@@ -134,9 +134,10 @@ def services_at(scene: Scene, node: str, protocol: str) -> list[Service]:
 def check_broker(
     report: Checks, here: Here, path: Path, node: str, port: int | None, protocol: str, example: str
 ) -> Service | None:
-    """Returns the broker service of `node` that a client names. Reports a node that is unknown or cannot be
-    reached, and, without `port`, a node with no broker or several brokers of the protocol.
-    `path` is that of the key that names the node, `example` a line of a file with a broker that speaks the
+    """Returns the broker service of `node` that a client names. Reports an unknown or unreachable node and,
+    without `port`, a node with no broker or several brokers of the protocol.
+
+    `path` is the path of the key that names the node; `example` is a line of a file with a broker of the
     protocol. Returns None for an unknown node, or if no broker there has the protocol and port.
     """
     if not report.node(path, node):

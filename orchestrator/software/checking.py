@@ -95,8 +95,8 @@ class Checks(Protocol):
         """
 
     def unroutable(self, a: str, b: str) -> Family | None:
-        """Returns a family of which both nodes have addresses, at least one of them in dual stack, and in
-        which packets of `a` cannot reach `b`; None if there is none, or mistakes in the file hide it.
+        """Returns an address family in which both nodes have addresses but packets of `a` cannot reach `b`,
+        if at least one node has dual stack; None if there is none, or if mistakes in the file hide it.
         """
 
     def mtu(self, segment: str) -> int | None:
@@ -138,8 +138,8 @@ def joined(report: Checks, here: Here, path: Path, name: str, node: str) -> bool
 
 
 def _in_both_families(report: Checks, here: Here, path: Path, name: str, node: str) -> bool:
-    """Returns False, and reports `node`, if it and one of the software's nodes have addresses of a family in
-    which no packet passes between them: programs would try that family, too.
+    """Returns False, and reports `node`, if it and one of the software's nodes share an address family in
+    which no packet passes between them; programs would try that family, too.
     """
     for one in here.nodes:
         if (kind := report.unroutable(one, node)) is not None:

@@ -144,11 +144,11 @@ class Kind:
     what: str  # the kind with its article: "a command"
     example: str  # example of the software, one line of a file
     check: Callable[[Checks, Here, Any], None]
-    # plans all software of this kind in the lab at once
+    # The function plans all software of this kind in the lab at once.
     plan: Callable[[Scene, Sequence[Placed]], Iterable[Planned]]
     words: Callable[[Software, Sequence[Flow]], str]  # describes the software and its flows in words
     costs: Callable[[Software, Sequence[Flow]], Costs] = _no_costs
-    # the offered load, or the reason why no bound is known
+    # The function returns the offered load, or the reason why no bound is known.
     offers: Callable[[Software, Flow], Offered | str] = _closed_loop
     shares: Callable[[Software], Shares | None] = _no_shares
     in_agent: bool = True  # the node's agent runs it, so that it cannot be started and stopped alone

@@ -29,7 +29,7 @@ from .tls.checks import check_tls
 from .tls.file import BrokerTlsKey
 from .tls.lab import server_files
 
-# from bench/memory.py: 3.5 to 4 MB with 350 clients that each publish 0.3 messages/s
+# Memory from bench/memory.py: 3.5 to 4 MB with 350 clients that each publish 0.3 messages/s.
 MEMORY_BYTES = 4_000_000
 TEMPLATE = Path(__file__).parent / "mosquitto.conf.j2"
 _OPTION = re.compile(r"[a-z][a-z0-9_]*")

@@ -70,9 +70,9 @@ def options_of(model: Any, kind: str) -> Any:
 
 
 def check_peer(report: Checks, here: Here, peer: Peer, kind: str, sends: Sequence[str]) -> None:
-    """Reports a side without exactly one of `listen` and `to`, a listening side with keys of the sender, a
-    sending side that has none of the keys `sends`, and receivers that are the node itself, do not listen, are
-    ambiguous or cannot be reached. If `sends` is empty, a sending side needs no such key.
+    """Reports a side without exactly one of `listen` and `to`; a listening side with keys of the sender; a
+    sending side without any of the keys `sends`; and wrong receivers (the node itself, a node that does not
+    listen, an ambiguous or unreachable one). If `sends` is empty, a sending side needs no such key.
     """
     path = (*here.path, kind)
     said = [key for key in sends if getattr(peer, key) is not None]

@@ -42,8 +42,8 @@ def check_env(report: Checks, path: Path, env: Mapping[str, str]) -> None:
 
 
 def check_files(report: Checks, path: Path, files: Mapping[str, str]) -> None:
-    """Reports contents of the files at `path` that are not templates, a file with another one below it, and
-    names that are empty, contain ".." or have a zero byte.
+    """Reports contents of the files at `path` that are not templates, a path that another file has as its
+    directory, and names that are empty, contain ".." or have a zero byte.
     """
     for key, content in files.items():
         where = (*path, key)

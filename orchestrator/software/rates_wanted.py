@@ -37,9 +37,9 @@ class Wants(Base):
 
 
 def check(report: Checks, here: Here, path: Path, wants: Wants) -> None:
-    """Reports a node that does not exist, has no gateway with the flow or cannot be reached, a flow whose
-    shares never move, a rate above the flow's `maximum` there, and times that are after the load or out of
-    order.
+    """Reports a wrong node (it does not exist, has no gateway with the flow, or cannot be reached), a flow
+    whose shares never move, a rate above the flow's `maximum` there, and times that are after the load or out
+    of order.
     """
     check_order(report, (*path, "rates"), [one.since for one in wants.rates])
     where = (*path, "gateway")

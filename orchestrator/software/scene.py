@@ -98,9 +98,8 @@ class Scene:
         )
 
     def address(self, of: str, seen_from: str, kind: Family | None = None) -> str:
-        """Returns an address of node `of`: one in a subnet that both nodes share, or else its first one of a
-        common family, or else its first one. kind: the family that the address must have, if both nodes have
-        it.
+        """Returns an address of node `of`: one in a subnet of both nodes, else its first address of a common
+        family, else its first address. kind: the family of the address, if both nodes have this family.
         """
         ours, theirs = self.interfaces[seen_from], self.interfaces[of]
         if kind is not None and (found := reaching(theirs, ours, kind)) is not None:

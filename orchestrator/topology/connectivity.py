@@ -55,8 +55,8 @@ class Connectivity:
         return a == b or any(self._find(part) in ours for part in self._parts(b))
 
     def unroutable(self, a: str, b: str) -> Family | None:
-        """Returns a family of which both nodes have addresses, at least one of them beside the other family
-        on one interface, and in which packets from `a` cannot reach `b`; None if there is none.
+        """Returns an address family in which both nodes have addresses but packets from `a` cannot reach `b`,
+        if at least one node has both families on one interface; None if there is none.
         """
         dual = any(len(self._families[one]) > 1 for node in (a, b) for one in self._on[node])
         if a == b or not dual:

@@ -62,8 +62,8 @@ def topology_text(file: str, content: bytes, name: str, *, hosts: bool = False) 
 
 def left_out(file: str, content: bytes) -> list[str]:
     """Returns a line on each part of a GraphML file that the topology lacks: nodes without an edge to another
-    node, edges from a node to itself, attributes of edges that are not read, directions and ports. Raises
-    TopologyError if the file holds no graph.
+    node, edges from a node to itself, unread attributes of edges, directions and ports. Raises TopologyError
+    if the file has no graph.
     """
     root = _root(file, content)
     graph, keys = _graph(file, root), _keys(root)

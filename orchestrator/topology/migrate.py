@@ -97,8 +97,8 @@ def _child(text: str, node: Any, name: str | int) -> Any:
 
 
 def _first_holder(text: str) -> tuple[MappingNode, str, list[Pair], list[str]] | None:
-    """Returns the first mapping with retired keys that belong in a mapping below it, as (mapping, name of the
-    lower one, pairs, their new names); None if there is none.
+    """Returns the first mapping with retired keys that now belong in a nested mapping: (mapping, name of the
+    nested mapping, pairs, their new names); None if there is none.
     """
     nested = [(use, pair) for use, pair in _found(text) if len(use.key.new) > 1]
     if not nested:

@@ -1,7 +1,7 @@
 """Searches, in a campaign, for the largest value of a parameter at which a run keeps its bounds.
 
-The method is that of RFC 2544 (section 26.1) for throughput, with a run as a trial: the value is doubled from
-the least one until a trial fails, and then set to the geometric mean of the largest value that passed and the
+The method is that of RFC 2544 (section 26.1) for throughput, with a run as a trial. The value is doubled from
+the least one until a trial fails. Then it is the geometric mean of the largest value that passed and the
 least value that failed. The same runs can search for several parameters.
 """
 

@@ -37,9 +37,9 @@ def _chosen(names: list[str], value: dict[Any, Any], key: str) -> str:
 
 
 def _stranger(value: Any) -> str | None:
-    """Returns the tag of a value whose kind is a plug-in's: it has the key of a plug-in's kind and of no
-    other kind, or a key that several kinds share and the name of a plug-in. None for others; loads plug-ins
-    unless the value is of one of vNET's own kinds.
+    """Returns the tag of a value if its kind is a plug-in's. The value then has a key of a plug-in's kind and
+    of no other kind, or the name of a plug-in and a key that several kinds share. None for other values.
+    Loads plug-ins unless the value is of one of vNET's own kinds.
     """
     if not isinstance(value, dict):
         return None

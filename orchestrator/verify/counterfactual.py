@@ -36,7 +36,7 @@ class Effect:
     """
 
     cause: str
-    # holds: the cause is confirmed; fails: the messages are not faster without it; or cannot tell
+    # holds: the cause is confirmed; fails: the messages are not faster without the cause; or cannot tell
     verdict: str
     messages: int
     # The predicted fall of each of the slowest messages, from their parts; None if the cause was not named.

@@ -109,9 +109,9 @@ def _delivery(messages: pl.DataFrame, owed: int) -> dict[str, Any]:
 
 
 def _wire(run: Run, begin_ns: int, owed: int) -> dict[str, Any]:
-    """Returns the columns about the captures: the bytes that both sides together sent across the link before
-    the first update at `begin_ns` (setup) and from then on, packets and retransmissions from then on, bytes
-    per update and receiver, and packets that the captures dropped.
+    """Returns the columns about the captures: the bytes of both sides across the link before the first update
+    at `begin_ns` (setup) and after it; packets and retransmissions after it; bytes per update and receiver;
+    and packets that the captures dropped.
     """
     cards = [card for node in run.plan.nodes for card in node.interfaces]
     here = {address: card.segment for card in cards for address in card.addresses}

@@ -47,8 +47,8 @@ class Score:
 
 @dataclass(frozen=True)
 class Choice:
-    """Compares, at points where all models were measured, two models for one deadline: the one that the
-    held-out predictions choose, and the best one.
+    """Compares two models for one deadline, at points where all models were measured: the model that the
+    held-out predictions choose, and the best model.
     """
 
     deadline_s: float

@@ -24,10 +24,10 @@ class EveryLevel:
     every level of the factor. Without a measured value, the verdict is "cannot tell", with the reason
     `needs`.
 
-    The whole 95 % interval must be within the bounds; a value without one is judged by itself. With
-    `interval`, the value must be on the right side of each bound by more than its interval, and fails if it
-    is on the wrong side of one by more than that; in between, or without an interval, the verdict is "cannot
-    tell".
+    The whole 95 % interval must be within the bounds; a value without an interval is judged by itself. With
+    `interval`, the rule fails if the value is on the wrong side of a bound by more than its interval, and
+    holds if it is on the right side of each bound by more than that. Otherwise, or without an interval, the
+    verdict is "cannot tell".
     """
 
     figures: Figures

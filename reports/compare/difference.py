@@ -165,8 +165,8 @@ def repetitions(found: Difference, margin: float) -> int | None:
     """Returns the number of further repetitions after which half the 95 % interval is at most the margin (a
     share).
 
-    None if that needs more than MOST repetitions in all, if the scatter is unknown or zero, or if a
-    difference by subtraction has a mean of A that is not above zero.
+    None if more than MOST repetitions in all are needed, if the scatter is unknown or zero, or if A's mean is
+    not above zero in a difference by subtraction.
     """
     wanted = math.log1p(margin) if found.ratio else margin * found.a
     if not found.error or found.n < 2 or wanted <= 0:

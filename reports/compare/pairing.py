@@ -90,11 +90,11 @@ def match(condition: Condition, a: Sequence[Sample], b: Sequence[Sample], sides:
 
 
 def twins(a: Sample, b: Sample) -> bool:
-    """Returns whether two samples are the same run, or one that was repeated to the byte.
+    """Returns whether two samples are the same run, or a repetition to the byte.
 
     They are if they have the same judged figures with equal values, and one figure above zero comes from a
-    clock of such resolution that chance does not repeat it. Without this rule, equal counts would be compared
-    as if each had been drawn by itself.
+    clock so fine that chance does not repeat it. Without this rule, equal counts would be compared as if each
+    had been drawn by itself.
     """
     keys = [key for key in a.metrics if judged(*key)]
     fine = any(not is_stepped(a.metrics[key].unit) and a.metrics[key].value > 0 for key in keys)

@@ -55,8 +55,8 @@ def _text(values: list[str]) -> str:
 
 
 def _plans(sides: Sequence[Side]) -> list[Setting]:
-    """Returns the places in which the plans of the sides' first runs differ, up to MOST_PLACES, those that
-    differ only in names and numbers of lists as one.
+    """Returns the places in which the plans of the sides' first runs differ, up to MOST_PLACES. Places that
+    differ only in names and numbers of lists count as one.
 
     A side without a recorded plan, such as a baseline, counts as "not known"; empty if fewer than two plans
     are known.

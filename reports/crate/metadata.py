@@ -97,7 +97,7 @@ def _file(root: Path, path: Path) -> Entity:
 
 def _action(study: Study, number: int) -> Entity:
     """Returns the entity of a run: its state, whether it is suspect, its seed and kernel, and the hashes of
-    the programs and images that it ran with.
+    its programs and images.
     """
     cell = study.cells[number]
     made = cell.run.manifest

@@ -85,7 +85,7 @@ def _over_seeds(found: Mapping[int, Value], one: Expectation) -> Judgement:
         return together([("", Judgement(OPEN, reason)) for reason in silent])
     mean = t_interval([value.value for value in several], "repetition")
     low, high, method = mean.low, mean.high, mean.method
-    # of few messages, the percentile is the largest value, which is always too small
+    # The percentile of few messages is the largest value, which is always too small.
     if one.name.rpartition("_")[2] in PERCENTILES:
         low = None if any(value.low is None for value in several) else low
         high = None if any(value.high is None for value in several) else high

@@ -27,7 +27,8 @@ _SENT = pl.col("sent_ns").fill_null(0) > 0
 _HERE = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
 _DUE = pl.col("receiver").is_not_null() & (_SENT | _HERE)
 _ARRIVED = pl.coalesce("received_ns", "replied_ns")
-# Fate -> the messages that have it, and the time at which each counts: a lost message when it was sent.
+# Fate -> its messages, and the time at which each message counts: for a lost message, the time of its
+# sending.
 FATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
     "scheduled": (pl.lit(True), pl.col("scheduled_ns")),
     "sent": (_SENT, pl.col("sent_ns")),

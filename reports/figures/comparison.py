@@ -43,8 +43,9 @@ def comparison_data(study: Study) -> pl.DataFrame:
 
 
 def _measures(table: pl.DataFrame) -> list[tuple[str, pl.Expr]]:
-    """Returns the title of each panel and the expression that selects its rows: CPU and traffic of the first
-    set of CENTRES in the table, then for each class its round trips, or else its latencies.
+    """Returns the title of each panel, and the expression that selects its rows. The panels are CPU and
+    traffic of the first set of CENTRES in the table, then for each class its round trips, or else its
+    latencies.
     """
     sets = table.get_column("nodes").unique().to_list()
     centre = next((name for name in CENTRES if name in sets), None)

@@ -58,8 +58,8 @@ def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
 
 
 def _named(rows: pl.DataFrame, measured: str) -> pl.DataFrame:
-    """Returns the rows that have a requested and a measured value (column `measured`), without those about
-    reachability, with link and direction as `place` and quantity and unit as `what`.
+    """Returns the rows with a requested and a measured value (column `measured`), without rows about
+    reachability; link and direction become `place`, quantity and unit become `what`.
     """
     known = (
         pl.col("requested").is_not_null() & pl.col(measured).is_not_null() & (pl.col("quantity") != "reach")

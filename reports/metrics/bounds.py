@@ -89,9 +89,9 @@ def _of_class(run: Run, name: str, rows: list[dict[str, object]], taken: pl.Data
 
 
 def _doubt(run: Run, over: pl.DataFrame) -> str:
-    """Returns the part of the model that the delays above their bound disprove: the sending nodes if these
-    delays are within the bound from the actual sending, else the links if the timeline changes them or their
-    proof failed, else the receiving nodes or other traffic.
+    """Returns the part of the model that the delays above their bound disprove. These are the sending nodes
+    if the delays are within the bound from the actual sending; else the links if the timeline changes them or
+    their proof failed; else the receiving nodes or other traffic.
     """
     allowed = f"assumed to need at most {_us(run.bounds.get('node_ns', 0))} each"
     on_time = over.filter(pl.col("after_ns") > pl.col("worst_ns"))

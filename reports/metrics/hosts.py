@@ -63,8 +63,8 @@ def host_effects(cells: Sequence[Cell]) -> list[Effect]:
 
 
 def apart(cells: Sequence[Cell]) -> bool:
-    """Returns whether the runs in real time have several machines, but no condition that ran on two of them,
-    so that they cannot be compared.
+    """Returns whether the runs in real time have several machines but no condition that ran on two of them.
+    Such machines cannot be compared.
     """
     machines: dict[tuple[str, str], set[str]] = {}
     for cell in _placed(cells):

@@ -58,8 +58,8 @@ def interruption_metrics(run: Run, label: str | None = None, most: int | None = 
 
 
 def unended(run: Run, label: str) -> frozenset[Of]:
-    """Returns the event with this label and each class with a pause that did not end: an arrival was due
-    before the next event or the end of the hold, and neither it nor a later one of its flow came.
+    """Returns the event with this label, and each class with a pause that did not end: an arrival was due
+    before the next event or the end of the hold, but no arrival of the flow came from then on.
     """
     return frozenset(
         of for of, event, _, pauses, usual in _by_event(run, label)
@@ -138,8 +138,8 @@ def _sendings(happened: list[Happened], way_ns: int) -> list[tuple[int, int]]:
     """Returns for each event the range of sending times (Unix ns) of the messages that belong to it.
 
     A message belongs to the first event during its transit. If there is none, or if that event only repairs,
-    the message belongs to the last event before its sending: a loss on a link that is down belongs to the
-    event that took the link down, also if the message was sent just before the link came up again.
+    the message belongs to the last event before its sending. So a loss on a link that is down belongs to the
+    event that took the link down, also just before the link comes up again.
     """
     first = [
         event.from_ns if event.mends else max(event.from_ns - way_ns, before_ns)

@@ -1,6 +1,6 @@
-"""Computes the metrics of programs that print their own figures: those that the topology names in `figures`.
+"""Computes the metrics of programs that print their own figures, which the topology names in `figures`.
 
-Each metric's method names the format, the log and the line from which it was read.
+Each metric's method names the format, the log and the line of the value.
 """
 
 from __future__ import annotations

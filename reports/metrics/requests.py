@@ -1,5 +1,6 @@
-"""Computes the figures of requests in captures, of the protocols of `answers.py` in the clear, from any
-program. A request's time is that between the packets in which it and its answer end, at the capture point.
+"""Computes the figures of requests in captures, for the unencrypted protocols of `answers.py`, from any
+program. A request's time is the time, at the capture point, between the packets in which the request and its
+answer end.
 """
 
 from __future__ import annotations

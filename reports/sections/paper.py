@@ -1,5 +1,5 @@
-"""Makes the page's sections on the paper that the topology names as its reference: its figures redrawn, with
-tables of the measured beside the printed values, and its claims with their verdicts.
+"""Makes the page's sections on the paper that the topology names as its reference. The sections have the
+paper's figures redrawn, tables of measured and printed values, and the claims with their verdicts.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ class Figure:
 
 @dataclass
 class Page:
-    """The page that sections fill: the study that it shows, the directory for figures and tables, and the
-    figures and tables that were written so far.
+    """The page that sections fill: its study, the directory for figures and tables, and the figures and
+    tables that were written so far.
     """
 
     study: Study
@@ -95,7 +95,7 @@ class Page:
             return {}
         known = {one.name: one for one in written(self.study.root, "claim") or ()}
         claims = {claim.key: (claim, known.get(claim.title)) for claim in self.paper.claims().claims}
-        # an earlier version judged the claims, or nobody did
+        # An earlier version judged the claims, or no program did.
         if any(one is None for _, one in claims.values()):
             return self.paper.judged(self.study)
         return {key: (c, Judgement(one.verdict, one.reason)) for key, (c, one) in claims.items() if one}

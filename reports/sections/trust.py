@@ -42,8 +42,8 @@ def section(page: Page) -> Part:
 
 
 def _parted(notices: list[Notice]) -> tuple[list[Notice], list[Notice]]:
-    """Returns the notices that the page shows and those that it folds. All that make a run suspect are shown;
-    of more than SHOWN + 1 others, the first SHOWN are shown.
+    """Returns the notices that the page shows, and the folded ones. All notices that make a run suspect are
+    shown; of more than SHOWN + 1 others, the first SHOWN are shown.
     """
     grave = [one for one in notices if one.level == "suspect"]
     notes = [one for one in notices if one.level != "suspect"]

@@ -95,9 +95,9 @@ def _table(study: Study, verdicts: pl.DataFrame) -> Table:
 
 
 def _alike(study: Study, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Returns the rows of a single run. For several runs returns one row for each class, guarantee, rule and
-    verdict, with its list of cells, the sums of the counts, and the first reason, which names its run if
-    others have another one.
+    """Returns the rows of a single run. For several runs, returns one row for each class, guarantee, rule and
+    verdict. The row has the list of cells, the sums of the counts, and the first reason, which names its run
+    if the reasons differ.
     """
     if study.single:
         return verdicts

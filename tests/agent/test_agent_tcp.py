@@ -55,7 +55,7 @@ def test_pushes_wait_for_a_server_and_reach_all_of_them(launcher: Launcher) -> N
     sent, got = records(launcher.directory, "S"), records(launcher.directory, "R")
     assert len(sent) == 60 and {row[8] for row in sent} == {"sent"}
     assert sorted(row[3] for row in got) == ["a"] * 60 + ["b"] * 60
-    # the connection states of both connections, in order
+    # These are the states of both connections, in order.
     what = [row[2] for row in records(launcher.directory, "C") if row[1] == "c"]
     first = what.index("connected")
     assert "failed" in what[:first] and what[-1] == "disconnected", what

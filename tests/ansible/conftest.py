@@ -31,7 +31,7 @@ def controller(tmp_path: Path) -> Iterator[Controller]:
     """Yields a machine that runs Ansible; takes its labs down afterwards and asserts that none is left."""
     (tmp_path / "site.yaml").write_text(SITE)
     (tmp_path / "empty.cfg").touch()
-    # a short path, because QEMU's sockets are deep below it and socket paths are limited to 107 bytes
+    # The path is short, because QEMU's sockets are deep below it and socket paths are limited to 107 bytes.
     state = Path(tempfile.mkdtemp(prefix="va"))
     state.chmod(0o711)  # lets QEMU's account enter the directory
     made = Controller(tmp_path, state)

@@ -71,7 +71,7 @@ def test_deploy_and_collect_on_a_machine_twice(controller: Controller) -> None:
     said("sh", "-c", "! command -v mosquitto_pub && ! command -v bc")
 
     first = play("deploy.yml")
-    # changes: two sets of packages, the broker's file and state, a file of the test
+    # The changes are two sets of packages, the broker's file and state, and a file of the test.
     assert first.changed() >= 6, first.text
     again = play("deploy.yml")
     assert again.changed() == 0, again.text

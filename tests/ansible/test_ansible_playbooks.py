@@ -25,7 +25,7 @@ def test_deploy_and_collect_twice(controller: Controller) -> None:
     arguments = [word for pattern in PATTERNS for word in ("-e", pattern)] + ["-e", json.dumps(extra)]
     controller.vnet("up", "site.yaml", "--kernel", "host")
     first = controller.play(PLAYBOOKS / "deploy.yml", *arguments, lab=SITE_LAB)
-    # changes: the broker's settings and start, and on each node a directory and a file
+    # The changes are the broker's settings and start, and on each node a directory and a file.
     assert first.changed() >= 5, first.text
     again = controller.play(PLAYBOOKS / "deploy.yml", *arguments, lab=SITE_LAB)
     assert again.changed() == 0, again.text

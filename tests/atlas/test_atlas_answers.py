@@ -58,7 +58,7 @@ def test_noise_is_not_believed_to_be_a_surface() -> None:
     noise = np.random.default_rng(1)
     points, values = noise.random((80, 6)), noise.random(80)
     surface = Surface(points, values, 0.0, 1.0)
-    # the large errors of the surface at its own points make the interval wide
+    # The surface has large errors at its own points, which make the interval wide.
     assert surface.off(np.full(6, 0.5)) > 0.3
     assert surface.errors.mean() > 0.2
 

@@ -168,9 +168,9 @@ def until(deadline_s: float, probe: Callable[[], bool]) -> None:
 @pytest.mark.skipif(not find_binaries(), reason="no User-Mode Linux kernel: apt-get install user-mode-linux")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_campaign_is_told_to_end_while_its_workers_go(tmp_path: Path, number: int) -> None:
-    """Shows that a campaign that is told to end ends as interrupted and leaves no lab, even if all its
-    workers are ended just before and new ones start in their place. The shell ignores Ctrl-C, as for a script
-    in the background.
+    """Shows that a campaign ends as interrupted on request and leaves no lab, even if all its workers are
+    ended just before and new ones start in their place. The shell ignores Ctrl-C, as for a script in the
+    background.
     """
     (tmp_path / "c.yaml").write_text(CAMPAIGN.replace("hold: 1 s", "hold: 1 h"))
     agent = {} if (PROJECT / "target/release/vnet-agent").exists() else {"VNET_AGENT": "/bin/true"}

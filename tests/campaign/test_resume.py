@@ -139,8 +139,8 @@ def test_other_parameters_are_another_campaign(
 def test_what_could_not_be_loaded_beside_a_lab_is_told_and_not_what_it_breaks_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Shows that the error names a library that could not be loaded beside a lab, not the errors that this
-    causes later: polars stays half loaded.
+    """Shows that the error names a library that could not be loaded beside a lab, and not the later errors of
+    the same cause: polars stays half loaded.
     """
 
     def short(_: str) -> None:

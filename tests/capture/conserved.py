@@ -26,7 +26,7 @@ class Counts:
     """
 
     nodes: dict[tuple[str, int], list[int]]  # cpu_ns, rx_bytes, rx_packets, tx_bytes, tx_packets, memory
-    # links: bytes, packets, dropped, overlimits, backlog bytes, packets
+    # (name, second) -> the link's bytes, packets, dropped, overlimits, backlog bytes, packets
     links: dict[tuple[str, int], list[int]]
     arrived: list[int] = field(default_factory=list)  # numbers of the messages that arrived
     captured: list[int] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Counts:
     received: int = RATE * SECONDS  # packets that the kernel's filter passed to the capture
     processes_ns: dict[str, int] = field(default_factory=lambda: {"a": 40_000, "b": 90_000})
     forwarded: int = 0
-    # how many seconds late each message was captured, by its number
+    # message number -> the seconds by which it was captured too late
     captured_late: dict[int, float] = field(default_factory=dict)
 
 

@@ -90,7 +90,7 @@ def test_a_quiet_run_has_nothing_against_it(tmp_path: Path) -> None:
     ("code", "below", "beyond"),
     [
         ("stalls", {"worst_ns": 150 * MS, "stalled_ns": 150 * MS}, {"worst_ns": 700 * MS}),
-        # many short stalls, together more than 1 % of 20 s
+        # There are many short stalls, together more than 1 % of 20 s.
         ("stalls", {}, {"worst_ns": 120 * MS, "stalled_ns": 220 * MS}),
         ("stopped", {}, {"stopped": 1}),
         ("suspended", {"suspended_ns": 5 * MS}, {"suspended_ns": 3 * S}),

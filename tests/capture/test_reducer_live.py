@@ -122,8 +122,8 @@ def test_a_broker_behind_a_narrow_link(
         stop(broker, signal.SIGTERM)
         log.close()
     counted = statistics(said.read_text())
-    # tshark does not reassemble segments that the snaplen cut, and loses its position in some that overlap
-    # earlier ones: for these the types are compared with those that the client sent.
+    # tshark does not reassemble segments that the snaplen cut, and loses its position in some overlapping
+    # segments; for these, the types are compared with the sent ones.
     without = ("app_types",) if snaplen or rate == NARROW else ()
     ours, counts = assert_agree(pcap, tmp_path / "live.parquet", *IN_ORDER, without=without)
     assert counts.packets == counted.packets and counted.dropped_kernel == 0 and counts.nanosecond

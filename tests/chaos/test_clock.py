@@ -55,9 +55,9 @@ def of_guest(folder: Path, script: Path, *arguments: str) -> list[dict[str, Any]
 @pytest.mark.uml
 @pytest.mark.skipif(not find_binaries(), reason="no User-Mode Linux kernel: apt-get install user-mode-linux")
 def test_small_steps_are_found_and_slews_are_none(tmp_path: Path) -> None:
-    """Shows that a step of 5 ms or more marks a run, and that NTP's change of the rate does not, since it
-    changes the lab's clock and the clock of captures equally. In a guest on a busy machine a reading of both
-    clocks may take so long that a step of 1 or 2 ms hides in it.
+    """Shows that a step of 5 ms or more marks a run, and that NTP's change of the rate does not, because it
+    changes the lab's clock and the clock of captures equally. On a busy machine, a guest's reading of both
+    clocks may take so long that it hides a step of 1 or 2 ms.
     """
     *steps, slewed = of_guest(tmp_path, STEPS_INSIDE)
     assert {abs(line["step_ms"]) for line in steps} == {5, 10, 20, 50}

@@ -1,6 +1,8 @@
 """Tests that a disk that becomes full at any write of a run, a report or a campaign loses no data, and that
-the error names the file. Every call that uses disk space is tried, one after the other: it fails alone, or it
-and all calls after it.
+the error names the file.
+
+Every call that uses disk space is tried, one after the other: first this call alone fails, then this call and
+all calls after it.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def test_what_was_seen_can_be_looked_at_again(
     comes(moment, "1.0 s before the newest")
     sampled(4, 1_600_000_000)
     comes(moment, "2.0 s before the newest")
-    comes(node, "50 %")  # a past moment stays on the map
+    comes(node, "50 %")  # the map still shows the past moment
     page.get_by_role("button", name="newest").click()
     comes(node, "90 %")
     page.set_viewport_size(SMALL)

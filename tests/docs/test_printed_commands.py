@@ -184,7 +184,7 @@ def test_named_packages_and_playbooks_exist() -> None:
 
 
 def still() -> list[str]:
-    """Returns the lines that make no lab, from blocks and, if complete, from backticks."""
+    """Returns the lines that make no lab: all of blocks, and the complete ones in backticks."""
     spanned = [VNET.sub("", " ".join(text.split())) for _, text in spans()]
     lines = {line for line in [line for _, line in lines_of_vnet()] + spanned if line.startswith(STILL)}
     return sorted(line for line in lines if not any(word in line for word in NOT_HERE) and _whole(line))

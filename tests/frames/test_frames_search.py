@@ -81,8 +81,8 @@ def test_a_tester_that_is_too_slow_is_named(rate: float, size: int) -> None:
 @given(loss=st.floats(0.001, 1.0))
 @settings(max_examples=50, deadline=None)
 def test_a_path_that_always_loses_has_no_throughput(loss: float) -> None:
-    """Shows that a path that loses frames at random gets a rate of at most about 1/loss frames per trial, at
-    which so few frames are sent that none is lost.
+    """Shows that a path with random loss gets a rate of at most about 1/loss frames per trial; so few frames
+    are sent that none is lost.
     """
     finding, _ = follow(search.throughput(wanted(), 512), FakePath(loss=loss, tester_fps=math.inf), wanted())
     assert finding.value <= 1 / loss + 10

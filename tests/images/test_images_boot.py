@@ -189,8 +189,8 @@ def test_a_users_own_disk_boots_itself(boot: Boot, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["builtin", "builtin-tiny"])
 def test_the_trial_of_kvm_boots_an_image_that_works(name: str) -> None:
-    """Shows that the test image with which `vnet doctor` tries KVM also boots by emulation, so that a failed
-    try means that KVM fails, not the image.
+    """Shows that the test image with which `vnet doctor` tries KVM also boots by emulation. So a failed trial
+    means that KVM fails, not the image.
     """
     needs("qemu-system-x86_64")
     assert accel.boots(built(name), accelerator=("-accel", "tcg"))

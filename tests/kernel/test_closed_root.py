@@ -57,7 +57,7 @@ def path(name: str) -> Wanted:
 def test_a_program_brings_its_package_and_what_that_depends_on(debian: Debian) -> None:
     assert packages(debian, command("serverd")) == {"server", "mawk", "libc6"}
     assert packages(debian, path("/sbin/serverd")) == {"server", "mawk", "libc6"}  # the file's other path
-    # without metapackages, which only install others
+    # Metapackages, which only install others, are left out.
     assert packages(debian, base=["dash"]) == {"dash", "libc6"}
 
 
@@ -245,8 +245,8 @@ def test_a_machine_that_is_no_debian_is_told_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("lab", "archives"), [(512, 90), (512, 310), (2048, 310), (512, 1500)])
 def test_a_lab_has_memory_for_its_root_while_it_is_unpacked(lab: int, archives: int) -> None:
-    """Shows that the memory that the unpacked root may fill, half of what the archives and the kernel leave,
-    is at least the size of the archives; a slightly larger archive needs no more memory.
+    """Shows that the memory for the unpacked root (half of the memory that the archives and the kernel leave)
+    is at least the size of the archives. A slightly larger archive needs no more memory.
     """
     memory = with_root(lab << 20, archives << 20)
     kernel = 32 << 20

@@ -188,7 +188,7 @@ def test_what_the_topology_shows_may_be_called(debian: Debian, shown: str) -> No
     debian.put("/opt/perl/bin/perl", "perl")
     debian.put("/srv/app", "#!/opt/perl/bin/perl\n")
     assert [one.value for one in refused(debian, program("/srv/app"))] == [str(debian.root / "srv/app")]
-    # closed, whichever program names it first
+    # The directory is in the root, whichever program names it first.
     assert "/srv/app" in closed(debian, program("/srv/app"), mounted(shown)).paths
 
 

@@ -70,7 +70,7 @@ def test_a_scenario_leaves_a_complete_run_directory(start: Start) -> None:
     manifest = running.manifest
     assert (manifest["state"], manifest["driver"], manifest["suspect"]) == ("complete", "fake", False)
     point = manifest["captures"]["point"]
-    # the names of tcpdump's counts
+    # The keys are the names of tcpdump's counts.
     assert point.keys() == {"packets", "received", "dropped_kernel", "dropped_interface"}
     assert point["packets"] == point["received"] > 0
     assert manifest["phases"]["hold"][1] - manifest["phases"]["hold"][0] == 1000 * MS

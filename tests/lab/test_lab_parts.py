@@ -371,8 +371,8 @@ def test_patience_with_ports_is_patience_with_so_many() -> None:
 def test_a_name_goes_with_all_its_mounts_and_what_a_link_leads_to_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that a name and all its mounts are removed without reading the machine's mount table (which would
-    take hours for 10,000 names), and that the target of a symbolic link stays.
+    """Shows that a name and all its mounts are removed without reading the machine's mount table, which would
+    take hours for 10,000 names; the target of a symbolic link stays.
     """
     name, other, link = tmp_path / "name", tmp_path / "other", tmp_path / "link"
     for file, times in ((name, 2), (other, 1)):

@@ -188,8 +188,8 @@ def test_a_loss_on_a_half_duplex_link_does_not_refute_its_rate() -> None:
     "asked", [replace(ASKED, loss=0.9), replace(ASKED, corrupt=0.3), replace(ASKED, corrupt=0.9)]
 )
 def test_frames_that_never_show_do_not_refute_a_half_duplex_rate(asked: Impairment) -> None:
-    """Shows that frames with a flipped bit, which take their time but whose arrivals are unknown, do not make
-    the rate of a half-duplex link fail.
+    """Shows that frames with a flipped bit do not refute the rate of a half-duplex link; such frames take
+    their time, but their arrivals are unknown.
     """
     of = link(asked, half_duplex=True)
     assert rates(Netem(asked, shared=True), of)["both"].verdict == "holds"

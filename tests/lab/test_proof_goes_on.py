@@ -197,8 +197,8 @@ def test_a_jitter_that_there_is_no_time_for_is_told_to_a_tenth() -> None:
 
 
 def test_in_virtual_time_frames_that_do_not_meet_are_sent_together() -> None:
-    """Shows that in virtual time the frames of links that do not share a path are sent together, and that a
-    link with constant delay gets a hundred frames, not a thousand.
+    """Shows that in virtual time the frames of links without a common path are sent together, and that a link
+    with constant delay gets a hundred frames, not a thousand.
     """
     wires = Wires(LOSSY)
     proven(wires, links(LOSSY))

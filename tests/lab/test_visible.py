@@ -122,8 +122,8 @@ def test_hidden_files_that_a_command_names_need_mounts(
 def test_it_is_refused_before_anything_is_made(
     tmp_path: Path, below_tmp: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that a mounted path below /tmp, which a lab kernel hides, is refused before anything is made,
-    also if the results are below that path.
+    """Shows that a mounted path below /tmp is refused before anything is made, because a lab kernel hides it;
+    so are results below that path.
     """
     file = tmp_path / "seen.yaml"
     file.write_text(FILE % f", mounts: {{write: [{below_tmp}]}}")

@@ -43,7 +43,7 @@ class Uml:
     def __init__(self, directory: Path) -> None:
         if why := kernel_missing():
             pytest.skip(why)
-        # a short path, because it holds sockets
+        # The path is short, because it holds sockets.
         self._own_state = tempfile.TemporaryDirectory(prefix="vnet-state-")
         self.place = Place(directory, {"VNET_STATE_DIR": self._own_state.name})
         (directory / "pair.yaml").write_text(PAIR)

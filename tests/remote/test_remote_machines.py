@@ -55,7 +55,7 @@ def test_a_machine_there_is_worked_on_from_here(
     import libvirt  # type: ignore[import-untyped]
 
     far.stop()
-    # lets that daemon see these mounts, as a server's daemon sees all of its machine
+    # This lets the daemon see these mounts, as a server's daemon sees all of its machine.
     far.state = daemon.states
     far.start()
     query = f"keyfile={far.place}/mine&known_hosts={far.place}/known&{daemon.uri.partition('?')[2]}"

@@ -115,7 +115,7 @@ def nodes(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
                     T0 + second * S,
                     name,
                     "client" if name.startswith("client") else name,
-                    # increments in ns, so that the CPU time is no multiple of the kernel's tick
+                    # The increments are in ns, so that the CPU time is no multiple of the kernel's tick.
                     second * 1_234_567,
                     abs(cpu * noise),
                     rx * 8 * noise,

@@ -49,7 +49,7 @@ def of_the_paper(scheme: str) -> Figures:
                 found[f"{kind}_{flow}_{start:g}"] = value
             found[f"{kind}_{flow}_103"] = 0.0
     slow = {"sent_a_be_60": 2.3, "sent_b_be_60": 2.3, "sent_a_lrt_80": 10.0, "sent_b_lrt_80": 10.0}
-    # values where the dissertation prints 1 % and gives no reason
+    # These are values for which the dissertation prints 1 % and gives no reason.
     at_ease = {"missed_a_lrt_80": 0.0, "missed_b_lrt_80": 0.0}
     queues = {"dropped_short": 3.0, "dropped_long": 0.1, "dropped_red": 1.0}
     # ms; the dissertation prints none of these

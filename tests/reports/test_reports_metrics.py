@@ -60,9 +60,9 @@ def test_counts_of_nothing_are_open_above_and_one_count_has_no_interval() -> Non
 
 
 def test_bursts_scatter_more_than_a_poisson_law_and_get_a_wider_interval() -> None:
-    """Shows that counts that vary more than a Poisson distribution, 24 and 50, get an interval above zero
-    that contains both: that of t (37 +- 165) reaches far below zero, and Poisson's (29 to 46) contains
-    neither.
+    """Shows that counts with more scatter than a Poisson distribution (24 and 50) get an interval above zero
+    that contains both. Student's interval (37 +- 165) reaches far below zero, and the Poisson interval (29 to
+    46) contains neither count.
     """
     found = stats.poisson_interval([24.0, 50.0], "repetition")
     assert found.low and found.high and 0 < found.low < 24 and 50 < found.high < 80
@@ -195,7 +195,7 @@ def test_requests_are_counted_by_their_replies_and_deadlines() -> None:
     assert trip is not None and trip.value == pytest.approx(100e-6) and trip.unit == "ms"
     of = Of(traffic_class="x", guarantee="TCP")
     mean, deviation = find(metrics, "latency_mean", of), find(metrics, "round_trip_deviation", of)
-    # the mean of three values
+    # The value is the mean of three values.
     assert mean is not None and mean.value == pytest.approx(10e-6) and mean.low is None
     assert deviation is not None and deviation.value == pytest.approx(80e-6 / math.sqrt(2))
 
@@ -300,7 +300,7 @@ def test_summary_of_a_whole_run(tmp_path: Path) -> None:
     cpu = find(found, "cpu", Of(nodes="broker"))
     assert cpu is not None and cpu.low is not None and cpu.high is not None
     assert cpu.low < cpu.value < cpu.high
-    # the value that the synthetic run was made with
+    # The synthetic run was made with this value.
     assert cpu.value == pytest.approx(100 * 0.001 * 20 * 1.25, rel=0.05)
     assert (cpu.unit, cpu.n) == ("% of a core", 60)
     of = Of(traffic_class=CLASS, guarantee="QoS 1")

@@ -151,7 +151,7 @@ def test_no_name_of_a_run_becomes_part_of_the_page(tmp_path: Path) -> None:
     found.feed(text)
     assert not found.harm and found.scripts == plain.scripts
     for figure in run.glob("report/**/*.svg"):
-        # raises ParseError unless it is well-formed
+        # Parsing raises ParseError unless the SVG is well-formed.
         root = ElementTree.fromstring(figure.read_text(encoding="utf-8"))
         assert not [e for e in root.iter() if e.tag.endswith(("script", "img")) or "onerror" in e.attrib]
 

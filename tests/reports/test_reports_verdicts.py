@@ -254,7 +254,7 @@ def test_expectations_are_judged_again_after_a_further_cell(
     monkeypatch.setattr(of_all, "on_conditions", lambda study: iter([now]))
     old = {"of": "expectation", "name": "few lost", "verdict": "holds", "reason": ""}
     (tmp_path / VERDICTS).write_text(json.dumps({"format": 1, "verdicts": [old], "counts": {}}))
-    # the verdict that the file holds
+    # The file's own verdict counts as long as no cell ended later.
     assert [one.verdict for one in of_all.of_expectations(tmp_path)] == ["holds"]
     cells = tmp_path / "cells.jsonl"
     cells.write_text("")

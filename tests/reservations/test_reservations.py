@@ -1,5 +1,5 @@
-"""Tests that reservations that overlap are refused or queued, that only their own account ends them, and that
-labs may not use what others have reserved.
+"""Tests that overlapping reservations are refused or queued, that only their own account ends them, and that
+labs may not use the reserved resources of others.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def load_a_kernel() -> object:
 
 @escape
 def reboot() -> object:
-    # switches control-alt-delete off, which is harmless
+    # The call switches control-alt-delete off, which is harmless.
     return call("reboot", 0xFEE1DEAD - (1 << 32), 0x28121969, 0, None)
 
 

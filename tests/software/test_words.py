@@ -48,7 +48,7 @@ MODULES = (
     "orchestrator/software/sampled_values.py",
     "orchestrator/exchange/netlab",  # keys of netlab's files
     "orchestrator/exchange/core.py",  # names of CORE's services
-    # here, the gateway of a route, not the kind `gateway`
+    # In these modules, `gateway` is the gateway of a route, not the kind.
     "orchestrator/exchange/commands.py",
     "orchestrator/exchange/linux/",
     "orchestrator/plan/paths.py",
@@ -67,7 +67,8 @@ MODULES = (
     "orchestrator/plan/expectations.py",
     "orchestrator/topology/checks/expect.py",
     "orchestrator/topology/expect.py",
-    # states which kinds send datagrams, segments or bare frames, so that counts of them can be compared
+    # The module states which kinds send datagrams, segments or bare frames, so that counts of them can be
+    # compared.
     "capture/conservation/drops.py",
     "capture/conservation/stacks.py",
     "orchestrator/lab/admission.py",  # names the kinds whose logins it judges

@@ -1,5 +1,5 @@
-"""Tests programs in C, Go, Java, JavaScript, Python and Rust that account for their messages with vNET's
-helpers, in virtual time: of each language one that sends and one that receives.
+"""Tests programs that account for their messages with vNET's helpers, in virtual time: in C, Go, Java,
+JavaScript, Python and Rust, a sender and a receiver for each language.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PAIR = """\
 """
 
 
-# the languages of each lab, since a lab's memory is limited
+# The languages are in two labs, because a lab's memory is limited.
 GROUPS = (("c", "go", "rust"), ("java", "javascript", "python"))
 
 

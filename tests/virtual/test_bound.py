@@ -1,4 +1,4 @@
-"""Tests that each lab in virtual time runs on a core of its own, and that the processes that watch it from
+"""Tests that each lab in virtual time runs on a separate core, and that the processes that watch the lab from
 outside are not bound to a core.
 """
 

@@ -13,8 +13,8 @@ import pytest
 from virtual_place import PROJECT, SMALL, Place, Ran
 
 HERE = Path(__file__).parent
-# The topology has messages, a link, a program that lists all files that it sees in its order, and programs
-# that read what a machine has installed (accounts, alternatives, Python's packages, locales, libraries).
+# The topology has messages, a link, a program that lists all visible files in their order, and programs that
+# read installed data of the machine (accounts, alternatives, Python's packages, locales, libraries).
 LAB = """\
 name: hermetic
 seed: 3

@@ -27,8 +27,8 @@ def test_a_queue_in_the_nodes_own_stack_takes_the_transfer_away(place: Place) ->
 
 @pytest.mark.sweep
 def test_a_receive_queue_lets_messages_pass_a_transfer_that_the_stack_is_slower_than(place: Place) -> None:
-    """Shows that with one receive queue a message waits for the whole transfer before it, and with two queues
-    only for the frame that is being processed, in a stack that is slower than the transfer.
+    """Shows for a stack that is slower than the transfer: with one receive queue, a message waits for the
+    whole transfer before it; with two queues, it waits only for the frame in processing.
     """
     (place.cwd / "receive.yaml").write_text(shorter(10, RECEIVE))
     run = place.run("-p", "input=42mbit", "-p", "trips=20 /s", file="receive.yaml").run_dir

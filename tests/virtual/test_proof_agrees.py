@@ -39,7 +39,7 @@ def test_ping_and_iperf3_agree_with_the_proof(place: Place) -> None:
 
     said = (ran.run_dir / "raw/logs/near.ping.log").read_text()
     frame_ns = 98 * 8 * 10**9 / 20e6  # an echo request's transmission time
-    # the first value of this line is without ARP's time; the mean includes it
+    # The line's first value (the least) does not contain ARP's time; the mean contains it.
     found = re.search(r"rtt min/avg/max/mdev = ([\d.]+)/", said)
     assert found is not None, said
     ways = sum(proof[way, "delay"]["measured"] for way in ("forward", "reverse"))

@@ -16,7 +16,7 @@ def test_the_server_sent_again_what_the_capture_saw_it_send_again(place: Place) 
     run = place.run(*small, file=str(file)).run_dir
     stacks = pl.read_parquet(run / "stacks.parquet")
     packets = pl.read_parquet(run / "packets" / "server.parquet")
-    # packets that the server sent, captured before its link can lose any
+    # These packets were captured at the server, before its link can lose any.
     server = packets.filter(pl.col("src") == "10.51.0.1")
     counted = dict(stacks.filter(pl.col("node") == "server").select("counter", "value").iter_rows())
     # Retransmissions are found by sequence number: a segment that follows a loss probe counts as out of order

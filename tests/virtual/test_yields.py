@@ -1,5 +1,5 @@
-"""Tests that a program which yields its core in a loop, as ping does while it waits, is charged for its calls
-only, and that the other nodes go on beside it.
+"""Tests that a program which yields its core in a loop (as ping does while it waits) is charged for its calls
+only, and that the other nodes run beside it.
 """
 
 from __future__ import annotations

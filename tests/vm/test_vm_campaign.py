@@ -93,7 +93,7 @@ class Place:
     """A campaign in a directory of its own, and the command line in it."""
 
     def __init__(self) -> None:
-        # a short path, because QEMU's sockets are deep below it
+        # The path is short, because QEMU's sockets are deep below it.
         self.top = Path(tempfile.mkdtemp(prefix="vc"))
         self.top.chmod(0o711)  # lets QEMU's account enter the directory
         self.out = self.top / "out"

@@ -40,7 +40,7 @@ class Vnet:
     """The command line, with its labs' state and results below a directory of its own."""
 
     def __init__(self) -> None:
-        # a short path, because QEMU's sockets are deep below it
+        # The path is short, because QEMU's sockets are deep below it.
         self.top = Path(tempfile.mkdtemp(prefix="vo"))
         self.top.chmod(0o711)  # lets QEMU's account enter the directory
         self.env = {**os.environ, "VNET_STATE_DIR": f"{self.top}/s", "PYTHONPATH": str(ROOT)}

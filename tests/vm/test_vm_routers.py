@@ -37,7 +37,7 @@ links:
 
 def test_a_machine_routes_between_a_shared_medium_and_a_link_of_its_own() -> None:
     plan = make_plan(parse("vmroute.yaml", LAB.encode()), own("vmroute"))
-    # a short path, because QEMU's sockets are deep below it
+    # The path is short, because QEMU's sockets are deep below it.
     with tempfile.TemporaryDirectory(prefix="vr") as top:
         running = Running(plan, Path(top), driver="vm")
         try:

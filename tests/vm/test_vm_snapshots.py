@@ -21,7 +21,7 @@ class Labs:
     """Labs of one name, one after the other, like the cells of a campaign."""
 
     def __init__(self) -> None:
-        # a short path, because QEMU's sockets are deep below it
+        # The path is short, because QEMU's sockets are deep below it.
         self.top = Path(tempfile.mkdtemp(prefix="vs"))
         self.top.chmod(0o711)  # lets QEMU's account enter the directory
         self.store = self.top / "snapshots"

@@ -15,7 +15,7 @@ from lab_running import Running
 
 from orchestrator.lab.vm import account, storage
 
-# read here, because QEMU's account may not be able to read the checkout
+# The file is read here, because QEMU's account may not be able to read the checkout.
 INSIDE = Path(__file__).with_name("qemu_inside.py").read_text()
 
 

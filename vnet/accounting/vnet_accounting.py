@@ -33,7 +33,7 @@ class Message:
 
 
 class Accounting:
-    """The messages that this program must send and receive, and the records that it writes of them. Ends the
+    """The messages that this program must send and receive, and the program's records of them. Ends the
     program if vNET has not started it with `flows` or `receives`.
     """
 

@@ -160,7 +160,7 @@ impl Columns {
         place
     }
 
-    /// Returns the addresses as texts, at the indices that the columns `src` and `dst` hold.
+    /// Returns the addresses as texts; the columns `src` and `dst` hold indices into this list.
     pub fn address_names(&self) -> Vec<String> {
         self.addresses
             .iter()

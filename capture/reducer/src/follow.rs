@@ -74,8 +74,8 @@ impl Follower {
         self.placed = true;
     }
 
-    /// Processes a segment of `len` bytes, of which `data` was captured. Adds to `notes` the message types
-    /// that end in it and its header bytes, except those of repeated bytes and of bytes that had to wait.
+    /// Processes a segment of `len` bytes, of which `data` was captured. Adds to `notes` its header bytes and
+    /// the types of messages that end in it, except for repeated bytes and bytes that had to wait.
     /// `peer_ack`: the receiver's last acknowledgement. `room`: whether more early bytes may be kept.
     pub fn segment(
         &mut self,

@@ -18,8 +18,8 @@ POLL_S = 0.5
 
 
 class Job:
-    """The process of one cell, which `resident` forks, in a session of its own, so that Ctrl-C reaches it
-    only through `signal`. `told` is the request object that orchestrator.campaign.cell reads. If this process
+    """The process of one cell, which `resident` forks, in a separate session, so that Ctrl-C reaches it only
+    through `signal`. `told` is the request object that orchestrator.campaign.cell reads. If this process
     ends, the cell's process ends its lab. Its standard error goes to `run_dir`/cell.log.
     """
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 REACHED_S = 5  # time limit of the TCP connection; Dask then waits 30 s for the scheduler's answer
 QUIET = {
-    # switches web pages off, which other users of the machine could open
+    # This setting switches web pages off, which other users of the machine could open.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
-    # switches Dask's measurements of itself off, which would disturb labs
+    # This setting switches Dask's measurements of itself off, which would disturb labs.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.admin.tick.interval": "500ms",

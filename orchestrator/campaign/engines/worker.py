@@ -36,8 +36,9 @@ UNSENT = frozenset({CAPTURES})  # files that stay on the worker's machine
 
 @dataclass
 class _Here:
-    """The cells that this worker process runs, by sitting and cell, the sittings (commands that run a
-    campaign) that received a stop signal, and the resident process of the sitting that ran a cell last.
+    """The cells that this worker process runs, by sitting and cell. A sitting is a command that runs a
+    campaign. Also the sittings that received a stop signal, and the resident process of the sitting that ran
+    a cell last.
     """
 
     jobs: dict[str, Job] = field(default_factory=dict)
@@ -49,8 +50,8 @@ HERE = _Here()
 
 
 async def admit(dask_worker: Worker) -> None:
-    """Gives the worker one unit of RESOURCE, which each cell needs, so that the scheduler sends it one cell
-    at a time.
+    """Gives the worker one unit of RESOURCE. Each cell needs one unit, so the scheduler sends the worker one
+    cell at a time.
     """
     await dask_worker.set_resources(**{RESOURCE: 1.0})
 

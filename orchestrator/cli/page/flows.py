@@ -59,7 +59,7 @@ class Look:
 
 @dataclass
 class Flows:
-    """Follows messages.csv: computes counts and latencies by flow and class from the records of a `feed`."""
+    """Computes counts and latencies by flow and class from records of messages.csv, which `feed` gets."""
 
     known: dict[str, Known]  # number of a flow in the records -> the flow
     totals: dict[str, dict[str, int]] = field(default_factory=dict)  # class -> counts since the beginning
@@ -78,8 +78,8 @@ class Flows:
     _since_ns: int | None = None  # for messages scheduled earlier, arrivals may be missing
 
     def skipped(self) -> None:
-        """Records that lines were skipped: messages that were scheduled before that get no verdict, so that
-        none of them counts as lost.
+        """Records that lines were skipped. Messages that were scheduled before get no verdict, so that none
+        of them counts as lost.
         """
         self._since_ns = None
 

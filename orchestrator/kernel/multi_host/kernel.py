@@ -90,7 +90,7 @@ class HostsKernel(LabKernel):
 
     def ask(self, plan: Plan) -> Answers:
         """Examines all hosts in parallel, once for each plan. Raises KernelError with every host that does
-        not answer, or NoKernel with those that lack what every lab needs.
+        not answer, or NoKernel with the hosts that lack a need of every lab.
         """
         if self._last is None or self._last[0] != plan:
             far = [host for host in plan.hosts if host.machine]

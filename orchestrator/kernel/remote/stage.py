@@ -99,7 +99,7 @@ def carry(connection: Connection, account: Account, upload: Upload) -> bool:
     part = shlex.quote(f"{upload.target}.part-") + "$$"
     script = (
         f"umask 022; mkdir -p {part} && tar -xf - -C {part} && mv -T {part} {target} "
-        # also succeeds if another process has copied the file meanwhile
+        # The command also succeeds if another process has copied the file meanwhile.
         f"|| {{ rm -rf {part}; test -e {last}; }}"
     )
     write = functools.partial(_pack, upload)

@@ -1,7 +1,7 @@
 """Binds a lab in virtual time to a core that no other such lab of this machine uses.
 
-A guest is one kernel with one processor, made of processes that wake one another, which takes twice as long
-on several cores as on one. A lab claims a core by binding a Unix socket's abstract name: the kernel gives the
+A guest is one kernel with one processor, made of processes that wake one another. On several cores it takes
+twice as long as on one. A lab claims a core by binding a Unix socket's abstract name. The kernel gives the
 name to one process at a time, of any user, and frees it when that process ends in any way.
 """
 

@@ -93,7 +93,7 @@ class VirtualKernel(LabKernel):
         Without `wish.agent` (a check without a run), and if this machine lacks the kernel, the result also
         contains the problems that a machine with the kernel would find.
         """
-        # imported here, because the owner of a lab does not need it
+        # The import is here, because the owner of a lab does not need the module.
         from orchestrator.kernel.virtual import closing
 
         refused = [*closing.real_time_only(plan)]

@@ -1,9 +1,9 @@
 """Watches a lab in virtual time by the wall clock: whether its clock still moves, and which process stops it.
 
-A program that computes without end takes no virtual time, so the lab's clock stops and nothing in the lab can
-detect that. From outside one sees that its files stop growing, and that one program gets CPU time while the
-lab's kernel gets none (spinning.py). Only then does the watchdog send SIGUSR2, and the kernel prints the
-running process and the virtual time. A lab that writes is not disturbed.
+A program that computes without end takes no virtual time. So the lab's clock stops, and nothing in the lab
+can detect this. From outside, two signs are visible: the lab's files stop growing, and one program gets CPU
+time while the lab's kernel gets none (spinning.py). Only then does the watchdog send SIGUSR2, and the kernel
+prints the running process and the virtual time. A lab that writes is not disturbed.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class LightDriver:
         inside = self._sandbox()
         launcher, pids = self._connected(operations.Create.op), dict[str, int]()
         begun: Callable[[int], operations.Created] | None = None
-        # at least once, because a lab without nodes needs the core namespace too
+        # The loop runs at least once, because a lab without nodes needs the core namespace too.
         for first in range(0, max(1, len(nodes)), BATCH):
             batch = nodes[first : first + BATCH]
             self._own_groups.make(batch)
@@ -142,8 +142,8 @@ class LightDriver:
         self._others |= {node.name: node for node in others}
 
     def forget(self, others: Iterable[Node]) -> None:
-        """Removes nodes of another driver from the names that light nodes resolve, from the next creation or
-        removal of light nodes on.
+        """Removes nodes of another driver from the names that light nodes resolve. The change takes effect at
+        the next creation or removal of light nodes.
         """
         for node in others:
             self._others.pop(node.name, None)

@@ -163,9 +163,8 @@ def doubted(plan: Plan, crossings: list[Crossing], clocks: Mapping[str, Mapping[
 def _asked(
     plan: Plan, crossings: list[Crossing], worst: Callable[[Crossing], int]
 ) -> Iterator[tuple[str, int, Crossing]]:
-    """Yields each link that requests a delay and whose frames may cross the underlay; the smaller of the
-    delays of its directions, ignoring 0; and, of the crossings that its frames may take, the one with the
-    largest `worst`.
+    """Yields each link that requests a delay and whose frames may cross the underlay, with two values: the
+    smaller delay of its directions (ignoring 0), and the crossing of its frames with the largest `worst`.
     """
     ends = {tunnel.segment: set(tunnel.ends) for tunnel in plan.tunnels}
     for link in plan.links:

@@ -18,7 +18,7 @@ class Places:
 
     def __init__(self, plan: Plan) -> None:
         self.hosts = [host.name for host in plan.hosts]
-        # excluded, because both ends of a tunnel have the same device name
+        # These are excluded, because both ends of a tunnel have the same device name.
         tunnels = {tunnel.device for tunnel in plan.tunnels}
         self.core = plan.core_netns
         self._of_node: dict[str, str] = {}

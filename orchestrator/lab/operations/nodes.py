@@ -148,8 +148,9 @@ class Space(TypedDict):
 class Disk(Operation[Space]):
     """Fills the file systems that a node may write, or frees their space again.
 
-    A file system is filled by setting its size to the space that its files take at that moment, so a program
-    may write again as much as it frees. The paths of `mounts` and virtual machines are not affected.
+    The request sets the size of a file system to the space that its files take at that moment, so that a
+    program can reuse only the space that it frees. The paths of `mounts` and virtual machines are not
+    affected.
     """
 
     op = "disk"

@@ -43,8 +43,8 @@ def exchange(call: Call, node: str, frames: Frames, trial: Trial, number: int) -
 
 
 def longest_ns(frames: Frames, trial: Trial) -> int:
-    """Returns the time (ns) after which a sender that is too slow stops, so that its trial has fewer frames:
-    the trial's length, or for a burst four burst lengths and a second.
+    """Returns the time (ns) after which a sender stops if it is too slow; its trial then has fewer frames.
+    The time is the trial's length, or for a burst four burst lengths and a second.
     """
     return round(trial.count * SECOND / trial.rate_fps) if trial.rate_fps else 4 * frames.burst_ns + SECOND
 

@@ -1,6 +1,6 @@
-"""Determines the account that QEMU runs as: libvirt's own, with a group that no other lab's machines have.
+"""Determines the account of QEMU: libvirt's own account, with a group that no machine of another lab has.
 
-A guest that took control of its QEMU has only that account's rights: it can neither enter the directory of
+A guest that took control of its QEMU has only that account's rights. So it can neither enter the directory of
 another lab nor inspect processes of another lab's group.
 """
 

@@ -158,9 +158,9 @@ class Dispatcher:
         return guest.channel.submit
 
     def _each(self, on_answer: OnMessage, asked: list[Outgoing], patience_ns: int) -> int:
-        """Sends all requests and merges the answers; leaves out machines that have ended, and marks those
-        that do not answer within `patience_ns` as silent, but waits for the light launcher, whose LabError is
-        raised.
+        """Sends all requests and merges the answers. Leaves out machines that have ended, and marks machines
+        without an answer within `patience_ns` as silent. Waits for the light launcher, and raises its
+        LabError.
         """
         answers: dict[int, Message] = {}
         late = self._loop.at(self._loop.clock.now_ns() + patience_ns, lambda: give_up())

@@ -114,9 +114,9 @@ class Fleet:
                 self._machines.carrier(guest, port, up)
 
     def power(self, guests: Sequence[Guest], on: bool) -> None:
-        """Switches machines off (ends their sessions, fetches their files, lets them power off, ends machines
-        that remain) or on (boots those that do not run and arms their roles again). Raises LabError if a
-        machine that is to start runs without answering, or fails to start.
+        """Switches machines off or on. Off: ends their sessions, fetches their files, lets them power off,
+        and ends the remaining ones. On: boots machines that do not run, and arms their roles again. Raises
+        LabError if a machine to be started runs without answering, or fails to start.
         """
         if on:
             if deaf := [g for g in guests if g.connected and not g.ready]:

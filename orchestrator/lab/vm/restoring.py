@@ -115,8 +115,8 @@ class Restoring:
         return BootResult(back.read, booted.failed)
 
     def _save(self, guests: Sequence[Guest], keys: Mapping[str, str]) -> dict[str, Path]:
-        """Saves machines and returns their directories by node; ends those that could not be saved and drops
-        their entries with a warning, so that they boot again.
+        """Saves machines and returns their directories by node. Ends machines that could not be saved, and
+        drops their entries with a warning; they boot again.
         """
         began = self._loop.clock.now_ns()
         jobs: list[Callable[[], Path]] = []

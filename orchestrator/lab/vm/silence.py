@@ -1,7 +1,8 @@
 """Finds machines whose agents do not answer, so that requests to other nodes do not wait for them.
 
-Every 2 s, sends a hello to each connected machine that has no open one. A machine that does not answer within
-10 s is marked `silent`, one that QEMU paused `paused`: requests leave it out until it answers again.
+Every 2 s, sends a hello to each connected machine, unless an earlier hello is still open. Marks a machine
+without an answer within 10 s as `silent`, and a machine that QEMU paused as `paused`. Requests leave such
+machines out until they answer again.
 """
 
 from __future__ import annotations

@@ -50,9 +50,8 @@ class Hop:
 class Stream:
     """Messages along one path: at most `burst` at once and `per_s` per second.
 
-    source: streams with the same source carry the same messages (senders that draw from one schedule,
-    receivers that take turns, copies made after a shared link), which count once on a link that the streams
-    share.
+    source: streams with the same source carry the same messages, which count once on a link that the streams
+    share. Examples: senders of one schedule, receivers that take turns, copies made after a shared link.
     """
 
     name: str

@@ -37,8 +37,8 @@ def spread(lab: str, network: Network, placement: Placement, port: int) -> tuple
 
 
 def segment_hosts(network: Network, placement: Placement) -> dict[str, tuple[str, ...]]:
-    """Returns, by segment, the hosts that have a bridge of it for its members, its links or its placement, in
-    the order of the hosts; the first host if there is none.
+    """Returns, by segment, the hosts with a bridge of the segment (for its members, its links or its
+    placement), in the order of the hosts; the first host if there is none.
     """
     found: dict[str, dict[str, None]] = {segment.name: {} for segment in network.segments}
     for node, cards in network.interfaces.items():

@@ -15,8 +15,8 @@ from .items import Load, Problem
 
 
 class NoRoomError(Exception):
-    """Raised if an item fits on no host in addition to the items that are already placed. item: its number;
-    loads: those of all hosts at that time.
+    """Raised if an item fits on no host in addition to the items that are already placed. item: the item's
+    number; loads: the loads of all hosts at that time.
     """
 
     def __init__(self, item: int, loads: Sequence[Load]) -> None:

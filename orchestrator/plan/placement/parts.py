@@ -120,7 +120,7 @@ def _items(
         ports[number[together.cluster(("link", link.name))]].update((link.a, link.b))
     for link in links:
         if link.kind == "medium":
-            # two ports for the stations of the medium's proof
+            # The stations of the medium's proof need two ports.
             ports[number[together.cluster(("segment", link.a))]].update({link.a: 2})
     for rule, apart in enumerate(together.apart):
         for node_name, side in apart.sides.items():

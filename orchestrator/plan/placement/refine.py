@@ -27,8 +27,8 @@ def refined(problem: Problem, where: Sequence[int]) -> list[int]:
 
 
 def _moved(problem: Problem, where: list[int], loads: Sequence[Load], number: int) -> bool:
-    """Moves an item to the host that has most of its traffic, more than its own host has, and where it fits
-    within the even share; returns whether it moved.
+    """Moves an item to the host with most of its traffic, if that is more than on its own host and the item
+    fits there within the even share. Returns whether it moved.
     """
     here, item = where[number], problem.items[number]
     joined: dict[int, float] = {here: 0.0}

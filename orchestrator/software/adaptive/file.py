@@ -14,7 +14,7 @@ HEADER_BYTES = 16  # bytes of each message's header: a word, its flow, number an
 LARGEST_BYTES = 1400  # bytes; a message is one datagram, which must not be fragmented
 # a probe that has not returned in this time counts as lost, as in programs/policy.py
 LOST_AFTER_NS = 500_000_000
-# messages of a flow, because a program gets the list of their times (docs/accounting.md)
+# Largest number of messages of a flow, because a program gets the list of their times (docs/accounting.md).
 LONGEST_SCHEDULE = 10_000
 
 

@@ -17,7 +17,7 @@ from .file import PROTOCOL, Amqp, AmqpConsume, AmqpOptions, AmqpPublish
 
 LONGEST_HEARTBEAT_S = 65535  # connection.tune has two bytes for the heartbeat
 LONGEST_TEXT = 255  # bytes of a short string
-# bytes that the agent's payload generators need
+# Least number of bytes that the agent's payload generators need.
 SMALLEST_PAYLOAD = {"bytes": SMALLEST_BYTES, "metering-xml": 256}
 LARGEST_PAYLOAD = 1 << 20
 # Every broker has the durable exchanges MADE from its start; it refuses other names that begin with RESERVED.

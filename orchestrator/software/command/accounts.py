@@ -20,8 +20,8 @@ PAYLOAD = "own"  # the program itself makes the payload; the agent generates not
 
 def check_flow(report: Checks, here: Here, wanted: CommandFlow, path: Path) -> None:
     """Reports mistakes in one flow of a program: in its rate and times, a request without a reply or the
-    reverse, a size of 0, and receivers that do not exist, do not receive, are ambiguous, are the program
-    itself or cannot be reached.
+    reverse, a size of 0, and wrong receivers (unknown, not receiving, ambiguous, unreachable, or the program
+    itself).
     """
     check_sending(report, here, wanted, path, "leave it out where nothing is sent")
     if wanted.pattern == "request" and wanted.reply is None:

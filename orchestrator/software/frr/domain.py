@@ -112,10 +112,11 @@ class Domain:
         return found
 
     def announced(self, speaker: Speaker) -> set[str]:
-        """Returns the subnets that a router learns by OSPF and BGP, its own among them: by BGP those of all
-        routers that it reaches by BGP, and their OSPF routes if they redistribute them; by OSPF also the BGP
-        routes that routers which it reaches by OSPF redistribute. Routes that were redistributed twice are
-        left out.
+        """Returns the subnets that a router learns by OSPF and by BGP, with its own.
+
+        By BGP it learns the subnets of all routers that it reaches by BGP, and their OSPF routes if they
+        redistribute these. By OSPF it also learns the BGP routes that its OSPF routers redistribute. Routes
+        that were redistributed twice are left out.
         """
         found = set(self.costs(speaker)) if speaker.wanted.ospf else set[str]()
         for kind in FAMILIES if speaker.wanted.ospf else ():

@@ -12,7 +12,7 @@ from ..sending import Sending
 
 SMALLEST_BYTES = 1
 LARGEST_BYTES = 1 << 32
-# transfers of a flow, because a program gets the list of their times (docs/accounting.md)
+# Largest number of transfers of a flow, because a program gets the list of their times (docs/accounting.md).
 LONGEST_SCHEDULE = 10_000
 
 

@@ -189,8 +189,8 @@ def _broker(scene: Scene, placed: Placed, node: str | None) -> str | None:
 
 
 def _reserved(scene: Scene, broker: Placed, gateway: Placed) -> dict[str, Any]:
-    """Returns the broker's settings for one of its gateways: its address, the link's rate less the rates of
-    classes that the gateway does not govern, and the rate of the class of each of its flows.
+    """Returns the broker's settings for one of its gateways: the gateway's address, the rate that remains for
+    the classes that it governs, and for each of its flows the rate of its class.
     """
     direction = _governed(scene, gateway)
     classes = _classes(gateway, direction)

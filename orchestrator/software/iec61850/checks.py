@@ -17,7 +17,7 @@ MOST_NAME_BYTES = {"sv_id": 34, "gocb_ref": 65}
 
 
 def check(report: Checks, here: Here, options: Any, rules: Rules) -> None:
-    """Reports software without exactly one of publish and subscribe; For a publisher it reports an APPID,
+    """Reports software without exactly one of publish and subscribe. For a publisher it reports an APPID,
     group address, tag, segment or name that is invalid or not unique. For a subscriber it reports names of
     nodes that do not publish, are the node itself, or are not connected to it without a router.
     """

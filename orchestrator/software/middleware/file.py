@@ -10,7 +10,7 @@ from ..sending import Sending
 # number of ports from `listen` on: for requests, for pushes (and one more, if a library needs two), for
 # subscribers
 PORTS = 3
-# messages of a flow, because a program gets the list of their times (docs/accounting.md)
+# Largest number of messages of a flow, because a program gets the list of their times (docs/accounting.md).
 LONGEST_SCHEDULE = 10_000
 
 

@@ -96,8 +96,8 @@ def _servers_bytes(placed: Placed, all_of_it: Sequence[Placed]) -> int:
 def _sent(
     scene: Scene, placed: Placed, at: Placed, all_of_it: Sequence[Placed]
 ) -> list[tuple[Flow, list[Placed]]]:
-    """Returns the flows that a side sends, with their receivers: no flow, one flow, or a second one for its
-    greedy phase. Raises SoftwareError if the first flow has more than LONGEST_SCHEDULE messages.
+    """Returns the flows that a side sends, with their receivers: none, one, or two if the side has a greedy
+    phase. Raises SoftwareError if the first flow has more than LONGEST_SCHEDULE messages.
     """
     options: MiddlewareOptions = placed.model.middleware
     wanted = options.request or options.push or options.publish
@@ -149,7 +149,7 @@ def _flow(scene: Scene, placed: Placed, at: Placed, wanted: Sending, to: str) ->
 
 
 def _address(scene: Scene, at: Placed, all_of_it: Sequence[Placed]) -> str:
-    """Returns the address at which all clients reach the listening side, It is the address that the first
+    """Returns the address at which all clients reach the listening side. It is the address that the first
     client uses, because some libraries announce only one; without clients, it is the node's first address.
     """
     mine = _connected(at, all_of_it)

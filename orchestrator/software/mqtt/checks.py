@@ -21,9 +21,9 @@ LONGEST_KEEPALIVE_S = 65535  # CONNECT has two bytes for the keep alive (MQTT 3.
 
 
 def check(report: Checks, here: Here, client: Client) -> None:
-    """Reports an MQTT client that neither publishes nor subscribes, a keepalive that is not 1 to 65535 whole
-    seconds, a broker that is unknown, unreachable or lacks a feature, and mistakes in session, topics and
-    payload.
+    """Reports an MQTT client that neither publishes nor subscribes, a keepalive other than 1 to 65535 whole
+    seconds, an unknown or unreachable broker, a broker without a needed feature, and mistakes in session,
+    topics and payload.
     """
     mqtt, path = client.mqtt, (*here.path, "mqtt")
     if mqtt.publish is None and not mqtt.subscribe:

@@ -123,8 +123,8 @@ def _wills(scene: Scene, clients: Sequence[Placed]) -> dict[str, tuple[str, ...]
 
 
 def _heard(filters: Sequence[str], wills: Sequence[str]) -> dict[str, Any]:
-    """Returns the agent's setting with those topics of wills that one of the client's filters matches, so
-    that it records them; {} if none does.
+    """Returns the agent's setting with the topics of wills that match one of the client's filters, so that
+    the client records them; {} if none matches.
     """
     heard = [topic for topic in wills if any(matches(inner(one), topic) for one in filters)]
     return {"wills": heard} if heard else {}
@@ -214,8 +214,8 @@ def _publishing(scene: Scene, client: Placed, planned: Planned, subscriptions: S
 
 
 def _groups(found: Sequence[Group], heard: Sequence[Subscribed]) -> tuple[list[Group], list[Group]]:
-    """Returns the groups that can be accounted for, and those that cannot: such a group has a member with
-    another subscription to the topic, and a received message does not show which of the two it belongs to.
+    """Returns the groups that can be accounted for, and the others. In the others, a member has a second
+    subscription to the topic, and a received message does not show its subscription.
     """
     ways = Counter([one.endpoint for one in heard])
     ways.update(endpoint for group in found for endpoint in group.endpoints)

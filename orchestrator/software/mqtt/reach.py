@@ -1,5 +1,5 @@
-"""Finds the brokers at which a message arrives: that of its publisher, and those to which bridges and
-clusters forward it.
+"""Finds the brokers at which a message arrives: the publisher's broker, and the brokers to which bridges and
+clusters forward the message.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def make_kind(
     """
     build = f"images/brokers/build.sh {name}"
     without = f"topologies with the broker {name} fail in plan"
-    # prints the version that was built, because not all programs print theirs
+    # The command prints the version that was built, because not all programs print theirs.
     version = ("cat", f"{PLACE}/{name}/version")
     needed: tuple[Program, ...] = (
         Program(f"{PLACE}/{program}", "", version, without, build, f"{PLACE}/{name}"),

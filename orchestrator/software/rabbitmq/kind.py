@@ -127,8 +127,8 @@ def _member(node: str) -> str:
 
 
 def _joining(node: str, files: Mapping[str, str]) -> dict[str, str]:
-    """Returns the files that start a member of a cluster: its name is one under which the others find it, and
-    it has no Raft group of its own.
+    """Returns the files that start a member of a cluster under a name by which the other members find it, and
+    without a Raft group of its own.
     """
     return {
         "start.sh": files["start.sh"].replace("rabbit@localhost", _member(node)),

@@ -48,8 +48,8 @@ def _is_address(text: str) -> bool:
 def check_both_ends(
     report: Checks, path: Path, client: ClientTls | None, broker: Tls | None, node: str
 ) -> None:
-    """Reports a client that has TLS where its broker on `node` has none or the reverse, or that has no
-    certificate where the broker demands one.
+    """Reports a client that uses TLS with a broker on `node` that does not, or the reverse, and a client
+    without the certificate that its broker demands.
     """
     if (client is None) != (broker is None):
         rule, remedy = (

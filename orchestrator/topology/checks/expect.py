@@ -24,8 +24,8 @@ def check(report: Report) -> None:
 
 def examine(report: Report, place: Path, one: Expect) -> None:
     """Adds the problems of one expectation at `place`: not exactly one subject and one condition, keys that
-    do not go with them, unknown metrics, bounds that are contradictory or of the wrong unit, and invalid
-    regular expressions.
+    do not fit these, unknown metrics, contradictory bounds or bounds of a wrong unit, and invalid regular
+    expressions.
     """
     subjects = [name for name in SUBJECTS if getattr(one, name) is not None]
     if len(subjects) != 1:

@@ -36,9 +36,10 @@ def check(report: Report) -> None:
 
 
 def one(report: Report, impairment: Impairment | None, path: Path) -> None:
-    """Reports in the impairment of one direction: times that tc cannot set, negative delays, correlations of
-    100 % or without a value to correlate, two loss models, a rate of 0, a distribution without jitter,
-    reordering without a delay, and slots and backpressure that do not fit. Checks nothing for None.
+    """Reports mistakes in the impairment of one direction: times that tc cannot set, negative delays,
+    correlations of 100 % or without a value to correlate, two loss models, a rate of 0, a distribution
+    without jitter, reordering without a delay, and slots and backpressure that do not fit. Checks nothing for
+    None.
     """
     if impairment is None:
         return

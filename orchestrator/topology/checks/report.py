@@ -191,9 +191,9 @@ class Report:
         return next((one for one in found.subnets if kind in (None, family(one))), None)
 
     def unroutable(self, a: str, b: str) -> Family | None:
-        """Returns a family of which two nodes have addresses, one of them beside the other family on one
-        interface, and in which no packet of `a` can reach `b`; None if there is none, or the file has too
-        many mistakes to decide.
+        """Returns an address family in which two nodes have addresses but no packet of `a` can reach `b`, if
+        one of them has both families on one interface. None if there is none, or if the file has too many
+        mistakes to decide.
         """
         broken = any(self.lost(section) for section in ("segments", "nodes", "groups"))
         if broken or self.unsure("links", "between"):

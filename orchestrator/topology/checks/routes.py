@@ -13,9 +13,9 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Reports nodes without a network, and routes whose destination occurs twice or is not a subnet of the
-    lab, and routes whose next hop does not exist, does not forward, is not a neighbour or is of another
-    family. Checks nothing if segments, nodes, groups or links have problems already.
+    """Reports nodes without a network; routes whose destination occurs twice or is not a subnet of the lab;
+    and routes whose next hop does not exist, does not forward, is not a neighbour or is of another family.
+    Checks nothing if segments, nodes, groups or links have problems already.
     """
     if any(report.lost(section) for section in ("segments", "nodes", "groups", "links")):
         return

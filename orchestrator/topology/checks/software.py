@@ -10,8 +10,8 @@ from .report import Report
 
 
 def check(report: Report) -> None:
-    """Checks all software of every node and group: the rules of its kind, ports that a node uses twice, and
-    names that records use twice.
+    """Checks all software of every node and group: the rules of its kind, ports that two programs of a node
+    use, and names that occur twice in records.
     """
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():

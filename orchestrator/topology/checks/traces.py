@@ -55,8 +55,8 @@ def _one(report: Report, way: Impairment, path: Path) -> None:
 
 
 def _queue(report: Report, way: Impairment, queue: Queue, path: Path) -> None:
-    """Reports a queue that cannot work at all rates of the trace: a kind that would send more than one frame
-    at a rate of 0, and the mistakes that the kind reports at the slowest rate.
+    """Reports a queue that cannot work at all rates of the trace: a kind of queue that would send more than
+    one frame at a rate of 0, and mistakes that the kind reports at the slowest rate.
     """
     rates = [state.rate_bps for state in way.trace.trace.states]
     for kind in [one for one in queue.kinds if not QUEUE_KINDS[one].outages and 0 in rates]:

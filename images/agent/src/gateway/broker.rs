@@ -106,8 +106,8 @@ impl Broker {
     }
 
     /// Raises the reservations of the gateways that have sent alarms to the demanded rates, as far as the
-    /// link of each gateway carries them, and sends each of these gateways all its reservations. Never lowers
-    /// a reservation; ignores flows without one.
+    /// link of each gateway can carry them. Sends each of these gateways all its reservations. Never lowers a
+    /// reservation; ignores flows without one.
     fn reserve(&mut self) -> Res<()> {
         for (name, demands) in std::mem::take(&mut self.demands) {
             let known = self.settings.gateways.get_mut(&name);

@@ -1,6 +1,6 @@
-//! Implements the overlay queue of a gateway: the gateway diverts packets from the kernel before they
-//! queue at its link, holds them in the order of their deadlines or of their arrival, and sends them to
-//! their HTB class at the class's rate.
+//! Implements the overlay queue of a gateway. The gateway diverts packets from the kernel before they queue
+//! at its link, holds them in the order of their deadlines or of their arrival, and sends them to their HTB
+//! class at the class's rate.
 
 use super::queue::{Order, Queue};
 use super::red;

@@ -61,7 +61,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Returns whether random early detection drops a packet that arrives now, and counts the drop; The
+    /// Returns whether random early detection drops a packet that arrives now, and counts the drop. The
     /// caller does not pass a dropped packet to `push`. `packet_ns` is the time that sending the packet
     /// takes.
     pub fn drops_early(&mut self, now_ns: i64, packet_ns: i64) -> bool {

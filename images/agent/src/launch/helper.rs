@@ -115,8 +115,8 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
 
-    /// Starts a helper that sleeps and inherits one end of a socket pair only if `needed`, closes that end in
-    /// this process, and returns the result of reading the other end for at most 500 ms.
+    /// Starts a helper that sleeps; it inherits one end of a socket pair only if `needed`. Closes that end in
+    /// this process, reads the other end for at most 500 ms, and returns the result.
     fn after_closing(needed: bool) -> std::io::Result<usize> {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let needs = if needed {

@@ -13,7 +13,7 @@ const NDA_LLADDR: u16 = 2;
 const NUD_PERMANENT: u16 = 0x80;
 
 impl Netlink {
-    /// Sets all neighbours, each replacing an entry of the same address; stops at the first one whose
+    /// Sets all neighbours; each replaces an entry of the same address. Stops at the first one whose
     /// interface does not exist, whose addresses are invalid, or that the kernel refuses.
     pub fn set_neighbours(&mut self, neighbours: &[Neighbour]) -> Res<()> {
         let names = self.names()?;

@@ -113,7 +113,7 @@ impl Exec {
         Ok(Self::new(pid, vec![("stdout", master)], None, true))
     }
 
-    /// Returns the descriptors to poll, each with whether to poll it for writing too.
+    /// Returns the descriptors to poll; true: poll the descriptor for writing too.
     pub fn fds(&self) -> Vec<(RawFd, bool)> {
         let waiting = !self.pending_input.is_empty();
         let outputs = self

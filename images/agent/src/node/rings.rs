@@ -2,8 +2,8 @@
 //!
 //! The kernel charges this memory to no control group. So each program starts with a seccomp filter that
 //! passes calls with these two socket options to the agent. The agent adds up the rings of all packet sockets
-//! that /proc/net/packet lists, and sets the option itself if the node's limit leaves room: the agent sets it
-//! because the program could change its request after the agent had read it.
+//! that /proc/net/packet lists, and sets the option itself if the node's limit leaves room. The agent must
+//! set it, because the program could change its request after the agent has read it.
 
 use crate::os;
 use libc::sock_filter;

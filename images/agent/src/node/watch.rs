@@ -1,5 +1,5 @@
-//! Waits for many roles at once: by epoll for their descriptors and in one ordered set for their deadlines, so
-//! that the cost of a wake-up grows with the roles that have work, not with all of them.
+//! Waits for many roles at once: by epoll for their descriptors, and in one ordered set for their deadlines.
+//! So the cost of a wake-up grows with the number of roles that have work, not with all roles.
 
 use super::Armed;
 use crate::os::Res;
@@ -54,7 +54,7 @@ impl Watch {
     }
 
     /// Registers the descriptors and the time for which the role `index` now waits. Call this after each call
-    /// of a role that may change them, before another role opens a descriptor: its number may be that of a
+    /// of a role that may change them, before another role opens a descriptor, which may get the number of a
     /// closed one.
     pub fn update(&mut self, index: usize, armed: &Armed) -> Res<()> {
         if self.known.len() <= index {

@@ -175,9 +175,11 @@ class _Closing:
         self._take(Wanted(place, "program", key, must=True))
 
     def _program(self, one: Wanted) -> None:
-        """Adds a program by its path; raises Unclosed if it cannot run, or is of a Python environment that
-        the topology does not name. Skips a path of the lab's own (below /proc, /sys, /dev), a missing one
-        below /run, /tmp and /var/tmp, and, without `one.must` (the lab may never start it), one that cannot
+        """Adds a program by its path; raises Unclosed if the program cannot run, or belongs to a Python
+        environment that the topology does not name.
+
+        Skips a path of the lab's own (below /proc, /sys, /dev), and a missing path below /run, /tmp and
+        /var/tmp. Without `one.must` (the lab may never start the program), also skips a program that cannot
         run.
         """
         made = _below(one.name, FRESH) and not present(self._db.real(one.name))  # the lab makes the file

@@ -23,8 +23,9 @@ _X86_64 = 0x0303  # FLAG_ELF_LIBC6 | FLAG_X8664_LIB64, glibc's sysdeps/generic/l
 _LIBRARY = re.compile(r"^(lib|ld-).*\.so(\.|$)")
 _LITTLE_ENDIAN = 2
 _MAKES = re.compile(r"\b(?:adduser|addgroup|useradd|groupadd)\b([^\n;&|)]*)")
-# Links, directories and copies that the installation of a package makes besides the files that it lists, by
-# the name of the package (its postinst in Debian 12): only those that its program needs to start as it is.
+# Links, directories and copies that the installation of a package makes in addition to its listed files, by
+# the name of the package (its postinst in Debian 12). The list has only those that the package's program
+# needs to start.
 _LINKS_MADE = {"nginx-common": {"etc/nginx/sites-enabled/default": "/etc/nginx/sites-available/default"}}
 _DIRECTORIES_MADE = {"redis-tools": ("var/lib/redis", "var/log/redis")}
 _COPIES_MADE = {"nginx-common": {"var/www/html/index.nginx-debian.html": "/usr/share/nginx/html/index.html"}}
@@ -143,9 +144,9 @@ def settings(known: Accounts) -> list[Entry]:
 
 
 def made_at_installation(there: Mapping[str, Entry], packages: Iterable[str]) -> Iterator[Entry]:
-    """Yields what the installation of the packages makes in addition to their files, so that a program of
-    theirs starts as it does after `apt-get install`. Leaves out a link to, or a copy of, a file that is not
-    in the root `there`.
+    """Yields the objects that the installation of the packages makes in addition to their files, so that the
+    packages' programs start as after `apt-get install`. Leaves out a link to, or a copy of, a file that is
+    not in the root `there`.
     """
     for package in sorted(packages):
         for path, target in _LINKS_MADE.get(package, {}).items():

@@ -26,7 +26,7 @@ Stamp = tuple[int, int, int, int, int]
 @dataclass(frozen=True, slots=True)
 class Known:
     """The data of a root that was made: its archive, the hashes of its inputs, the paths outside packages,
-    and the stamps of its files, by which changes are noticed.
+    and the stamps of its files, which show changes.
 
     libraries: paths of its packages' libraries by name, for the loader's cache.
     """

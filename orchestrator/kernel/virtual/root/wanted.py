@@ -86,7 +86,7 @@ def of_plan(plan: Plan) -> list[Wanted]:
 
 
 def _of_node(node: Node, place: str) -> Iterator[Wanted]:
-    # imported here, because the doctor, which lacks pydantic, loads this module
+    # The import is here, because the doctor, which lacks pydantic, loads this module.
     from orchestrator.software.registry import KINDS
 
     for mode, paths in (("read", node.mounts_read), ("write", node.mounts_write)):

@@ -33,7 +33,7 @@ fn fixed_header(data: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// Returns true if flags and remaining length are possible for the packet type (MQTT 3.1.1 and 5, section 2.1
-/// and each packet's section), For a CONNECT its protocol name must be possible, too, and for a PUBLISH its
+/// and each packet's section). For a CONNECT its protocol name must be possible, too, and for a PUBLISH its
 /// topic.
 fn fits(first: u8, length: usize, body: &[u8]) -> bool {
     let (kind, flags) = (first >> 4, first & 0xf);

@@ -1,8 +1,8 @@
-//! Creates each node's user namespace under a user of its own, so that the kernel's limits per user hold for
-//! each node alone and not for root of the machine: inotify instances and watches, POSIX timers and pending
+//! Creates each node's user namespace under a separate user. So the kernel's limits per user hold for each
+//! node alone, and not for root of the machine: inotify instances and watches, POSIX timers and pending
 //! signals, message queues, locked memory, namespaces.
 //!
-//! The kernel counts what root of a node uses in the node's user namespace, and also charges it to the user
+//! The kernel counts the use by root of a node in the node's user namespace, and also charges it to the user
 //! who created that namespace (kernel/ucount.c: inc_ucount, inc_rlimit_ucounts; Linux 5.14).
 
 use crate::os;
@@ -17,8 +17,8 @@ const NO_SETUID_FIXUP: libc::c_ulong = 1 << 2;
 const UNCHANGED: libc::c_long = -1;
 const ROOT: u32 = 0;
 /// A node that is charged to root of the machine gets 1/SHARE of root's limits of pending signals and message
-/// queues: its calls fail once all programs of root together use that much, so that those outside the node do
-/// not fail.
+/// queues: its calls fail when all programs of root together use this share. So calls of programs outside the
+/// node do not fail.
 const SHARE: libc::rlim_t = 4;
 
 /// Returns the user number for the node of this process; no other process of the machine has the same while

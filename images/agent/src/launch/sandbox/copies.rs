@@ -32,8 +32,9 @@ pub struct Taken<'a> {
     hidden: Vec<bool>,
 }
 
-/// Checks the directories of `mounts.copy`: an error for one that is no directory of the host, or if the
-/// kernel has no seccomp filters, without which a node's root could unmount the covers of secret files.
+/// Checks the directories of `mounts.copy`. Returns an error if one of them is no directory of the host, or
+/// if the kernel has no seccomp filters; without a filter, a node's root could unmount the covers of secret
+/// files.
 pub fn check(mounts: &Mounts) -> Res<()> {
     for path in overlaid(mounts) {
         if !Path::new(path).is_dir() {

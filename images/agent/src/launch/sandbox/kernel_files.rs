@@ -1,7 +1,7 @@
 //! Finds the kernel's files below /proc and /sys that only root of the machine may read, and directories of
-//! /sys that describe the machine's hardware, and mounts empty files and directories over them in each node.
-//! A directory that has no other files is covered as a whole: each mount costs each node 20 microseconds.
+//! /sys that describe the machine's hardware. Mounts empty files and directories over them in each node.
 //!
+//! A directory without other files is covered as a whole, because each mount costs each node 20 microseconds.
 //! Root of a node has the same user number as root of the machine, who owns these files, so their modes would
 //! let a node read them.
 

@@ -41,7 +41,7 @@ pub struct Sandbox {
     disk_bytes: u64,
 }
 
-/// The user whose limits the kernel charges with the node's use.
+/// The user to whose limits the kernel counts the resources that the node uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Charged {
     /// The node has a user namespace that a user of its own created.

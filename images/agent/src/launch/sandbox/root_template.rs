@@ -154,9 +154,9 @@ fn shared_by_name(path: &Path) -> bool {
     !dotted && fs::metadata(path).is_ok_and(|about| about.is_file() && about.mode() & 0o004 != 0)
 }
 
-/// Moves this process into a new mount namespace and makes that a root template: unmounts what nodes do not
-/// need, makes the rest read only, mounts /dev and /tmp, stages the directories that nodes copy, hides the
-/// host's secret paths, and attaches the container image, replaced files and shared paths.
+/// Moves this process into a new mount namespace and turns it into a root template. It unmounts what nodes do
+/// not need, makes the rest read-only, mounts /dev and /tmp, stages the directories that nodes copy, and
+/// hides the host's secret paths. Then it attaches the container image, replaced files and shared paths.
 fn prepare(host: &HostFiles, mounts: &Mounts) -> Res<()> {
     // SAFETY: the argument is a plain number. The umask is set because modes must not depend on the
     // launcher's.

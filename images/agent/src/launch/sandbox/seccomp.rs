@@ -59,8 +59,8 @@ const REFUSED: [c_long; 33] = [
     libc::SYS_vhangup,
     libc::SYS_clock_settime,
 ];
-/// Calls that fail with ENOSYS, so that programs use older calls instead: `clone3`, whose arguments a filter
-/// cannot read, `io_uring_setup`, and `io_setup`, because all programs of the machine share its number of
+/// Calls that fail with ENOSYS, so that programs use older calls instead. A filter cannot read the arguments
+/// of `clone3`. `io_uring_setup` and `io_setup` fail because all programs of the machine share the number of
 /// events (fs.aio-max-nr), and one node can take them all.
 const ABSENT: [c_long; 3] = [
     libc::SYS_clone3,

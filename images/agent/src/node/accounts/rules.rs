@@ -1,5 +1,5 @@
-//! Checks each line that a program writes about its messages and sessions (docs/accounting.md): its
-//! fields, its times, and that the plan has the flow and the message.
+//! Checks each line that a program writes about its messages and sessions (docs/accounting.md): the fields,
+//! the times, and whether the plan has the flow and the message.
 
 use super::outstanding::Sent;
 use super::times::{EARLY_NS, Fault, Times, Window, whole};

@@ -1,5 +1,5 @@
-//! Renames a VM's interfaces to the plan's names by their MACs, since the guest's kernel numbers them in the
-//! order in which it finds them.
+//! Renames a VM's interfaces to the plan's names by their MACs, because the guest's kernel numbers them in
+//! the order in which it finds them.
 
 use super::{call, flags, read_mac};
 use crate::ethtool::request;

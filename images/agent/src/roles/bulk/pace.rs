@@ -20,7 +20,7 @@ pub struct Pace {
 
 impl Pace {
     /// Returns the number of bytes that may have been sent by `now` (Unix nanoseconds): 0 before the start,
-    /// then what the rate allows, at most `volume_bytes` if that is set.
+    /// then the bytes that the rate allows, at most `volume_bytes` if that is set.
     pub fn allowed(&self, now: i64) -> u64 {
         if now < self.start_ns {
             return 0;
