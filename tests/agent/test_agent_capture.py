@@ -215,12 +215,14 @@ def test_a_device_that_is_down_for_a_while_is_captured_again(launcher: Launcher)
     assert [r.data[14:15] for r in read(launcher.directory / "own.pcap")[1]] == [b"1", b"2"]
 
 
-def test_a_device_that_disappears_ends_the_capture_with_that_reason(launcher: Launcher) -> None:
+def test_a_device_that_disappears_ends_the_capture_and_what_it_had_is_kept(launcher: Launcher) -> None:
     launcher.lab_up(["a", "b"])
-    number = begin(launcher)
+    number = begin(launcher, "ether proto 0x88b5")
+    send(launcher, [ethernet(0x88B5, b"1" * 46)])
     subprocess.run(["ip", "-n", launcher.core, "link", "del", "p0"], check=True)
     answer = launcher.answer(number)
     assert not answer["ok"] and "device p0 has disappeared" in answer["error"]
+    assert len(read(launcher.directory / "own.pcap")[1]) == 1, "what came before is kept"
     assert "not running" in launcher.ask("capture-end", target=number)["error"]
 
 

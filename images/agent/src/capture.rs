@@ -29,6 +29,22 @@ pub fn run(spec: &Capture, until: &OwnedFd, listening: &dyn Fn()) -> Res<Value> 
     let mut ring = open(spec)?;
     let missed_before = missed(&ring)?;
     listening();
+    let ended = follow(spec, until, &mut ring, &mut file);
+    packet::stop(ring.socket())?;
+    ring.finish(&mut |frame| file.add(frame));
+    file.write_all()?;
+    ended?;
+    let counts = ring.counts()?;
+    Ok(json!({
+        "packets": file.packets,
+        "received": counts.passed,
+        "dropped_kernel": counts.dropped,
+        "dropped_interface": missed(&ring)?.saturating_sub(missed_before),
+    }))
+}
+
+/// Writes frames until the pipe `until` is written to or closed; an error if the device or the file fails.
+fn follow(spec: &Capture, until: &OwnedFd, ring: &mut Ring, file: &mut File) -> Res<()> {
     loop {
         let mut fds = [ring.raw(), until.as_raw_fd()].map(|fd| libc::pollfd {
             fd,
@@ -37,24 +53,14 @@ pub fn run(spec: &Capture, until: &OwnedFd, listening: &dyn Fn()) -> Res<Value> 
         });
         os::poll(&mut fds, -1).map_err(|e| format!("device {}: {e}", spec.device))?;
         if fds[1].revents != 0 {
-            break;
+            return Ok(());
         }
         ring.drain(&mut |frame| file.add(frame));
         file.write_full()?;
         if fds[0].revents & libc::POLLERR != 0 {
-            still_there(&ring, &spec.device)?;
+            still_there(ring, &spec.device)?;
         }
     }
-    packet::stop(ring.socket())?;
-    ring.finish(&mut |frame| file.add(frame));
-    file.write_all()?;
-    let counts = ring.counts()?;
-    Ok(json!({
-        "packets": file.packets,
-        "received": counts.passed,
-        "dropped_kernel": counts.dropped,
-        "dropped_interface": missed(&ring)?.saturating_sub(missed_before),
-    }))
 }
 
 /// Opens the ring on the device and begins to receive, in promiscuous mode; an error if its frames are not
