@@ -45,11 +45,14 @@ run: {connect_interval: 100 ms, hold: 5 s, drain: 5 s}
 
 
 def records(text: bytes) -> list[tuple[int, int, bytes]]:
-    """The records of a pcap file: time (ns), size on the wire, captured bytes."""
+    """Returns the complete records of a pcap file: time (ns), size on the wire, captured bytes. The last one
+    may be cut, where a program's log ends.
+    """
     found, at = [], 24
-    while at < len(text):
+    while at + 16 <= len(text):
         s, ns, kept, wire = struct.unpack_from("=IIII", text, at)
-        found.append((s * 10**9 + ns, wire, text[at + 16 : at + 16 + kept]))
+        if at + 16 + kept <= len(text):
+            found.append((s * 10**9 + ns, wire, text[at + 16 : at + 16 + kept]))
         at += 16 + kept
     return found
 
