@@ -14,9 +14,9 @@ import pytest
 from virtual_place import Place, Ran
 
 TCPDUMP = (
-    "timeout -s INT 14 tcpdump -i eth0 -n -B 4096 --time-stamp-precision=nano -s {snaplen} -w - {filter}"
+    "timeout -s INT 16 tcpdump -i eth0 -n -B 4096 --time-stamp-precision=nano -s {snaplen} -w - {filter}"
 )
-FILTERS = {"all": "", "some": "tcp port 1883 and greater 100", "lossy": "vlan or udp or icmp"}
+FILTERS = {"all": "", "some": "tcp port 1883 and greater 100", "lossy": "icmp or arp"}
 FILE = """\
 name: two-captures
 seed: 1
@@ -30,7 +30,7 @@ nodes:
       mosquitto: {broker: mosquitto}
       tcpdump: {command: TCPDUMP, at_end: exited}
   ear: {segment: right, software: {ear: {mqtt: {broker: broker, subscribe: [{topic: "t/#", qos: 1}]}}}}
-  quiet: {segment: left, software: {ping: {command: "ping -c 20 -i 0.2 10.50.0.1", at_end: exited}}}
+  quiet: {segment: left, software: {ping: {command: "ping -c 60 -i 0.25 10.50.0.1", at_end: exited}}}
 groups:
   mouth:
     count: 2
@@ -40,7 +40,7 @@ links:
   wan: {between: [left, right], both: {delay: 10 ms, jitter: 2 ms, loss: 2 %}}
 captures:
   own: {at: node broker, snaplen: SNAPLEN, filter: "FILTER"}
-run: {connect_interval: 100 ms, hold: 5 s, drain: 5 s}
+run: {connect_interval: 100 ms, hold: 10 s, drain: 5 s}
 """
 
 
