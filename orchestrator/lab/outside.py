@@ -43,7 +43,7 @@ def steps(node: Node) -> list[Step]:
 
 @dataclass
 class Count:
-    """What one endpoint of a node carried."""
+    """The connections and bytes that one endpoint of a node carried."""
 
     connections: int = 0
     refused: int = 0

@@ -95,7 +95,7 @@ CORE_IFACE = (
 )
 CORE_OPTIONS = 'delay="7000" bandwidth="7000" loss="7" dup="7" jitter="7000" mer="7" burst="7" mburst="7" key="7" buffer="7" per="7" zqx="7"'
 
-# What does not describe the network, with the reason: it is silent by intent.
+# Attributes that do not describe the network, with the reason: an importer drops them without a word.
 SILENT = {
     "GNS3 node": {
         "console", "console_type", "console_auto_start", "first_port_name", "port_name_format", "port_segment_size", "symbol", "template_id",

@@ -69,7 +69,7 @@ def _if_empty(name: str) -> Callable[..., Any]:
     return call
 
 
-# What turns a value of a class here into one of its base.
+# Functions that turn a value of a class here into one of its base, by the base.
 _BARE: dict[type, Callable[[Any], Any]] = {
     str: str.__str__, bytes: lambda one: bytes.join(b"", [one]), int: int.__index__, float: float.__pos__,
     list: list.copy,

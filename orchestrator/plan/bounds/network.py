@@ -27,7 +27,7 @@ class Server:
     order: Order = "fifo"
     frame_bits: float = 0.0  # bits of the longest frame on the link
     guarantees_bps: tuple[float, ...] = ()
-    # What leaves in a time t is at most line_bits + line_bps * t; line_bps 0: no such curve is known.
+    # At most line_bits + line_bps * t leave in a time t; line_bps 0: no such curve is known.
     line_bps: float = 0.0
     line_bits: float = 0.0
     unknown_of: Mapping[int, str] = field(default_factory=dict)  # class -> the reason why it has no bound

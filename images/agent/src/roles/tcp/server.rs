@@ -222,7 +222,7 @@ impl Server {
     }
 }
 
-/// What taking a message needs: the server's endpoint, the time, its counts, and its records.
+/// Takes messages for a server: its endpoint, the time, its counts, and its records.
 struct Taker<'a> {
     endpoint: &'a str,
     now: i64,

@@ -30,7 +30,7 @@ pub struct Client<K> {
     exchanges: Vec<Exchange<K>>,
     /// The body that has not left whole; requests leave one after another.
     leaving: Option<(K, Leaving)>,
-    /// How the connection has ended; None while it has not.
+    /// The result with which the connection has ended; None while it has not.
     ended: Option<Res<()>>,
 }
 
