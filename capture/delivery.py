@@ -30,7 +30,7 @@ class Verdict:
     lost: messages that were neither received nor answered. unanswered: requests without a reply, including
     lost requests. uncovered: messages that were lost or unanswered because a session broke while they were
     in flight, if the guarantee ends with the session. late: messages that missed their deadline, including
-    messages that are not judged. guaranteed: False if the guarantee forbids nothing. offending: (name of
+    messages without a judgement. guaranteed: False if the guarantee forbids nothing. offending: (name of
     the flow, seq, receiver, lost|unanswered|duplicated|disordered) of the first 20 violations.
     """
 
