@@ -1,11 +1,12 @@
-"""Writes docs/fidelity.md: vNET's figures beside those of programs that vNET did not write, and closed forms.
+"""Writes docs/fidelity.md: vNET's figures beside those of other programs and of formulas.
 
     python bench/fidelity_page.py [--columns host,uml,virtual] [--out docs/fidelity.md]
 
 One lab (bench/fidelity_page.yaml) runs once in each column: under the machine's own kernel, under the lab's
 kernel in real time, and in virtual time. On a machine whose own kernel has no netem, column `host` runs the
-lab without impairments, and the rows that need them are empty. A column that this machine cannot run, or
-whose run in real time was suspect, has the reason in its place.
+lab without impairments, and the rows that need them say `none` there. If this machine cannot run a column's
+lab, or its run in real time was suspect, the whole column says `none`, and a line below the table gives the
+reason.
 Exit status: 1 if a figure is out of its bound.
 """
 

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from reports.metrics.groups import ORDER
+from reports.metrics.transfers import MOST as MOST_TRANSFERS
 from reports.study import Study
 
 MOST = 12  # largest number of rows; the sections below have every figure
@@ -19,6 +20,7 @@ MOST_ASKED = 8
 TICKS = "rough: 10 ms ticks"
 MOST_GROUPS, MOST_LINKS, MOST_CLASSES, MOST_FLOWS, MOST_EVENTS, MOST_HOSTS = 3, 1, 3, 3, 3, 3
 MOST_PROGRAMS = 2
+FEW_FLOWS = 4  # number of transfers up to which the table has all of them
 SERVES = ("broker", "server")
 TIMES = {
     "round_trip_p50": "round trip p50, ms",
@@ -189,11 +191,15 @@ def _programs(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _transfers(table: pl.DataFrame) -> Iterator[Line]:
-    """Yields the rates of the MOST_FLOWS fastest transfers, the fairness of all transfers, and the classes
-    with the largest shares of them.
+    """Yields the rates of all transfers, or of the MOST_FLOWS fastest of more than FEW_FLOWS; the fairness of
+    all transfers; and the classes with the largest shares of them.
     """
-    for row in _most(table, "transfer_rate", ["flow"], MOST_FLOWS):
-        yield Line(f"{row['flow']}: rate, Mbit/s", "transfer_rate", {"flow": row["flow"]})
+    rates = _most(table, "transfer_rate", ["flow"], table.height or 1)
+    shown = rates if len(rates) <= FEW_FLOWS else rates[:MOST_FLOWS]
+    among = f"the {MOST_TRANSFERS} largest" if len(rates) >= MOST_TRANSFERS else f"{len(rates)}"
+    note = "" if shown is rates else f" ({len(shown)} fastest of {among})"
+    for row in shown:
+        yield Line(f"{row['flow']}: rate, Mbit/s{note}", "transfer_rate", {"flow": row["flow"]})
     yield Line("fairness of the transfers (Jain), 1 is even", "fairness")
     for row in _most(table, "share", ["traffic_class"], MOST_CLASSES):
         yield Line(f"{row['traffic_class']}: share of all transfers, %", "share", row_of(row))

@@ -142,6 +142,6 @@ def _reasons(left_out: Sequence[str]) -> str:
     number of other reasons.
     """
     counts = {reason: left_out.count(reason) for reason in dict.fromkeys(left_out)}
-    said = [f"{reason} ({n} times)" if n > 1 else reason for reason, n in counts.items()]
+    said = [f"{reason} (in {n} cases)" if n > 1 else reason for reason, n in counts.items()]
     rest = f"; and {len(said) - NAMED} more reasons" if len(said) > NAMED else ""
     return f"{'; '.join(said[:NAMED])}{rest}"

@@ -40,7 +40,8 @@ FLOW_NAMES = Rule(
 # The lab lists events that are later than this in deadlines_missed (orchestrator.lab.timeline)
 LATE_NS = 100_000_000
 BY_HAND = "live: "  # the label of a change that the user made by hand begins with this
-PLAYED = "trace"  # the lab records this action when a trace begins; the plan has no such event
+# the lab records this action when it begins to replay a link's trace; the plan has no such event
+PLAYED = "trace"
 BILLION = 10**9
 # The quantities of a proof, each with the field of the plan, a factor, and the unit in which they are
 # compared.

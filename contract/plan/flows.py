@@ -110,4 +110,4 @@ class Flow:
     reply: Payload | None = None  # payload of a request's reply
     # round-robin: a message goes to one receiver of its set, number seq modulo their count
     spread: Spread = "all"
-    topic: str = ""  # destination in the protocol's own terms, for the agent and for readers
+    topic: str = ""  # destination of the messages: a topic, routing key or subject; "" if there is none

@@ -176,7 +176,7 @@ class Plan:
     trace_late_ns: int = 10_000_000  # a trace's change that is later than this makes the run suspect
     proof: ProofSettings = field(default_factory=ProofSettings)
     hosts: tuple[Host, ...] = ()  # hosts that carry the lab together; none: the whole lab is on one machine
-    tunnels: tuple[Tunnel, ...] = ()  # tunnels between hosts
+    tunnels: tuple[Tunnel, ...] = ()  # VXLANs that carry segments, and links of two nodes, between `hosts`
     expectations: tuple[Expectation, ...] = ()  # expectations that reports judge
     clock_ns: int = CLOCK_NS  # start of the lab's clock in virtual time, Unix ns
     format: int = PLAN_FORMAT

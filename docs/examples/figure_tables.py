@@ -35,7 +35,7 @@ def claims() -> str:
 
 MQTT_ROWS = {
     "broker receives, kB/s": {"name": "received", "nodes": "broker"},
-    "latency p50, ms (10 ± 1 ms one way)": {"name": "latency_p50", "traffic_class": "client.meter"},
+    "latency p50, ms (link: 10 ± 1 ms each way)": {"name": "latency_p50", "traffic_class": "client.meter"},
     "latency p99, ms": {"name": "latency_p99", "traffic_class": "client.meter"},
     "packets that carry payload, %": {"name": "goodput_packets", "capture": "broker"},
     "messages lost": {"name": "messages_lost", "traffic_class": "client.meter"},

@@ -119,7 +119,9 @@ def _entries(directory: Path, depth: int) -> Iterator[tuple[Path, str]]:
 
 
 def _held(path: Path, kind: str) -> Entry | None:
-    """Returns the entry at `path` with its facts; None if the directory does not exist."""
+    """Returns the run or campaign in the directory `path`, with its number of runs, sizes, last change and
+    worst verdict; None if the directory does not exist.
+    """
     if not path.is_dir():
         return None
     marks = sorted(path.rglob(manifest.NAME)) if kind == CAMPAIGN else [path / manifest.NAME]

@@ -1,5 +1,5 @@
-"""Decides, for a campaign with `until`, how many times each setting is repeated: until its interval is
-narrow.
+"""Decides, for a campaign with `until`, how many times each setting is repeated: until the
+confidence interval of each of its values is narrow, or `at_most` is reached.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ class Tolerances:
     rate: Tolerance
     of_jitter: float = 0.0  # least tolerance for the mean of delays with jitter, as a share of the jitter
     exact: bool = False  # whether the machine adds nothing to a delay
-    # wider tolerance, used if time is too short for `jitter`; None: the same
+    # tolerance of jitter for a proof that may not take long enough to decide with `jitter`, which is
+    # narrower; None: `jitter` is used then, too
     rough_jitter: Tolerance | None = None
 
     def rough(self) -> Tolerances:

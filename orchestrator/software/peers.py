@@ -20,7 +20,7 @@ from .checking import Checks, Here, joined
 from .scene import Placed, Scene
 
 FAMILY: dict[str, Family] = {"ipv4": "IPv4", "ipv6": "IPv6"}
-PROTOCOL = "vnet"  # the reducer's name for messages with the agent's own payload
+PROTOCOL = "vnet"  # name of the agent's own protocol in the tables that vnet-reduce makes from captures
 
 
 class Peer(Base):

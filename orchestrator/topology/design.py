@@ -133,7 +133,8 @@ def sampled(design: Design) -> list[Point]:
 
 def _at(axis: Axis, share: float) -> Any:
     """Returns the value of an axis at a position between 0 and 1: a level, a whole number if both ends are
-    whole, or a number rounded to DIGITS digits. No value lies outside the range.
+    whole, or a number rounded to DIGITS significant digits, as text with its unit if the axis has one. No
+    value lies outside the range.
     """
     if axis.levels is not None:
         return axis.levels[min(int(share * len(axis.levels)), len(axis.levels) - 1)]

@@ -47,7 +47,9 @@ def network_words(network: str) -> str:
 
 
 def first_topology(asked: First) -> str:
-    """Returns the text of the topology file, unchecked."""
+    """Composes the topology file of `vnet new` from the user's answers and returns its text; does not check
+    it.
+    """
     what, server, client = TRAFFIC[asked.traffic]
     lines = [
         f"# vnet run {asked.name}.yaml; vnet explain KEY says what a key means.",

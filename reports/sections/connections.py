@@ -35,6 +35,7 @@ BUSIEST = {
 }
 TEXTS = ("source", "destination", "app", "end")
 MOST = 10
+RTTS = {"transfer_rtt", "smoothed_rtt_p50"}  # two smoothed RTTs, which differ; the page explains them
 
 
 def section(page: Page) -> Part | None:
@@ -56,6 +57,7 @@ def section(page: Page) -> Part | None:
         busiest=None if rows is None else _table(rows),
         file=file,
         figures=drawn,
+        twice=set(page.study.compared["name"]) >= RTTS,
     )
 
 

@@ -21,13 +21,14 @@ def section(page: Page) -> Part | None:
         return None
     reached = _alike([row for row in rows if row["state"] == REACHED])
     shown = rows if page.study.single else []
+    subject = "monitors" if page.study.single else "readings of monitors"
     untold = sum(row["state"] == UNTOLD for row in rows)
     return page.part(
         "explained",
         "Monitors",
         reached=reached,
         rows=shown,
-        untold=f"{untold} of {len(rows)} readings cannot tell." if untold else "",
+        untold=f"{untold} of {len(rows)} {subject} cannot tell." if untold else "",
         amount=_amount,
     )
 

@@ -46,7 +46,7 @@ def section(page: Page) -> Part | None:
     carried = by_subject(page.study, SUBJECT, CARRIED)
     if carried is None or not _used(page):
         return None
-    waiting = by_subject(page.study, SUBJECT, WAITING, "Drops and queues")
+    waiting = by_subject(page.study, SUBJECT, WAITING, "Drops and queues, over the hold")
     classes = by_subject(page.study, CLASS, CLASSES, "Bands and classes of queues", SUBJECT)
     figures = page.figures(registry.LINKS)
     shown = {column.title for column in carried.columns}

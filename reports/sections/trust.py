@@ -4,7 +4,7 @@ expectations, guarantees, claims, links and checks.
 
 from __future__ import annotations
 
-from contract.verdict import HOLDS, ORDER, Verdict
+from contract.verdict import HOLDS, OPEN, ORDER, Verdict
 from reports import judged
 from reports.proofs import proven
 from reports.sections.section import Page, Part
@@ -25,8 +25,9 @@ Counted = list[tuple[Verdict, int]]  # a verdict, and the number of them
 
 def section(page: Page) -> Part:
     """Returns the section; every page has it, also if nothing questions the numbers."""
-    found = proven(page.study)
+    proofs = proven(page.study)
     shown, folded = _parted(page.notices)
+    counted = _judged(page)
     suspects = sum(bool(cell.run.manifest.suspect) for cell in page.study.cells)
     return page.part(
         "trust",
@@ -35,9 +36,10 @@ def section(page: Page) -> Part:
         folded=folded,
         suspect=page.suspect,
         doubted=0 if page.study.single else suspects,
-        judged=_judged(page),
+        judged=counted,
+        undecided=any(name == SUBJECTS["check"] and OPEN in dict(found) for name, found in counted),
         linked=page.paper is not None and bool(page.judged) and not of_trials(page.study),
-        proven=not found.is_empty() and found.get_column(HOLDS).sum() == found.get_column("runs").sum(),
+        proven=not proofs.is_empty() and proofs.get_column(HOLDS).sum() == proofs.get_column("runs").sum(),
     )
 
 

@@ -68,7 +68,7 @@ def test_a_verdict_names_the_worst_first_and_each_reason_once() -> None:
         "tolerance": 1,
     }
     none = judge(RULE, Found(left_out=["no scales", "no scales", "dark"]))
-    assert (none.verdict, none.text) == ("cannot tell", "could not be made: no scales (2 times); dark")
+    assert (none.verdict, none.text) == ("cannot tell", "could not be made: no scales (in 2 cases); dark")
     without = judge(RULE, Found(left_out=["dark"], absent="no fruit"))
     assert (without.verdict, without.text) == ("does not apply", "no fruit")
     assert judge(RULE, Found(many, absent="no fruit")).verdict == "fails", "what was compared counts"

@@ -214,8 +214,8 @@ def test_few_messages_give_no_upper_border_of_a_high_percentile() -> None:
 
 
 def test_flows_that_alternate_are_each_correlated() -> None:
-    """Shows that each flow is resampled by itself: neighbouring messages belong to different flows and are
-    independent, while each flow is correlated over a long time.
+    """Shows that blocks span the correlation of each flow when the messages of several flows alternate:
+    neighbouring messages are independent, so without `flows` the length would be the least one.
     """
     random, flows = np.random.default_rng(3), 20
     series = np.zeros((400, flows))

@@ -102,6 +102,18 @@ def test_the_worst_classes_come_first_and_a_dozen_rows_suffice() -> None:
     assert ("broken: delivery guarantee", "fails") in headline_rows(study)
 
 
+@pytest.mark.parametrize(("count", "shown", "note"), [(4, 4, ""), (5, 3, " (3 fastest of 5)")])
+def test_a_row_says_if_slower_transfers_are_left_out(count: int, shown: int, note: str) -> None:
+    found = [
+        Metric(
+            "transfer_rate", Of(traffic_class="bulk", flow=f"s{n}"), 9.0 - n, "Mbit/s", 100, None, None, ""
+        )
+        for n in range(count)
+    ]
+    texts = [line.text for line in lines(Study("t", Path("r"), (cell(*found),), True))]
+    assert texts == [f"s{n}: rate, Mbit/s{note}" for n in range(shown)]
+
+
 def test_no_row_of_links_and_load_takes_the_place_of_losses() -> None:
     times = dict.fromkeys(("round_trip_p50", "round_trip_p99", "latency_p50", "latency_p99"), 1.0)
     counts = {"messages_scheduled": 576, "messages_received": 549, "messages_expected": 576}

@@ -180,6 +180,18 @@ def _changed(directory: Path, subject: str, now: str) -> str:
     return str(changed[0]["name"])
 
 
+@pytest.mark.parametrize("now", ["cannot tell", "holds"])
+def test_an_undecided_check_below_trusted_is_explained(
+    run: Path, now: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report(run)
+    _changed(run, "check", now)
+    monkeypatch.setattr("reports.verdicts.write", lambda _study: None)
+    page = report(run).read_text()
+    assert "<strong>Trusted.</strong>" in page
+    assert ("could not be made: no reason for doubt" in page) == (now == "cannot tell")
+
+
 @pytest.mark.parametrize("subject", ["proof", "guarantee", "check"])
 def test_nobody_else_judges(run: Path, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shows that page, terminal, JUnit, exit status and Python API show a verdict that is only in the file,

@@ -1,7 +1,8 @@
-"""Follows a shell script's commands in order: conditions, loops, functions; unknown values stay unknown.
+"""Interprets a shell script: its commands in order, conditions, loops, functions; unknown values stay
+unknown.
 
-If the result of a condition is unknown, it follows both branches without acting, and reports each command
-that would act.
+If the result of a condition is unknown, both branches are interpreted without acting, and each command that
+would act is reported.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Shell(Interpreter):
     """The shell of one machine, with the statements of the language."""
 
     def follow(self, node: Node) -> Answer:
-        """Follows one statement; reports a statement of an unknown kind as doubtful and returns NOT_KNOWN."""
+        """Interprets one statement of the script and returns its exit status and output; passes a statement
+        of an unknown kind to `doubt` and returns NOT_KNOWN.
+        """
         if (statement := _STATEMENTS.get(node.type)) is not None:
             return statement(self, node)
         self.doubt(line_of(node), [text_of(node)[:60]])

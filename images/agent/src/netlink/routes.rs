@@ -65,8 +65,8 @@ impl Netlink {
         }
         os::write(self.fd.as_raw_fd(), &requests).map_err(|e| format!("routes: {e}"))?;
         let mut first = None;
-        // The loop reads all refusals, each with the header of its request, and the answer to the last
-        // request, since an unread answer would be taken for the answer to a later request.
+        // Reads answers until that of the last request: refusals, each with the header of its request, come
+        // before it. None may stay unread: it would be taken for the answer to a later request.
         loop {
             let n = self.receive().map_err(|e| format!("routes: {e}"))?;
             if n < HEADER + 16 {

@@ -23,7 +23,8 @@ pub struct Marks {
     pcp: u8,
 }
 
-/// Sets the marks of all packets that the socket sends from now on; does nothing if all marks are 0.
+/// Sets the DSCP and the 802.1Q priority of all packets that the socket sends from now on; changes nothing
+/// if both are 0.
 pub fn mark(socket: &impl AsRawFd, marks: Marks) -> io::Result<()> {
     if marks == Marks::default() {
         return Ok(());

@@ -1,8 +1,8 @@
 """Compiles Python files for a closed root: standard input is [[source, target, shown path], ...] as JSON.
 
 The interpreter that will load the files runs this as `python -S -s -B compile_files.py`; standard library
-only. Each file is compiled in a newly forked process: bytecode depends on how often objects are referred to
-(marshal, FLAG_REF), and so on what the same process compiled before.
+only. Each file is compiled in a newly forked process, because what a process compiled before changes its
+bytecode (reference counts decide marshal's FLAG_REF).
 """
 
 import json

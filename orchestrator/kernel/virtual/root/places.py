@@ -103,7 +103,9 @@ class Places:
         return None
 
     def owned(self, path: str) -> bool:
-        """Returns whether a package has the path, or a path to which it links."""
+        """Returns whether a package contains the path or one to which its links lead, or one of these is a
+        link of update-alternatives.
+        """
         return any(step in self._db.alternatives or self._db.owner(step) for step in self.steps(path))
 
     def named(self, path: str) -> bool:
@@ -111,7 +113,10 @@ class Places:
         return any(str(one) in self._closure.paths for one in (Path(path), *Path(path).parents))
 
     def seen(self, path: str) -> bool:
-        """Returns whether a lab sees the path: a package has it, or the topology names it."""
+        """Returns whether virtual time can show a lab the path: a Debian package of this machine contains the
+        path or one to which its links lead, one of these is a link of update-alternatives, or the topology
+        names one of these or a directory above it.
+        """
         return self.owned(path) or any(self.named(step) for step in self.steps(path))
 
     def environment(self, path: str) -> str | None:

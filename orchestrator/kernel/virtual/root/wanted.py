@@ -63,7 +63,9 @@ class Wanted:
 
     @property
     def shown(self) -> bool:
-        """True if it is a path that the topology shows to its nodes (`mounts`), with everything below it."""
+        """True for a path that is needed with its whole content: one of a node's `mounts`, or the directory
+        of a program that belongs to no package.
+        """
         return self.kind == "path" and self.must
 
 

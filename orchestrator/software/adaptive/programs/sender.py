@@ -22,7 +22,8 @@ from account import Account
 from policy import Policy, Probes, choice
 
 AGAIN_NS = 10**9  # from one try to connect to the next
-LINGER_NS = 2 * 10**9  # after the last message, for what the connection has not taken
+# longest wait after the flows' end for the kernel to take messages that still wait for the TCP connection
+LINGER_NS = 2 * 10**9
 Due = tuple[int, int, int, int]  # time, flow, number, bytes
 
 
