@@ -25,6 +25,7 @@ from orchestrator.lab.events import Events, Warning
 from orchestrator.lab.launcher_events import LauncherEvents
 from orchestrator.lab.sandbox import NodeLimits, bounds
 from orchestrator.lab.serve import Server
+from orchestrator.lab.stopped_processes import StoppedChildren
 from orchestrator.language.problem import TopologyError
 from orchestrator.language.terminal import printable
 from orchestrator.plan.build import make_plan
@@ -222,6 +223,7 @@ def test_an_agent_that_its_bound_killed_is_told_with_the_reason() -> None:
     lab = SimpleNamespace(
         driver=Full(), nodes={"a": SimpleNamespace(vm=None)}, node=lambda _: SimpleNamespace(vm=None), meant=set(),
         events=events, node_states={}, started={}, plan=SimpleNamespace(on_node_failure="continue"),
+        stopped=StoppedChildren(),
     )  # fmt: skip
     news = LauncherEvents()
     news.lab = lab  # type: ignore[assignment]
