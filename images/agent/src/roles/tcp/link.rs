@@ -223,7 +223,8 @@ impl Link {
         };
         // If the connection has failed, the next read returns the reason.
         _ = client.forget(|key| ledger.is_open(key));
-        self.leaving.retain(|one| one.to != UNKNOWN || ledger.is_open(&one.key));
+        self.leaving
+            .retain(|one| one.to != UNKNOWN || ledger.is_open(&one.key));
         self.collect();
     }
 

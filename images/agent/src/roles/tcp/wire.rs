@@ -33,11 +33,7 @@ impl Wire {
     }
 
     /// Passes the messages that the bytes complete to `take` until it returns false, as `Frames::feed_while`.
-    pub fn feed_while(
-        &mut self,
-        bytes: &[u8],
-        mut take: impl FnMut(&[u8]) -> bool,
-    ) -> Res<()> {
+    pub fn feed_while(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> Res<()> {
         match self {
             Self::Http2(client) => client.feed(bytes, |message| _ = take(message)),
             Self::Lengths(frames) => frames.feed_while(bytes, take),

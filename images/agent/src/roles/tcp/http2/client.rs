@@ -62,7 +62,10 @@ impl<K: Copy + PartialEq> Client<K> {
     pub fn free(&mut self) -> bool {
         self.leaving.is_none()
             && self.ended.is_none()
-            && matches!(poll(|context| self.send.poll_ready(context)), Poll::Ready(Ok(())))
+            && matches!(
+                poll(|context| self.send.poll_ready(context)),
+                Poll::Ready(Ok(()))
+            )
     }
 
     /// Returns whether the server has ended the connection as planned.
@@ -137,7 +140,8 @@ impl<K: Copy + PartialEq> Client<K> {
             if let Some(ended) = &self.ended {
                 return ended.clone();
             }
-            if let Poll::Ready(ended) = poll(|context| Pin::new(&mut self.connection).poll(context)) {
+            if let Poll::Ready(ended) = poll(|context| Pin::new(&mut self.connection).poll(context))
+            {
                 self.ended = Some(ended.map_err(words));
                 continue;
             }

@@ -93,7 +93,9 @@ impl Server {
     /// has given it up.
     pub fn answer(&mut self, request: Complete, body: Option<Vec<u8>>) -> Res<()> {
         let mut respond = request.respond;
-        let status = body.as_ref().map_or(StatusCode::BAD_REQUEST, |_| StatusCode::OK);
+        let status = body
+            .as_ref()
+            .map_or(StatusCode::BAD_REQUEST, |_| StatusCode::OK);
         let body = body.unwrap_or_default();
         let head = Response::builder()
             .status(status)

@@ -54,9 +54,16 @@ fn requests_and_answers_of_all_sizes_come_whole() {
 #[test]
 fn a_body_larger_than_the_first_window_waits_for_room_and_holds_the_next() {
     let (mut client, mut server) = (Client::new().unwrap(), Server::new());
-    client.request(1, "h", "/", false, vec![7; 200_000]).unwrap();
-    assert!(client.holds() && !client.free(), "65,535 bytes may leave at first");
-    let got = exchange(&mut client, &mut server, 5000, |body| Some(body[..9].to_vec()));
+    client
+        .request(1, "h", "/", false, vec![7; 200_000])
+        .unwrap();
+    assert!(
+        client.holds() && !client.free(),
+        "65,535 bytes may leave at first"
+    );
+    let got = exchange(&mut client, &mut server, 5000, |body| {
+        Some(body[..9].to_vec())
+    });
     assert_eq!(got, [vec![7; 9]]);
     assert!(!client.holds() && client.free());
 }
@@ -65,12 +72,18 @@ fn a_body_larger_than_the_first_window_waits_for_room_and_holds_the_next() {
 fn many_requests_share_a_connection_and_answers_come_as_they_are_ready() {
     let (mut client, mut server) = (Client::new().unwrap(), Server::new());
     for key in 0..50 {
-        client.request(key, "h", "/", true, vec![key as u8; 10]).unwrap();
+        client
+            .request(key, "h", "/", true, vec![key as u8; 10])
+            .unwrap();
     }
     let mut got = exchange(&mut client, &mut server, 77, |body| Some(body.to_vec()));
     got.sort();
     assert_eq!(got.len(), 50);
-    assert!(got.iter().enumerate().all(|(key, body)| *body == vec![key as u8; 10]));
+    assert!(
+        got.iter()
+            .enumerate()
+            .all(|(key, body)| *body == vec![key as u8; 10])
+    );
 }
 
 #[test]
@@ -98,6 +111,8 @@ fn bytes_that_are_no_http2_are_an_error() {
     let mut server = Server::new();
     assert!(server.feed(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").is_err());
     let mut client = Client::<u32>::new().unwrap();
-    let error = client.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n", |_| {}).unwrap_err();
+    let error = client
+        .feed(b"HTTP/1.1 400 Bad Request\r\n\r\n", |_| {})
+        .unwrap_err();
     assert!(error.starts_with("HTTP/2: "), "{error}");
 }

@@ -103,7 +103,11 @@ impl Link {
     pub(super) fn collect(&mut self) {
         let whole = self.wire.drain(&mut self.output);
         let end = self.written + self.output.len() as u64;
-        if let Some(last) = self.leaving.back_mut().filter(|last| whole && last.to == UNKNOWN) {
+        if let Some(last) = self
+            .leaving
+            .back_mut()
+            .filter(|last| whole && last.to == UNKNOWN)
+        {
             last.to = end;
         }
     }
