@@ -62,7 +62,7 @@ REFUSED = [
     ({"action": "on", "at": "node left", "filter": "tcp prot 80"}, "tcpdump refuses it"),
     ({"action": "on", "at": "node left", "name": "right"}, "is one already"),
     ({"action": "on", "at": "node left", "name": "../x"}, "use a-z"),
-    ({"action": "off", "name": "right"}, "none that was turned on"),
+    ({"action": "off", "name": "right"}, "no live capture of this name"),
     ({"action": "again"}, "not one of on, off"),
 ]
 
