@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from synthetic import write_run
@@ -14,6 +15,7 @@ from capture import trust
 from contract import manifest, rundir, seal
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT
 from orchestrator.cli.run import status_of
+from orchestrator.run.located import Places
 from orchestrator.run.run import outcome
 from reports.sections.section import Page
 from reports.sections.trust import section
@@ -47,7 +49,7 @@ def test_page_and_exit_status_never_differ(
     manifest.write(run, manifest.read(whole) | {"error": None} | known)
     manifest.reduced(run, trust.judge(run, rundir.read_plan(run), manifest.load(run)))
     seal.seal(run)
-    ended = outcome(run, manifest.load(run), None)
+    ended = outcome(run, manifest.load(run), None, cast(Places, SimpleNamespace(text=str)))
     assert (status_of(ended, strict=True), ended.suspect) == (strict, suspect)
     for study in (study_of_run(run), study_of_runs("one", tmp_path, [run])):
         assert ("<strong>Suspect.</strong>" in section(Page(study, tmp_path)).body) is suspect

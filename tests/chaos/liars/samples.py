@@ -220,7 +220,7 @@ LIARS = (
     Liar("link-stuck", "a link's counters stand still from the middle on", stuck(LINKS, 2, ["p", "forward"])),
     Liar("link-samples-stretched", "the time between samples of links is doubled", stretched(LINKS, 2.0)),
     Liar("machine-idle", "the kernel's idle time is doubled", of_host(("idle", times(2)))),
-    Liar("machine-busy", "a hundred times the kernel's busy time", of_host(("system", times(100)))),
+    Liar("machine-busy", "10,000 times the kernel's busy time", of_host(("system", times(10_000)))),
     Liar("machine-cores", "four cores for one", of_host(("cores", times(4)))),
     Liar(
         "stack-repeats-doubled",
