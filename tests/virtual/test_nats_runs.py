@@ -72,7 +72,7 @@ def test_wildcards_match_words(pattern: str, subject: str, match: bool) -> None:
         ("nats: {broker: server, subscribe: [a..b]}", "subscribe[0]", "is no subject"),
         ("nats: {broker: server, publish: {subject: 'a.*', rate: 1 /s}}", "publish.subject", "no wildcards"),
         ("nats: {broker: deaf, subscribe: [a]}", "broker", "no broker runs on this node that speaks nats"),
-        ("nats: {broker: server, publish: {subject: a, rate: 1 /s}, group: g}", "group", "the client has none"),
+        ("nats: {broker: server, publish: {subject: a, rate: 1 /s}, group: g}", "group", "has none"),
         (
             "nats: {broker: server, publish: {subject: a, rate: 1 /s, payload_size: 9 B}}",
             "publish.payload_size",
