@@ -126,7 +126,7 @@ def try_kinds(root: bool) -> tuple[str | None, dict[str, str | None]]:
 
 def _script() -> str:
     """Returns a shell script that prints a line for each kind. It removes only what a trial leaves in the way
-    of the next one: each program that it starts costs every run 1.5 ms.
+    of the next one: each program that it starts costs every run 1 ms of CPU time.
     """
     root = {kind: f"tc qdisc add dev lo root {rest}" for kind, rest in QDISCS.items() if kind != "ingress"}
     ingress = {"ingress": "tc qdisc add dev lo ingress"}
